@@ -1,4 +1,5 @@
-"""Measures all speeds in a table. `python -m benchmarks limit --tls --size 240` measures one cell of it.
+"""Measures all speeds in a table. `python -m benchmarks limit --tls --size 240` measures one cell
+of it.
 
 `--check` compares each stage of a page with its budget, and exits with 1 if one takes more.
 """
@@ -18,7 +19,8 @@ from benchmarks.support.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
 WHOLE = 40  # thousand bytes; larger pages need fewer pages
-AIM, ROUNDS = 40, 3  # the size that the targets name gets medians of several rounds: other load disturbs a run
+# the size that the targets name gets medians of several rounds: other load disturbs a run
+AIM, ROUNDS = 40, 3
 HEAD = (
     "pages per CPU second  webcrawl  CrawlSpider    by hand      limit  and archive"
     "   times CrawlSpider   of the limit   server busy"
@@ -31,8 +33,12 @@ def web(size: int, pages: int, *, tls: bool) -> Web:
 
 def row(web: Web) -> str:
     """Measures all of them on one web, as a line of the table."""
-    rounds = [{name: measure(name, web) for name in RUNS} for _ in range(ROUNDS if web.size == AIM else 1)]
-    ours, plain, hand, limit, archive = (median(rates[name].rate for rates in rounds) for name in RUNS)
+    rounds = [
+        {name: measure(name, web) for name in RUNS} for _ in range(ROUNDS if web.size == AIM else 1)
+    ]
+    ours, plain, hand, limit, archive = (
+        median(rates[name].rate for rates in rounds) for name in RUNS
+    )
     busy = max(rate.server for rates in rounds for rate in rates.values())
     return (
         f"{web!s:20}{ours:10,.0f}{plain:13,.0f}{hand:11,.0f}{limit:11,.0f}{archive:13,.0f}"
@@ -43,23 +49,35 @@ def row(web: Web) -> str:
 def everything(pages: int) -> None:
     """Prints JSON lines as they come, then the tables."""
     rows = [row(web(size, pages, tls=tls)) for tls in (False, True) for size in SIZES]
-    shares = {name: stages.measure(web(40, pages, tls=tls)) for name, tls in (("http", False), ("https", True))}
-    links = subprocess.run([sys.executable, "-m", "benchmarks.links"], stdout=subprocess.PIPE, text=True, check=True)
+    shares = {
+        name: stages.measure(web(40, pages, tls=tls))
+        for name, tls in (("http", False), ("https", True))
+    }
+    links = subprocess.run(
+        [sys.executable, "-m", "benchmarks.links"], stdout=subprocess.PIPE, text=True, check=True
+    )
     found = json.loads(links.stdout)
     print(links.stdout, "", HEAD, *rows, sep="\n")
     print(f"\n{'percent of the CPU time, 40 KB':34}{'http':>6}{'https':>8}")
     for stage, share in shares["http"].items():
         print(f"{stage:34}{share:6.1f}{shares['https'].get(stage, 0.0):8.1f}")
     rate, peak = found["links_a_cpu_second"], found["peak_rss_mib"]
-    print(f"\n{rate:,.0f} links per CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB")
+    print(
+        f"\n{rate:,.0f} links per CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB"
+    )
 
 
 def check(pages: int, rounds: int) -> int:
     """1 if a stage, or all outputs together, take more than they may; else 0."""
-    shares = [stages.measure(web(AIM, pages, tls=False), names) for names in (budget.ARCHIVE, budget.ALL)]
+    shares = [
+        stages.measure(web(AIM, pages, tls=False), names) for names in (budget.ARCHIVE, budget.ALL)
+    ]
     hosts = max(pages // 240, 1)
     with served(hosts, pages):
-        pairs = [[outputs.cost(names, hosts) for names in (budget.ARCHIVE, budget.ALL)] for _ in range(rounds)]
+        pairs = [
+            [outputs.cost(names, hosts) for names in (budget.ARCHIVE, budget.ALL)]
+            for _ in range(rounds)
+        ]
     times = median(everything / archive for archive, everything in pairs)
     print(budget.table(*shares))
     print(f"\nall four outputs: {times:.3f} times the archive alone, at most {budget.TIMES:.2f}")
@@ -74,12 +92,26 @@ def check(pages: int, rounds: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=[*RUNS, "stages"], help="what to measure (default: everything)")
+    parser.add_argument(
+        "what", nargs="?", choices=[*RUNS, "stages"], help="what to measure (default: everything)"
+    )
     parser.add_argument("--tls", action="store_true", help="crawl https hosts")
-    parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="pages of a web (default: %(default)s)")
-    parser.add_argument("--check", action="store_true", help="compare the stages of a page with their budget")
-    parser.add_argument("--rounds", type=int, default=5, help="of --check: pairs of crawls (default: %(default)s)")
+    parser.add_argument(
+        "--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pages",
+        type=int,
+        default=20_000,
+        metavar="N",
+        help="pages of a web (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare the stages of a page with their budget"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="of --check: pairs of crawls (default: %(default)s)"
+    )
     args = parser.parse_args()
     if min(args.size, args.pages) < 1:
         parser.error("--size and --pages: at least 1")

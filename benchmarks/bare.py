@@ -1,11 +1,13 @@
-"""The limit: fetches pages, reads their links, makes them canonical and compresses the pages, without a crawler.
+"""The limit: fetches pages, reads their links, makes them canonical and compresses the pages,
+without a crawler.
 
-It uses raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, and isal at the archive's level.
-It knows all URLs in advance, requests the pages of each host one after the other on one connection, and keeps nothing.
+It uses raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, and isal at
+the archive's level. It knows all URLs in advance, requests the pages of each host one after the
+other on one connection, and keeps nothing.
 
-With --archive it also does what every webcrawl must do: the guard before lexbor, the digest that identifies a body, and
-the archive's three records with their digests. What is missing then is the crawler itself: which URL is next, whether
-it was seen, and whether its host may be asked.
+With --archive it also does what every webcrawl must do: the guard before lexbor, the digest that
+identifies a body, and the archive's three records with their digests. What is missing then is the
+crawler itself: which URL is next, whether it was seen, and whether its host may be asked.
 """
 
 from __future__ import annotations
@@ -59,15 +61,22 @@ def archived() -> Store:
         heavy(body)
         digests(body)
         head, request = wire[: -len(body)], REQUEST.format(url, url).encode()
-        exchange = Exchange(url, request, 200, head, html, body, body, body, "127.0.0.1", 1.7e9, Timings())
+        exchange = Exchange(
+            url, request, 200, head, html, body, body, body, "127.0.0.1", 1.7e9, Timings()
+        )
         link, title = Link(url, "L", url), {"title": url}
-        captures.take(link, exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata=title).pack()
+        captures.take(
+            link, exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata=title
+        ).pack()
 
     return store
 
 
 class Host(asyncio.Protocol):
-    """Fetches the pages of one host in turn; `done` when there are no more. Counts pages and links."""
+    """Fetches the pages of one host in turn; `done` when there are no more.
+
+    Counts pages and links.
+    """
 
     def __init__(self, origin: str, targets: Iterator[str], store: Store) -> None:
         self._origin, self._authority, self._targets = origin, origin.partition("//")[2], targets
@@ -106,7 +115,8 @@ class Host(asyncio.Protocol):
         self._ask()
 
     def connection_lost(self, error: Exception | None) -> None:
-        del self._transport, self._parser  # otherwise 190 KB of a TLS connection wait for Python's cycle collector
+        # otherwise 190 KB of a TLS connection wait for Python's cycle collector
+        del self._transport, self._parser
         if not self.done.done():
             self.done.set_exception(error or ConnectionError("the server closed"))
 
@@ -140,11 +150,15 @@ def main() -> None:
     for name in ("hosts", "pages", "port"):
         parser.add_argument(name, type=int)
     parser.add_argument("--tls", action="store_true", help="all hosts are https, on that port")
-    parser.add_argument("--archive", action="store_true", help="with the archive's records and digests")
+    parser.add_argument(
+        "--archive", action="store_true", help="with the archive's records and digests"
+    )
     args = parser.parse_args()
     mix = {"https": 1.0} if args.tls else {}
     world = World(args.hosts, args.pages, port=args.port, tls_port=args.port, mix=mix)
-    pages, _ = uvloop.run(work(world, tls_context() if args.tls else None, archived() if args.archive else compressed))
+    pages, _ = uvloop.run(
+        work(world, tls_context() if args.tls else None, archived() if args.archive else compressed)
+    )
     print(pages)
 
 

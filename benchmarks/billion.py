@@ -1,8 +1,8 @@
 """A crawl whose seen store knows a billion URLs, beside the latency of its event loop.
 
-The store's files are made directly. The crawl of the synthetic web then fills its frontier, is stopped, and gets a T
-that is nearly full of URLs known before, so that a merge of a tenth of all keys begins when it goes on, and runs beside
-it. Checkpoints come every ten seconds.
+The store's files are made directly. The crawl of the synthetic web then fills its frontier, is
+stopped, and gets a T that is nearly full of URLs known before, so that a merge of a tenth of all
+keys begins when it goes on, and runs beside it. Checkpoints come every ten seconds.
 """
 
 from __future__ import annotations
@@ -60,10 +60,16 @@ def run(folder: Path, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
-    parser.add_argument("--urls", type=int, default=1_000_000_000, help="known before (default: %(default)s)")
+    parser.add_argument(
+        "--urls", type=int, default=1_000_000_000, help="known before (default: %(default)s)"
+    )
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--pages", type=int, default=100_000, help="crawled beside the merge (default: %(default)s)")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
+    parser.add_argument(
+        "--pages", type=int, default=100_000, help="crawled beside the merge (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="billion-") as name:
         run(Path(name), args)

@@ -1,4 +1,5 @@
-"""How many instructions of Python's a page takes, by module or function, in the midst of a crawl of the synthetic web.
+"""How many instructions of Python's a page takes, by module or function, in the midst of a crawl of
+the synthetic web.
 
 Load hardly changes these numbers. What calls of C take is not among them.
 """
@@ -29,7 +30,9 @@ MODULES, FUNCTIONS = "modules", "functions"
 
 
 class Bytecodes:
-    """Counts what each function executes, once it is begun; of functions that were entered before, nothing."""
+    """Counts what each function executes, once it is begun; of functions that were entered before,
+    nothing.
+    """
 
     def __init__(self) -> None:
         self.counted: Counter[CodeType] = Counter()
@@ -95,14 +98,24 @@ def main() -> None:
         by, first, *command = sys.argv[2:]
         return inside(by, int(first), command)
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bytecodes", description=__doc__)
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl")
     parser.add_argument(
-        "--by", choices=(MODULES, FUNCTIONS), default=MODULES, help="what is counted (default: %(default)s)"
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl"
+    )
+    parser.add_argument(
+        "--by",
+        choices=(MODULES, FUNCTIONS),
+        default=MODULES,
+        help="what is counted (default: %(default)s)",
     )
     parser.add_argument("--hosts", type=int, default=30, help="of the web (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=200, help="pages before those counted (default: %(default)s)")
+    parser.add_argument(
+        "--first", type=int, default=200, help="pages before those counted (default: %(default)s)"
+    )
     given = parser.parse_args()
-    with served(given.hosts, 3 * (given.first + COUNTED) // 2), tempfile.TemporaryDirectory() as folder:
+    with (
+        served(given.hosts, 3 * (given.first + COUNTED) // 2),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         command = webcrawl(Path(folder), given.hosts, *IMPOLITE, *given.setting)
         command[command.index("scrapy")] = "benchmarks.bytecodes"
         at = command.index("crawl")

@@ -1,7 +1,9 @@
-"""How many instructions of Python's a page takes in the crawl's core, without network, Scrapy and archive.
+"""How many instructions of Python's a page takes in the crawl's core, without network, Scrapy and
+archive.
 
-The count is the same wherever it is made with one version of Python, but for the few instructions that depend on when a
-merge ends. `--write` keeps it as what is expected: a test fails where it has changed.
+The count is the same wherever it is made with one version of Python, but for the few instructions
+that depend on when a merge ends. `--write` keeps it as what is expected: a test fails where it has
+changed.
 """
 
 from __future__ import annotations
@@ -31,14 +33,19 @@ from webcrawl.crawl.clock import CrawlClock
 T = TypeVar("T")
 EXPECTED = Path(__file__).with_name("core.json")
 START = 1_700_000_000.0
-HOSTS, PAGES, LINKS, FAR = 20, 200, 40, 6  # of the web; links per page, and those of them to other hosts
+# of the web; links per page, and those of them to other hosts
+HOSTS, PAGES, LINKS, FAR = 20, 200, 40, 6
 VERSION = "{}.{}".format(*sys.version_info)
 FIRST, COUNTED = 50, 100  # pages before, and those that are counted
 BATCH = 4  # pages that are ready in one turn
 SECONDS = 0.002  # between two pages
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nServer: core\r\n\r\n"
 HEADERS = [(b"Content-Type", b"text/html; charset=utf-8"), (b"Server", b"core")]
-FILL = b"<p>" + b"The quick brown fox jumps over the lazy dog, and goes on to the next page. " * 12 + b"</p>\n"
+FILL = (
+    b"<p>"
+    + b"The quick brown fox jumps over the lazy dog, and goes on to the next page. " * 12
+    + b"</p>\n"
+)
 
 
 def body(url: str) -> bytes:
@@ -46,8 +53,13 @@ def body(url: str) -> bytes:
     draw = Random(url)
     near = [f"/page/{number}.html" for number in range(LINKS // 2)]
     near += [f"/page/{draw.randrange(PAGES)}.html" for _ in range(LINKS - len(near) - FAR)]
-    far = [f"http://site{draw.randrange(HOSTS)}.test/page/{draw.randrange(PAGES)}.html" for _ in range(FAR)]
-    links = b"".join(b'<a href="%s">a link</a>\n%s' % (link.encode(), FILL) for link in [*near, *far])
+    far = [
+        f"http://site{draw.randrange(HOSTS)}.test/page/{draw.randrange(PAGES)}.html"
+        for _ in range(FAR)
+    ]
+    links = b"".join(
+        b'<a href="%s">a link</a>\n%s' % (link.encode(), FILL) for link in [*near, *far]
+    )
     return b"<html><head><title>%s</title></head><body>%s</body></html>" % (url.encode(), links)
 
 
@@ -66,12 +78,19 @@ class Core:
         self._now = START
         settings = Settings()
         settings.setmodule("webcrawl.settings")
-        values = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, **given, "JOBDIR": str(folder / "job")}
+        values = {
+            "POLITENESS_MIN_DELAY": 0,
+            "POLITENESS_FACTOR": 0,
+            **given,
+            "JOBDIR": str(folder / "job"),
+        }
         for name, value in values.items():
             settings.set(name, value)
         clock = partial(CrawlClock, wall=lambda: self._now, steady=lambda: self._now)
         with mock.patch.object(ground, "CrawlClock", clock):
-            self.crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), spider="web")
+            self.crawl, self.visitor = assembly.assemble(
+                plain_values(settings, "web"), spider="web"
+            )
         self.crawl.begin()
         for host in range(hosts):
             self.crawl.parts.discovery.submit(Link(f"http://site{host}.test/"))
@@ -81,7 +100,9 @@ class Core:
         data = body(url)
         request = f"GET {url} HTTP/1.1\r\n\r\n".encode()
         timings = Timings(total=0.01)
-        return Exchange(url, request, 200, HEAD, HEADERS, data, data, data, "127.0.0.1", self._now, timings)
+        return Exchange(
+            url, request, 200, HEAD, HEADERS, data, data, data, "127.0.0.1", self._now, timings
+        )
 
     def fetch(self, pages: int, bytecodes: Counts | None = None) -> None:
         """So many pages; `bytecodes` counts what the crawl does of them."""
@@ -155,18 +176,25 @@ def expected() -> dict[str, int] | None:
 
 def by_room(found: Counter[CodeType]) -> dict[str, int]:
     """Instructions per page, the rooms with the most first; what no file of ours holds is `others`."""
-    package = Path(assembly.__file__).parents[1]  # by its place: the folder of a clone may have this name as well
+    # by its place: the folder of a clone may have this name as well
+    package = Path(assembly.__file__).parents[1]
     rooms: Counter[str] = Counter()
     for code, number in found.items():
         path = Path(code.co_filename)
-        rooms[path.relative_to(package).parts[0] if path.is_relative_to(package) else "others"] += number
+        rooms[path.relative_to(package).parts[0] if path.is_relative_to(package) else "others"] += (
+            number
+        )
     return {room: round(number / COUNTED) for room, number in rooms.most_common()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.core", description=__doc__)
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl")
-    parser.add_argument("-f", "--functions", type=int, default=0, help="so many functions with the most, too")
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl"
+    )
+    parser.add_argument(
+        "-f", "--functions", type=int, default=0, help="so many functions with the most, too"
+    )
     parser.add_argument("--write", action="store_true", help="expect this count from now on")
     parsed = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -174,10 +202,14 @@ def main() -> None:
     if parsed.write:
         EXPECTED.write_text(json.dumps({VERSION: by_room(found)}, indent=2) + "\n")
     functions = {
-        f"{Path(code.co_filename).stem}.{code.co_qualname}": n for code, n in found.most_common(parsed.functions)
+        f"{Path(code.co_filename).stem}.{code.co_qualname}": n
+        for code, n in found.most_common(parsed.functions)
     }
     report(
-        "core", a_page=found.total() / COUNTED, **by_room(found), **{name: n / COUNTED for name, n in functions.items()}
+        "core",
+        a_page=found.total() / COUNTED,
+        **by_room(found),
+        **{name: n / COUNTED for name, n in functions.items()},
     )
 
 

@@ -1,14 +1,14 @@
 """What a second core gives to one crawl: the same web, crawled on one core and on two.
 
-Compression leaves the event loop's thread if there is a second core. Three crawls in turn, all with politeness off:
-on one core; on two; on two as if there were one, which says what the handing over costs. Printed are the CPU time of a
-page without start and end, the share of the event loop's thread in it, pages per second of wall-clock time, and how
-late timers of the event loop were.
+Compression leaves the event loop's thread if there is a second core. Three crawls in turn, all with
+politeness off: on one core; on two; on two as if there were one, which says what the handing over
+costs. Printed are the CPU time of a page without start and end, the share of the event loop's
+thread in it, pages per second of wall-clock time, and how late timers of the event loop were.
 
-The bound that does not depend on other load is pages / max(CPU of the loop's thread, CPU of all others): what the rate
-would be if nobody had to wait for Python's lock. With fewer than four cores the synthetic web needs the crawl's second
-one: the seconds that it used are subtracted from those of the two-core crawl, which flatters neither, since the crawl
-alone keeps no two cores busy.
+The bound that does not depend on other load is pages / max(CPU of the loop's thread, CPU of all
+others): what the rate would be if nobody had to wait for Python's lock. With fewer than four cores
+the synthetic web needs the crawl's second one: the seconds that it used are subtracted from those
+of the two-core crawl, which flatters neither, since the crawl alone keeps no two cores busy.
 """
 
 from __future__ import annotations
@@ -121,10 +121,19 @@ def crawl(how: str, hosts: int, pages: int, size: int, settings: list[str]) -> R
         before = cpu_so_far(web)
         spent = cost(["taskset", "-c", ",".join(ours), *webcrawl(Path(name), hosts, *more)])
         busy = 0.0 if set(theirs).isdisjoint(ours) else cpu_so_far(web) - before
-        fetched = json.loads((Path(name) / "job/stats.json").read_text())["answers"] - hosts  # one robots.txt each
+        # one robots.txt each
+        fetched = json.loads((Path(name) / "job/stats.json").read_text())["answers"] - hosts
         seconds = _seconds(Path(name) / "job/logs/crawl.log")
     used = json.loads(spent.said.splitlines()[-1])
-    run = Run(fetched, used["loop"], used["all"] - used["loop"], seconds, busy, used["late"], used["late_99"])
+    run = Run(
+        fetched,
+        used["loop"],
+        used["all"] - used["loop"],
+        seconds,
+        busy,
+        used["late"],
+        used["late_99"],
+    )
     report(
         f"cores/{how}",
         pages=run.pages,
@@ -150,15 +159,22 @@ def _seconds(log: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cores", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled")
+    parser.add_argument(
+        "--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled"
+    )
     parser.add_argument("--size", type=int, default=40_000, help="bytes per page")
     parser.add_argument("--rounds", type=int, default=7, help="the ratios are medians of so many")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for all")
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for all"
+    )
     args = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("this needs two cores")
     rounds = [
-        {how: crawl(how, args.hosts, args.pages, args.size, args.setting) for how in (ONE, TWO, TWO_AS_ONE)}
+        {
+            how: crawl(how, args.hosts, args.pages, args.size, args.setting)
+            for how in (ONE, TWO, TWO_AS_ONE)
+        }
         for _ in range(args.rounds)
     ]
     report(

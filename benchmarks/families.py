@@ -1,4 +1,6 @@
-"""Pages that a seed's domain costs, or has, with and without families of URLs that are folded, in simulated time."""
+"""Pages that a seed's domain costs, or has, with and without families of URLs that are folded, in
+simulated time.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""A focused crawl: which share of the good pages it has after which share of the fetches, beside other orders.
+"""A focused crawl: which share of the good pages it has after which share of the fetches, beside
+other orders.
 
-On graphs (`scrapy lab orderings --good`), with labels made here: of an encyclopedia, the 5 % of articles nearest to one
-of them (PageRank that restarts there); of a university's site, the pages whose URLs name its library, or its classes;
-of the synthetic web, all pages of one host in ten. The real ones are in the folder that WEBCRAWL_CASES names.
-With --crawl the encyclopedia is also served as a site, and crawled by each prioritizer: the order is that of the logs.
+On graphs (`scrapy lab orderings --good`), with labels made here: of an encyclopedia, the 5 % of
+articles nearest to one of them (PageRank that restarts there); of a university's site, the pages
+whose URLs name its library, or its classes; of the synthetic web, all pages of one host in ten. The
+real ones are in the folder that WEBCRAWL_CASES names. With --crawl the encyclopedia is also served
+as a site, and crawled by each prioritizer: the order is that of the logs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ from webcrawl.lab.studies.ordering_study import Row, Shape, compare
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 TOPIC, NEAREST, RESTART = "Photosynthesis", 0.05, 0.15
 DELAY = 0.05  # seconds between two requests: twenty pages while links wait to be looked up
-PRIORITIZERS = {"breadth": "depth.ByDepth", "indegree": "links.ByIndegree", "focus": "focus.ByFocus"}
+PRIORITIZERS = {
+    "breadth": "depth.ByDepth",
+    "indegree": "links.ByIndegree",
+    "focus": "focus.ByFocus",
+}
 
 
 def encyclopedia(cases: Path, folder: Path) -> Graph:
@@ -42,10 +48,14 @@ def encyclopedia(cases: Path, folder: Path) -> Graph:
     for _ in range(50):
         given = np.zeros(len(names))
         for page, found in pages.items():
-            given[[number[name] for name in found]] += (1 - RESTART) * near[number[page]] / len(found)
+            given[[number[name] for name in found]] += (
+                (1 - RESTART) * near[number[page]] / len(found)
+            )
         given[number[TOPIC]] += RESTART
         near = given
-    good = sorted(names, key=lambda name: near[number[name]], reverse=True)[: int(NEAREST * len(names))]
+    good = sorted(names, key=lambda name: near[number[name]], reverse=True)[
+        : int(NEAREST * len(names))
+    ]
     return _graph(folder, [(page, name) for page, found in pages.items() for name in found], good)
 
 
@@ -57,13 +67,19 @@ def university(word: str) -> Callable[[Path, Path], Graph]:
         urls = {number: url.replace(" ", "%20") for number, url in known.items()}
         pages = links(cases / "graph-hollins" / "edges.tsv.zst")
         edges = [(urls[page], urls[link]) for page, found in pages.items() for link in found]
-        return _graph(folder, edges, [url for url in urls.values() if word in url.lower()], urls["2"])
+        return _graph(
+            folder, edges, [url for url in urls.values() if word in url.lower()], urls["2"]
+        )
 
     return made
 
 
-def _graph(folder: Path, edges: Sequence[tuple[str, str]], good: Sequence[str], seed: str = "") -> Graph:
-    (folder / "edges").write_text("".join(f"{page}\t{link}\n" for page, link in edges), encoding="utf-8")
+def _graph(
+    folder: Path, edges: Sequence[tuple[str, str]], good: Sequence[str], seed: str = ""
+) -> Graph:
+    (folder / "edges").write_text(
+        "".join(f"{page}\t{link}\n" for page, link in edges), encoding="utf-8"
+    )
     return read_graph([folder / "edges"], [seed] if seed else (), dict.fromkeys(good, 1.0))
 
 
@@ -78,9 +94,14 @@ def synthetic(hosts: int, pages: int) -> Graph:
         (world.first_page(host) + page, world.first_page(other) + link)
         for host in range(hosts)
         for page in range(world.pages_of(host))
-        for other, link, _ in links_of(world, host, page, draws(world.seed, host, page, 64)[4 : 4 + world.links])
+        for other, link, _ in links_of(
+            world, host, page, draws(world.seed, host, page, 64)[4 : 4 + world.links]
+        )
     ]
-    ends, owners = np.array(edges, np.int64), np.repeat(np.arange(hosts), [*map(world.pages_of, range(hosts))])
+    ends, owners = (
+        np.array(edges, np.int64),
+        np.repeat(np.arange(hosts), [*map(world.pages_of, range(hosts))]),
+    )
     scores = np.array([float(is_good(world.name(host))) for host in owners])
     return crawled(ends[:, 0], ends[:, 1], pages, [0], owners, owners, scores)
 
@@ -94,18 +115,30 @@ def tell(name: str, graph: Graph, hosts: int) -> None:
 
 
 def _say(name: str, at: Callable[[float], float], mean: float, pages: int) -> None:
-    report(f"focus/{name}", pages=pages, **{f"at_{share:.0%}": 100 * at(share) for share in SHARES}, mean=100 * mean)
+    report(
+        f"focus/{name}",
+        pages=pages,
+        **{f"at_{share:.0%}": 100 * at(share) for share in SHARES},
+        mean=100 * mean,
+    )
 
 
 def crawls(graph: Graph, delay: float) -> Iterator[tuple[str, Sequence[int]]]:
-    """The pages of a graph in the order in which each prioritizer's crawl of it has them, served as one site."""
-    pages = {page: graph.links[graph.offsets[page] : graph.offsets[page + 1]].tolist() for page in range(graph.pages)}
+    """The pages of a graph in the order in which each prioritizer's crawl of it has them, served as
+    one site.
+    """
+    pages = {
+        page: graph.links[graph.offsets[page] : graph.offsets[page + 1]].tolist()
+        for page in range(graph.pages)
+    }
     with serving(pages, good_of(graph)) as site:
         for name, prioritizer in PRIORITIZERS.items():
             with tempfile.TemporaryDirectory() as folder:
                 settings = {
                     "JOBDIR": f"{folder}/job",
-                    "SCORER": "benchmarks.support.topic_server.score" if name == "focus" else "none",
+                    "SCORER": "benchmarks.support.topic_server.score"
+                    if name == "focus"
+                    else "none",
                     "FRONTIER_PRIORITIZER": f"webcrawl.frontier.prioritizers.{prioritizer}",
                     "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
                     "PORTS_ALLOWED": site.rpartition(":")[2],
@@ -115,8 +148,19 @@ def crawls(graph: Graph, delay: float) -> Iterator[tuple[str, Sequence[int]]]:
                     "OUTPUTS": "none",
                     "MIN_FREE_DISK": 0,
                 }
-                given = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
-                command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={site}/0", *given]
+                given = [
+                    word for key, value in settings.items() for word in ("-s", f"{key}={value}")
+                ]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "scrapy",
+                    "crawl",
+                    "web",
+                    "-a",
+                    f"seeds={site}/0",
+                    *given,
+                ]
                 subprocess.run(command, check=True, capture_output=True)
                 log = (Path(folder) / "job/logs/crawl.log").read_text().splitlines()
                 paths = [line.split()[3].rpartition("/")[2] for line in log]
@@ -130,10 +174,16 @@ def good_of(graph: Graph) -> set[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.focus", description=__doc__)
-    parser.add_argument("--crawl", action="store_true", help="crawl the encyclopedia, too: ten minutes")
+    parser.add_argument(
+        "--crawl", action="store_true", help="crawl the encyclopedia, too: ten minutes"
+    )
     options = parser.parse_args()
     cases = os.environ.get("WEBCRAWL_CASES")
-    made = {"encyclopedia": encyclopedia, "library": university("librar"), "classes": university("classes")}
+    made = {
+        "encyclopedia": encyclopedia,
+        "library": university("librar"),
+        "classes": university("classes"),
+    }
     for name, graph in made.items() if cases else ():
         with tempfile.TemporaryDirectory() as folder:
             tell(name, graph(Path(cases or ""), Path(folder)), 1 if name == "encyclopedia" else 4)

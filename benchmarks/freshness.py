@@ -1,11 +1,13 @@
-"""How fresh a crawl with revisits truly is: real crawls of a synthetic web whose pages change, next to the optimum.
+"""How fresh a crawl with revisits truly is: real crawls of a synthetic web whose pages change, next
+to the optimum.
 
-Each policy crawls the same web for some seconds, of which `--time-scale` makes weeks. The first half is for finding the
-pages and learning their rates; the figures are of the second half. The optimum and the two simple policies beside it
-know all rates, and have as many fetches as the crawl had.
+Each policy crawls the same web for some seconds, of which `--time-scale` makes weeks. The first
+half is for finding the pages and learning their rates; the figures are of the second half. The
+optimum and the two simple policies beside it know all rates, and have as many fetches as the crawl
+had.
 
-Policies that learn rates count in seconds and expect changes per hour or day: to judge those, let a day pass in minutes
-and the crawl run for hours.
+Policies that learn rates count in seconds and expect changes per hour or day: to judge those, let a
+day pass in minutes and the crawl run for hours.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
     places = [(host, page) for host in range(plan.hosts) for page in range(world.pages_of(host))]
     rates = [world.living.rate(*place) for place in places]
     rate = plan.budget * sum(rates)
-    age = len(places) / rate * (1.0 if policy == "fixed" else 0.05)  # no page is fetched again sooner
+    # no page is fetched again sooner
+    age = len(places) / rate * (1.0 if policy == "fixed" else 0.05)
     with running(world) as server:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{url}\n" for url in world.seeds()))
@@ -85,21 +88,30 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
                 f"DNS_NAMESERVERS={server.nameserver}",
                 "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
             ),
-            *("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", "LOG_LEVEL=ERROR", "MIN_FREE_DISK=0"),
+            *(
+                "POLITENESS_MIN_DELAY=0",
+                "POLITENESS_FACTOR=0",
+                "LOG_LEVEL=ERROR",
+                "MIN_FREE_DISK=0",
+            ),
             f"REVISIT_POLICY={ALIKE}{policy}",
             *(f"REVISIT_RATE={rate}", f"REVISIT_AGE={age}"),
             *(f"SITEMAPS={plan.sitemaps}", f"CLOSESPIDER_TIMEOUT={plan.seconds}", *settings),
         ]
         words = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
         begun = time.time()
-        status = subprocess.run(words + [word for value in values for word in ("-s", value)], check=False).returncode
+        status = subprocess.run(
+            words + [word for value in values for word in ("-s", value)], check=False
+        ).returncode
         ended = max((hit.wall for hit in server.log.hits), default=begun)
         wait_until_idle(server)
         hits = server.log.hits
     first = min((hit.wall for hit in hits), default=begun)
     middle = first + (ended - first) / 2
     late = [
-        hit for hit in hits if hit.wall >= middle and world.living.page_at(_host(world, hit.host), hit.path) is not None
+        hit
+        for hit in hits
+        if hit.wall >= middle and world.living.page_at(_host(world, hit.host), hit.path) is not None
     ]
     seconds = max(ended - middle, 1e-9)
     weights, budget = [1.0] * len(rates), len(late) / seconds
@@ -124,19 +136,35 @@ def _host(world: World, name: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.freshness", description=__doc__)
-    parser.add_argument("--policies", default="optimal,fixed,uniform,proportional,history", metavar="NAME,NAME")
+    parser.add_argument(
+        "--policies", default="optimal,fixed,uniform,proportional,history", metavar="NAME,NAME"
+    )
     parser.add_argument("--hosts", type=int, default=20)
     parser.add_argument("--pages", type=int, default=1000)
-    parser.add_argument("--changes", type=float, default=0.02, help="changes per day that half of the pages exceed")
-    parser.add_argument("--time-scale", type=float, default=4 * DAY, help="default: four days per second")
-    parser.add_argument("--budget", type=float, default=0.2, help="fetches, as a share of all changes")
+    parser.add_argument(
+        "--changes", type=float, default=0.02, help="changes per day that half of the pages exceed"
+    )
+    parser.add_argument(
+        "--time-scale", type=float, default=4 * DAY, help="default: four days per second"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=0.2, help="fetches, as a share of all changes"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="of each policy")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sitemaps", action="store_true", help="honest sitemaps on all hosts, which the crawl reads")
-    parser.add_argument("-s", dest="settings", action="append", default=[], metavar="NAME=VALUE", help="a setting")
+    parser.add_argument(
+        "--sitemaps",
+        action="store_true",
+        help="honest sitemaps on all hosts, which the crawl reads",
+    )
+    parser.add_argument(
+        "-s", dest="settings", action="append", default=[], metavar="NAME=VALUE", help="a setting"
+    )
     args = parser.parse_args()
     policies, settings = args.policies.split(","), args.settings
-    values = {name: value for name, value in vars(args).items() if name not in ("policies", "settings")}
+    values = {
+        name: value for name, value in vars(args).items() if name not in ("policies", "settings")
+    }
     print(HEAD)
     failed = False
     for policy in policies:

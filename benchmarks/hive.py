@@ -1,11 +1,12 @@
 """What sharing a crawl costs: a hive of two against one crawl of the same web, in the same run.
 
-CPU time of the drones counts; that of the stream server and of the synthetic web is stated beside it. In the wall-clock
-comparison each crawler has a core, and counts from its first page to its last: how long processes take to start, and
-that one drone has the largest host, says nothing of a long crawl. The drones share their cores with the web and the
-stream server, whose CPU time is subtracted: of a drone's seconds those remain that the others left it, (cores x wall -
-CPU of the web and of the server) / (cores x wall). With two cores to spare the web and the server have these, and
-nothing is subtracted. Politeness is off.
+CPU time of the drones counts; that of the stream server and of the synthetic web is stated beside
+it. In the wall-clock comparison each crawler has a core, and counts from its first page to its
+last: how long processes take to start, and that one drone has the largest host, says nothing of a
+long crawl. The drones share their cores with the web and the stream server, whose CPU time is
+subtracted: of a drone's seconds those remain that the others left it, (cores x wall - CPU of the
+web and of the server) / (cores x wall). With two cores to spare the web and the server have these,
+and nothing is subtracted. Politeness is off.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Run:
         """Pages per second of all drones, as if they had had these cores for themselves."""
         others = self.web + self.streams if self.subtracted else 0.0
         left = 1 - others / (cores * self.seconds)
-        return sum(one["answers"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True))
+        return sum(
+            one["answers"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True)
+        )
 
 
 @contextmanager
@@ -87,35 +90,52 @@ def alone(folder: Path, hosts: int, pages: int, settings: list[str]) -> Run:
 
 
 def apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]) -> Run:
-    """As many crawls at the same time, each of the whole web: what cores that share caches cost, without a hive."""
+    """As many crawls at the same time, each of the whole web: what cores that share caches cost,
+    without a hive.
+    """
     cores = sorted(os.sched_getaffinity(0))
     with served(hosts, pages, cores=",".join(map(str, cores))) as web:
 
         def crawl(number: int) -> Cost:
-            command = webcrawl(folder, hosts, *IMPOLITE, *settings, f"JOBDIR={folder / f'crawl-{number}'}")
+            command = webcrawl(
+                folder, hosts, *IMPOLITE, *settings, f"JOBDIR={folder / f'crawl-{number}'}"
+            )
             return cost(["taskset", "-c", str(cores[number % len(cores)]), *command])
 
         before = cpu_so_far(web)
         with ThreadPoolExecutor(crawls) as threads:
             spent = list(threads.map(crawl, range(crawls)))
         busy = cpu_so_far(web) - before
-    run = _run([folder / f"crawl-{number}" for number in range(crawls)], hosts * crawls, spent, busy)
+    run = _run(
+        [folder / f"crawl-{number}" for number in range(crawls)], hosts * crawls, spent, busy
+    )
     run.subtracted = True
     return run
 
 
-def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[str], *web_options: str) -> Run:
+def together(
+    folder: Path, hosts: int, pages: int, drones: int, settings: list[str], *web_options: str
+) -> Run:
     """The same web by a hive."""
     cores = sorted(os.sched_getaffinity(0))
     spare = len(cores) >= drones + 2
     ours, theirs = (cores[:drones], cores[drones:]) if spare else (cores, cores)
     both = ",".join(map(str, theirs))
-    with served(hosts, pages, *web_options, cores=both) as web, stream_server(folder / "server", both) as streams:
+    with (
+        served(hosts, pages, *web_options, cores=both) as web,
+        stream_server(folder / "server", both) as streams,
+    ):
         port = streams.connection_pool.connection_kwargs["port"]
 
         def drone(number: int) -> Cost:
-            hive = [f"HIVE_DRONES={drones}", f"HIVE_DRONE={number}", f"REDIS_URL=redis://127.0.0.1:{port}/0"]
-            command = webcrawl(folder, hosts, *IMPOLITE, *hive, *settings, f"JOBDIR={folder / f'drone-{number}'}")
+            hive = [
+                f"HIVE_DRONES={drones}",
+                f"HIVE_DRONE={number}",
+                f"REDIS_URL=redis://127.0.0.1:{port}/0",
+            ]
+            command = webcrawl(
+                folder, hosts, *IMPOLITE, *hive, *settings, f"JOBDIR={folder / f'drone-{number}'}"
+            )
             return cost(["taskset", "-c", str(ours[number % len(ours)]), *command])
 
         before = cpu_so_far(web)
@@ -132,7 +152,11 @@ def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: f
     stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
     pages = int(sum(one["answers"] for one in stats)) - hosts  # one robots.txt each
     busy = [_seconds(job / "logs/crawl.log") for job in jobs]
-    cpu, seconds, peaks = sum(one.cpu for one in spent), max(one.seconds for one in spent), [one.peak for one in spent]
+    cpu, seconds, peaks = (
+        sum(one.cpu for one in spent),
+        max(one.seconds for one in spent),
+        [one.peak for one in spent],
+    )
     return Run(pages, cpu, seconds, web, streams, stats, busy, peaks)
 
 
@@ -163,12 +187,21 @@ def measure(hosts: int, pages: int, drones: int, settings: list[str]) -> tuple[R
 def _report(one: Run, two: Run, hive: Run, drones: int) -> None:
     report("hive/alone", pages=one.pages, us_a_page=one.us_a_page, pages_a_second=one.rate(1))
     cores = len(os.sched_getaffinity(0))
-    report(f"hive/{drones} apart", pages=two.pages, us_a_page=two.us_a_page, pages_a_second=two.rate(cores))
+    report(
+        f"hive/{drones} apart",
+        pages=two.pages,
+        us_a_page=two.us_a_page,
+        pages_a_second=two.rate(cores),
+    )
     _report_hive(hive, drones, cores)
 
 
 def _report_hive(hive: Run, drones: int, cores: int) -> None:
-    links = {name: sum(stats[name] for stats in hive.stats) for name in hive.stats[0] if name.startswith("hive/")}
+    links = {
+        name: sum(stats[name] for stats in hive.stats)
+        for name in hive.stats[0]
+        if name.startswith("hive/")
+    }
     report(
         f"hive/{drones}",
         pages=hive.pages,
@@ -188,11 +221,17 @@ def _report_hive(hive: Run, drones: int, cores: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hive", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled")
+    parser.add_argument(
+        "--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled"
+    )
     parser.add_argument("--drones", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="the ratios are medians of so many")
-    parser.add_argument("--long", action="store_true", help="only the hive, once, on a web of cheap pages")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for both")
+    parser.add_argument(
+        "--long", action="store_true", help="only the hive, once, on a web of cheap pages"
+    )
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for both"
+    )
     args = parser.parse_args()
     costs, shares, speeds, apart_speeds = [], [], [], []
     cores = len(os.sched_getaffinity(0))

@@ -1,9 +1,10 @@
-"""What a hive of any size exchanges, holds and waits for, computed from what was measured of its parts.
+"""What a hive of any size exchanges, holds and waits for, computed from what was measured of its
+parts.
 
 python -m benchmarks.hive_model --machines 100 --pages 10e9
 
-Prints one JSON line per group of figures, and at the end what breaks first. docs/hive.md explains each; the constants
-are measured figures of docs/performance.md and docs/seen.md.
+Prints one JSON line per group of figures, and at the end what breaks first. docs/hive.md explains
+each; the constants are measured figures of docs/performance.md and docs/seen.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ GB, MIB = 1e9, 1 << 20
 
 # What was measured, in seconds of CPU or bytes.
 PAGE = 400e-6  # a page with 40 links, archive included
-LINK_OUT, LINK_IN = 0.45e-6, 0.45e-6  # a link packed, spooled and saved; unpacked and saved: 0.9 both together
+# a link packed, spooled and saved; unpacked and saved: 0.9 both together
+LINK_OUT, LINK_IN = 0.45e-6, 0.45e-6
 LETTER_OUT, LETTER_IN = 24e-6, 13e-6  # XADD and XREAD by the client
 LETTER_SERVER = 27e-6  # both of them in the server, and trimming
 LINK_WIRE = 25  # compressed, in a letter of 256
@@ -45,7 +47,8 @@ class Plan:
     machines: int = 100
     drones: int = 4  # per machine
     pages: float = 10e9
-    share: float = 0.5  # of a core that a drone spends: the rest is waiting for hosts, disks and others
+    # of a core that a drone spends: the rest is waiting for hosts, disks and others
+    share: float = 0.5
     links: float = 40.0  # per page
     offsite: float = 0.25  # of links that lead to another registered domain
     kept: float = 0.70  # of links to others that the URL cache keeps off the wire
@@ -60,12 +63,15 @@ class Plan:
 def model(plan: Plan) -> dict[str, dict[str, float]]:
     """All figures, by group."""
     n = plan.machines * plan.drones
-    link_cpu = plan.links * plan.offsite * (n - 1) / n * (1 - plan.kept)  # links of a page that travel
+    # links of a page that travel
+    link_cpu = plan.links * plan.offsite * (n - 1) / n * (1 - plan.kept)
     page_cpu = PAGE + link_cpu * (LINK_OUT + LINK_IN)
     by_cpu = plan.share / page_cpu
     by_network = plan.network / plan.drones / (plan.body * plan.wire * RETRIES)
     rate = min(by_cpu, by_network)  # pages per second of one drone
-    fullest = max(Counter(SlotMap.fair(range(n)).owners).values()) * n / len(SlotMap.fair([0]).owners)
+    fullest = (
+        max(Counter(SlotMap.fair(range(n)).owners).values()) * n / len(SlotMap.fair([0]).owners)
+    )
     sent = rate * link_cpu  # links per second of one drone, to all others
     pair = sent / max(n - 1, 1)
     letters = (n - 1) * max(pair / SIZE, min(pair, 1 / AGE)) if n > 1 else 0.0
@@ -74,7 +80,8 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
     letter_cpu = n * letters * LETTER_SERVER
     beat_cpu = n * (BEAT_SERVER + n * BEAT_DRONE)
     known = plan.pages * plan.urls / n
-    travels = plan.body * plan.wire * RETRIES + 2 * link_cpu * LINK_WIRE  # bytes of a page over a machine's network
+    # bytes of a page over a machine's network
+    travels = plan.body * plan.wire * RETRIES + 2 * link_cpu * LINK_WIRE
     return {
         "speed": {
             "drones": n,
@@ -83,7 +90,8 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
             "bound_by_network": float(by_network < by_cpu),
             "fullest_drone_times_mean": fullest,
             "days": seconds / 86_400,
-            "cpu_per_page_times_single": (page_cpu + letters / rate * (LETTER_OUT + LETTER_IN)) / PAGE,
+            "cpu_per_page_times_single": (page_cpu + letters / rate * (LETTER_OUT + LETTER_IN))
+            / PAGE,
         },
         "exchange": {
             "links_per_page": link_cpu,
@@ -97,16 +105,23 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
         },
         "server": {
             "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,
-            "stream_mib_between_checkpoints": n * (sent * LINK_WIRE + letters * LETTER_WIRE) * plan.checkpoint / MIB,
+            "stream_mib_between_checkpoints": n
+            * (sent * LINK_WIRE + letters * LETTER_WIRE)
+            * plan.checkpoint
+            / MIB,
             "stream_mib_an_hour_of_one_dead_drone": sent * LINK_WIRE * 3600 / MIB,
             "spool_gb_a_day_of_one_dead_drone": sent * LINK_SPOOL * 86_400 / GB,
         },
         "machine": {
             "network_megabits": 8 * plan.drones * rate * travels / 1e6,
             "archive_tb": plan.pages * ARCHIVE / plan.machines / 1e12,
-            "state_gb": (plan.pages * STATE + plan.pages * plan.urls * FINGERPRINT) / plan.machines / GB,
+            "state_gb": (plan.pages * STATE + plan.pages * plan.urls * FINGERPRINT)
+            / plan.machines
+            / GB,
             "disk_megabytes_per_second": plan.drones * rate * ARCHIVE / 1e6,
-            "ram_gib": plan.drones * (BASE_MEMORY + 384 * MIB + PER_BILLION * known / 1e9) / (1 << 30),
+            "ram_gib": plan.drones
+            * (BASE_MEMORY + 384 * MIB + PER_BILLION * known / 1e9)
+            / (1 << 30),
             "urls_known_by_a_drone": known,
         },
     }
@@ -117,7 +132,9 @@ def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
     speed, server, machine = found["speed"], found["server"], found["machine"]
     used = {
         "one core of the busiest stream server": server["cores_of_the_busiest_shard"],
-        "memory of the streams": server["stream_mib_between_checkpoints"] * MIB / stream_memory(plan.drones),
+        "memory of the streams": server["stream_mib_between_checkpoints"]
+        * MIB
+        / stream_memory(plan.drones),
         "a machine's network": machine["network_megabits"] * 1e6 / 8 / plan.network,
         "URLs of a drone before merges cost more": machine["urls_known_by_a_drone"] / MERGES_LARGE,
         "slots for a fair share": 1 - 1 / speed["fullest_drone_times_mean"],

@@ -1,13 +1,16 @@
-"""What a host costs a crawl apart from its pages: a web of many hosts with few pages each, over http and https.
+"""What a host costs a crawl apart from its pages: a web of many hosts with few pages each, over
+http and https.
 
-Each scheme is crawled with one, two and four pages per host, and with two pages on a quarter of the hosts: with many
-pages on few hosts a page would cost less, for another reason. A crawl's CPU time is taken to be a start, and so much
-for each host and each page: least squares give the three. A host costs a name to resolve (by a name server on loopback
-that knows all answers), a robots.txt that is fetched, read, archived and logged, a connection, and a record; all that
-before its first page. A third of the hosts have no robots.txt, a third one that allows everything.
+Each scheme is crawled with one, two and four pages per host, and with two pages on a quarter of the
+hosts: with many pages on few hosts a page would cost less, for another reason. A crawl's CPU time
+is taken to be a start, and so much for each host and each page: least squares give the three. A
+host costs a name to resolve (by a name server on loopback that knows all answers), a robots.txt
+that is fetched, read, archived and logged, a connection, and a record; all that before its first
+page. A third of the hosts have no robots.txt, a third one that allows everything.
 
-Server and crawler have one core each; the server's CPU time is not counted. Its hosts share 32 addresses, but a
-connection is used for one host only. It offers tickets of TLS sessions, which the crawler does not take.
+Server and crawler have one core each; the server's CPU time is not counted. Its hosts share 32
+addresses, but a connection is used for one host only. It offers tickets of TLS sessions, which the
+crawler does not take.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class Even(World):
 def _serve(ready: Connection, hosts: int, pages: int, scheme: str) -> None:
     os.sched_setaffinity(0, {int(SERVER)})
     mix = ROBOTS | ({"https": 1.0} if scheme == "https" else {})
-    world = Even(hosts, hosts * pages, port=PORT, tls_port=TLS_PORT, mix=mix, size=(2000, 4000), links=10)
+    world = Even(
+        hosts, hosts * pages, port=PORT, tls_port=TLS_PORT, mix=mix, size=(2000, 4000), links=10
+    )
     with running(world, log=Log(keep=False)) as server:
         ready.send(server.nameserver)
         with suppress(EOFError):
@@ -53,7 +58,10 @@ def _serve(ready: Connection, hosts: int, pages: int, scheme: str) -> None:
 
 def crawl(scheme: str, hosts: int, pages: int, settings: list[str]) -> tuple[int, int, float]:
     """Hosts, pages and CPU seconds of a crawl of all pages."""
-    with beside(_serve, hosts, pages, scheme) as nameserver, tempfile.TemporaryDirectory() as folder:
+    with (
+        beside(_serve, hosts, pages, scheme) as nameserver,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         values = (f"DNS_NAMESERVERS={nameserver}", *IMPOLITE, *settings)
         spent = measured(webcrawl(Path(folder), hosts, *values, tls=scheme == "https"))
         stats = json.loads((Path(folder) / "job/stats.json").read_text())
@@ -73,7 +81,9 @@ def crawl(scheme: str, hosts: int, pages: int, settings: list[str]) -> tuple[int
 def fit(runs: list[tuple[int, int, float]]) -> tuple[float, float, float]:
     """Seconds of a start, of a host and of a page."""
     hosts, pages, cpu = np.array(runs).T
-    start, host, page = np.linalg.lstsq(np.stack([np.ones(len(runs)), hosts, pages]).T, cpu, rcond=None)[0]
+    start, host, page = np.linalg.lstsq(
+        np.stack([np.ones(len(runs)), hosts, pages]).T, cpu, rcond=None
+    )[0]
     return float(start), float(host), float(page)
 
 
@@ -81,15 +91,29 @@ def run(scheme: str, hosts: int, rounds: int, settings: list[str]) -> None:
     webs = [*((hosts, pages) for pages in PAGES), (max(hosts // FEWER, 1), PAGES[1])]
     runs = [crawl(scheme, *web, settings) for _ in range(rounds) for web in webs]
     start, host, page = fit(runs)
-    report(f"hosts/{scheme}/cost", us_a_host=1e6 * host, us_a_page=1e6 * page, start_seconds=start, rounds=rounds)
+    report(
+        f"hosts/{scheme}/cost",
+        us_a_host=1e6 * host,
+        us_a_page=1e6 * page,
+        start_seconds=start,
+        rounds=rounds,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hosts", description=__doc__)
-    parser.add_argument("--hosts", type=int, default=4000, help="hosts of the larger webs (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=1, help="crawls of each web (default: %(default)s)")
-    parser.add_argument("--scheme", choices=("http", "https"), action="append", help="only this one")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
+    parser.add_argument(
+        "--hosts", type=int, default=4000, help="hosts of the larger webs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="crawls of each web (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--scheme", choices=("http", "https"), action="append", help="only this one"
+    )
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl"
+    )
     args = parser.parse_args()
     for scheme in args.scheme or ("http", "https"):
         run(scheme, args.hosts, args.rounds, args.setting)

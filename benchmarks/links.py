@@ -1,8 +1,10 @@
-"""Links per core: canonical form, filters, cache, seen store and front-end, with 100 million URLs seen before.
+"""Links per core: canonical form, filters, cache, seen store and front-end, with 100 million URLs
+seen before.
 
-Each page has 40 links: 8 of its site's navigation, `--new` new ones, and the rest among two million URLs that are in
-the seen store already. The store's file F is made directly, from their fingerprints and enough others. The measured
-part ends with the merge that judges everything submitted; making the pages does not count.
+Each page has 40 links: 8 of its site's navigation, `--new` new ones, and the rest among two million
+URLs that are in the seen store already. The store's file F is made directly, from their
+fingerprints and enough others. The measured part ends with the merge that judges everything
+submitted; making the pages does not count.
 """
 
 from __future__ import annotations
@@ -54,7 +56,12 @@ def pages(new: int) -> Iterator[list[Page]]:
             old = [known(chance.randrange(KNOWN)) for _ in range(LINKS - NAVIGATION - new)]
             own = [f"/news/story-{number}.html" for number in range(fresh, fresh + new)]
             fresh += new
-            block.append((Link(f"{host}/page-{fresh}.html", "LL", seed="http://www.seed.example/"), menu + old + own))
+            block.append(
+                (
+                    Link(f"{host}/page-{fresh}.html", "LL", seed="http://www.seed.example/"),
+                    menu + old + own,
+                )
+            )
         yield block
 
 
@@ -102,7 +109,9 @@ class Making:
 
 
 def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
-    """Gives links in until T is full, waits for the verdicts, and queues what is new; how many links."""
+    """Gives links in until T is full, waits for the verdicts, and queues what is new; how many
+    links.
+    """
     links = 0
     for number, block in enumerate(blocks, 1):
         for link, found in block:
@@ -134,7 +143,9 @@ def measure(seen: int, new: int, memory: int) -> None:
         crawl.close()
     cpu = profile.cpu - blocks.cpu
     # OTHER is the making of pages
-    stages = {stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)}
+    stages = {
+        stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)
+    }
     report(
         "suite/links",
         seen_before=seen,
@@ -150,9 +161,15 @@ def measure(seen: int, new: int, memory: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__)
-    parser.add_argument("--seen", type=int, default=100 * MILLION, help="URLs seen before (default: %(default)s)")
-    parser.add_argument("--new", type=int, default=10, help="new links per page (default: %(default)s)")
-    parser.add_argument("--memory", type=int, default=256, help="SEEN_MEMORY, MiB (default: %(default)s)")
+    parser.add_argument(
+        "--seen", type=int, default=100 * MILLION, help="URLs seen before (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--new", type=int, default=10, help="new links per page (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--memory", type=int, default=256, help="SEEN_MEMORY, MiB (default: %(default)s)"
+    )
     args = parser.parse_args()
     measure(args.seen, args.new, args.memory)
 

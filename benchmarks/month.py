@@ -1,7 +1,9 @@
-"""A month on a web that fails as the real one does, in simulated time: what is lost, and who is asked too early.
+"""A month on a web that fails as the real one does, in simulated time: what is lost, and who is
+asked too early.
 
-No sockets: the whole crawl behind `assemble` runs on a fake web with hosts that are busy, restarted, away for days or
-for ever, with names that do not resolve for a while, and with outages of our own network. It is killed now and then.
+No sockets: the whole crawl behind `assemble` runs on a fake web with hosts that are busy,
+restarted, away for days or for ever, with names that do not resolve for a while, and with outages
+of our own network. It is killed now and then.
 """
 
 from __future__ import annotations
@@ -20,9 +22,14 @@ def show(found: Report) -> None:
     """Prints a table of what became of the URLs, by the kind of their host, and of what must hold."""
     print(f"\n{'kind of host':28}{'URLs':>9}{'fetched':>9}  the others")
     for kind, ends in sorted(found.kinds.items()):
-        others = ", ".join(f"{name} {count}" for name, count in sorted(ends.items()) if name != "200")
+        others = ", ".join(
+            f"{name} {count}" for name, count in sorted(ends.items()) if name != "200"
+        )
         print(f"{kind:28}{ends.total():9}{ends['200']:9}  {others}")
-    print("\npages per second before and after each outage:", *(f"{a:.1f} -> {b:.1f}" for a, b in found.rates))
+    print(
+        "\npages per second before and after each outage:",
+        *(f"{a:.1f} -> {b:.1f}" for a, b in found.rates),
+    )
     for check, holds in CHECKS.items():
         print(f"{'yes' if holds(found) else 'NO':>5}  {check}")
 
@@ -32,9 +39,18 @@ def main() -> None:
     whole = Scale()
     parser.add_argument("--hosts", type=int, default=whole.hosts)
     parser.add_argument("--days", type=float, default=whole.days)
-    parser.add_argument("--first", type=int, default=whole.first, help="URLs of each host at the start")
-    parser.add_argument("--later", type=int, default=whole.later, help="URLs of each host that are found later")
-    parser.add_argument("--kills", type=int, default=whole.kills, help="how often the crawl is killed, beside outages")
+    parser.add_argument(
+        "--first", type=int, default=whole.first, help="URLs of each host at the start"
+    )
+    parser.add_argument(
+        "--later", type=int, default=whole.later, help="URLs of each host that are found later"
+    )
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=whole.kills,
+        help="how often the crawl is killed, beside outages",
+    )
     parser.add_argument("--seed", type=int, default=whole.seed)
     args = parser.parse_args()
     logging.disable()  # a line for each host that is given up

@@ -1,7 +1,8 @@
 """What outputs cost a crawl: CPU microseconds per page beside those of the archive alone.
 
-Whole crawls of the synthetic web, in turn with each choice of outputs, start and end included. One pair of runs on a
-busy machine says little: the medians of the ratios count. `feed` is Scrapy's export of URL and title as JSON lines.
+Whole crawls of the synthetic web, in turn with each choice of outputs, start and end included. One
+pair of runs on a busy machine says little: the medians of the ratios count. `feed` is Scrapy's
+export of URL and title as JSON lines.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ def cost(name: str, hosts: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.outputs", description=__doc__)
-    parser.add_argument("--pages", type=int, default=12_000, help="pages of each crawl (default: %(default)s)")
+    parser.add_argument(
+        "--pages", type=int, default=12_000, help="pages of each crawl (default: %(default)s)"
+    )
     parser.add_argument("--hosts", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=5, help="crawls with each choice (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="crawls with each choice (default: %(default)s)"
+    )
     args = parser.parse_args()
     names = list(choices(Path()))
     with served(args.hosts, args.pages):
@@ -49,7 +54,12 @@ def main() -> None:
     for name in names:
         costs = [one[name] for one in rounds]
         times = statistics.median(one[name] / one["warc"] for one in rounds)
-        report(f"outputs/{name}", us_a_page=statistics.median(costs), least_us=min(costs), times_warc=times)
+        report(
+            f"outputs/{name}",
+            us_a_page=statistics.median(costs),
+            least_us=min(costs),
+            times_warc=times,
+        )
 
 
 if __name__ == "__main__":

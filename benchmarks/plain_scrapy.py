@@ -1,7 +1,9 @@
-"""Plain Scrapy as the baseline: a CrawlSpider with LinkExtractor, configured as well as its documentation allows.
+"""Plain Scrapy as the baseline: a CrawlSpider with LinkExtractor, configured as well as its
+documentation allows.
 
-`--by-hand` is the fastest that a good user would write: links by lexbor, and no Request for a URL already seen. Queues
-and duplicate filter are in memory, the download handler is Scrapy's fastest, and nothing is logged or stored.
+`--by-hand` is the fastest that a good user would write: links by lexbor, and no Request for a URL
+already seen. Queues and duplicate filter are in memory, the download handler is Scrapy's fastest,
+and nothing is logged or stored.
 """
 
 from __future__ import annotations
@@ -45,17 +47,25 @@ SETTINGS = {
 
 
 class Names(AbstractResolver):
-    """Resolves the names of the synthetic web only: the system's resolver is never asked, with any event loop."""
+    """Resolves the names of the synthetic web only: the system's resolver is never asked, with any
+    event loop.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[ResolveResult]:
+    async def resolve(
+        self, host: str, port: int = 0, family: int = socket.AF_INET
+    ) -> list[ResolveResult]:
         number = self._world.number(host)
         if number is None:
             raise OSError(f"{host}: not a name of the synthetic web")
         address = self._world.address(number)
-        return [ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)]
+        return [
+            ResolveResult(
+                hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0
+            )
+        ]
 
     async def close(self) -> None: ...
 
@@ -104,11 +114,21 @@ def item(spider: Any, response: Any) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plain_scrapy", description=__doc__)
     for name in ("hosts", "pages", "port", "most"):
-        parser.add_argument(name, type=int, help="pages to crawl; 0 means all" if name == "most" else None)
+        parser.add_argument(
+            name, type=int, help="pages to crawl; 0 means all" if name == "most" else None
+        )
     parser.add_argument("--tls", action="store_true", help="all hosts are https, on that port")
-    parser.add_argument("--by-hand", action="store_true", help="without CrawlSpider and LinkExtractor")
+    parser.add_argument(
+        "--by-hand", action="store_true", help="without CrawlSpider and LinkExtractor"
+    )
     args = parser.parse_args()
-    world = World(args.hosts, args.pages, port=args.port, tls_port=args.port, mix={"https": 1.0} if args.tls else {})
+    world = World(
+        args.hosts,
+        args.pages,
+        port=args.port,
+        tls_port=args.port,
+        mix={"https": 1.0} if args.tls else {},
+    )
     aiohttp.connector.DefaultResolver = lambda *_, **__: Names(world)
     process = AsyncCrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": args.most})
     crawler = process.create_crawler(HandSpider if args.by_hand else PlainSpider)

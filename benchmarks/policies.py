@@ -1,9 +1,11 @@
-"""Politeness policies compared: how fast a crawl is, and what its hosts would complain of. A simulated clock.
+"""Politeness policies compared: how fast a crawl is, and what its hosts would complain of. A
+simulated clock.
 
-The real frontier with the hosts of the synthetic web, all of whose pages are known at the start. A host always answers
-in about the same time, drawn for each of them: 0.2 seconds in the median, two seconds for one in two thousand. A
-burst is a run of requests each of which begins less than a second after the end of the one before. Nothing is measured
-but the order and the times of requests, so every run of the same command gives the same figures.
+The real frontier with the hosts of the synthetic web, all of whose pages are known at the start. A
+host always answers in about the same time, drawn for each of them: 0.2 seconds in the median, two
+seconds for one in two thousand. A burst is a run of requests each of which begins less than a
+second after the end of the one before. Nothing is measured but the order and the times of requests,
+so every run of the same command gives the same figures.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def crawled(case: Case, world: World, slots: int, folder: Path) -> dict[str, lis
     while True:
         while len(flying) < slots and (link := frontier.take(now)) is not None:
             host = host_of(link.url)
-            seconds = usual.setdefault(host, MEDIAN * exp(chance.gauss(0, SPREAD))) * chance.uniform(0.9, 1.1)
+            seconds = usual.setdefault(
+                host, MEDIAN * exp(chance.gauss(0, SPREAD))
+            ) * chance.uniform(0.9, 1.1)
             found[host].append((now, now + seconds))
             heappush(flying, (now + seconds, frontier.counters["taken"], link, seconds))
         ready = frontier.next_ready() if len(flying) < slots else None
@@ -91,7 +95,9 @@ def crawled(case: Case, world: World, slots: int, folder: Path) -> dict[str, lis
 
 def _pages(world: World) -> Iterator[list[bytes]]:
     for host in range(world.hosts):
-        yield [Link(f"http://{world.name(host)}/{page}").pack() for page in range(world.pages_of(host))]
+        yield [
+            Link(f"http://{world.name(host)}/{page}").pack() for page in range(world.pages_of(host))
+        ]
 
 
 def busiest_second(spans: list[Span]) -> int:

@@ -1,8 +1,9 @@
 """Text that a crawl finds of pages made by scripts, and the browser's time: never, on need, always.
 
-The web has sites that need scripts for all, some or none of their text (tests/support/scripted_sites.py). Runs in a
-network namespace that has nothing but loopback, as benchmarks.replay does. `--cost` needs no browser: what knowing
-shells takes of a crawl's CPU time. CPU time is that of all processes, the browser's and the start of all included.
+The web has sites that need scripts for all, some or none of their text
+(tests/support/scripted_sites.py). Runs in a network namespace that has nothing but loopback, as
+benchmarks.replay does. `--cost` needs no browser: what knowing shells takes of a crawl's CPU time.
+CPU time is that of all processes, the browser's and the start of all included.
 """
 
 from __future__ import annotations
@@ -43,13 +44,19 @@ SETTINGS = {
     "POLITENESS_FACTOR": 0,
     "POLITENESS_MIN_DELAY": 0.1,
 }
-WAYS = {"never": {"RENDER": "off"}, "auto": {"RENDER": "auto"}, "always": {"SCRAPY_SETTINGS_MODULE": "always"}}
+WAYS = {
+    "never": {"RENDER": "off"},
+    "auto": {"RENDER": "auto"},
+    "always": {"SCRAPY_SETTINGS_MODULE": "always"},
+}
 
 
 def crawl(folder: Path, way: str, port: int) -> dict[str, Any]:
     """Crawls the web; gives its statistics, and the share of its words that are in the text."""
     (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
-    (folder / "seeds.txt").write_text("".join(f"http://{name}:{port}/\n" for name in Scripted.pages))
+    (folder / "seeds.txt").write_text(
+        "".join(f"http://{name}:{port}/\n" for name in Scripted.pages)
+    )
     (folder / "always.py").write_text(ALWAYS % chromium())
     given = {**SETTINGS, **WAYS[way], "HOSTS_FILE": folder / "hosts", "JOBDIR": folder / way}
     module = str(given.pop("SCRAPY_SETTINGS_MODULE", "webcrawl.settings"))
@@ -59,7 +66,11 @@ def crawl(folder: Path, way: str, port: int) -> dict[str, Any]:
         subprocess.run(
             [sys.executable, "-m", "scrapy", "crawl", "web", "-a", "seeds=seeds.txt", *words],
             cwd=folder,
-            env={**os.environ, "SCRAPY_SETTINGS_MODULE": module, "PYTHONPATH": f"{folder}:{Path.cwd()}"},
+            env={
+                **os.environ,
+                "SCRAPY_SETTINGS_MODULE": module,
+                "PYTHONPATH": f"{folder}:{Path.cwd()}",
+            },
             check=True,
             capture_output=True,
         )
@@ -88,13 +99,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rendering", description=__doc__)
     parser.add_argument("--pages", type=int, default=20, help="of each site")
     parser.add_argument("--site", choices=Scripted.pages, help="only this one")
-    parser.add_argument("--cost", type=int, default=0, metavar="PAGES", help="only the cost of knowing shells")
+    parser.add_argument(
+        "--cost", type=int, default=0, metavar="PAGES", help="only the cost of knowing shells"
+    )
     given = parser.parse_args()
     if given.cost:
         shell_cost(given.cost)
         return 0
     pages = given.pages
-    missing = [name for name, there in (("Chromium", chromium()), ("unshare", shutil.which("unshare"))) if not there]
+    missing = [
+        name
+        for name, there in (("Chromium", chromium()), ("unshare", shutil.which("unshare")))
+        if not there
+    ]
     if missing:
         print(f"not measured without {', '.join(missing)}")
         return 0

@@ -1,10 +1,11 @@
 """Replays of a crawl beside the live site, compared pixel by pixel in a real browser.
 
-A styled site on loopback needs files of three hosts: style sheets that import others, a web font, pictures of all
-kinds, scripts, frames. It is crawled with `scope=host`, with and without REQUISITES, and switched off. Then Chromium
-shows its pages from the archive, by pywb and by replayweb.page, at one and two pixels per point. All of it runs in a
-network namespace that has nothing but loopback. What is not installed is skipped, and said so: benchmarks/README.md
-tells how to install it.
+A styled site on loopback needs files of three hosts: style sheets that import others, a web font,
+pictures of all kinds, scripts, frames. It is crawled with `scope=host`, with and without
+REQUISITES, and switched off. Then Chromium shows its pages from the archive, by pywb and by
+replayweb.page, at one and two pixels per point. All of it runs in a network namespace that has
+nothing but loopback. What is not installed is skipped, and said so: benchmarks/README.md tells how
+to install it.
 """
 
 from __future__ import annotations
@@ -51,9 +52,21 @@ def crawl(folder: Path, port: int, *, requisites: bool) -> Path:
     given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     scrapy = [sys.executable, "-m", "webcrawl"]
     subprocess.run(
-        [*scrapy, "crawl", "web", "-a", f"seeds={folder / 'seeds.txt'}", "-a", "scope=host", *given], check=True
+        [
+            *scrapy,
+            "crawl",
+            "web",
+            "-a",
+            f"seeds={folder / 'seeds.txt'}",
+            "-a",
+            "scope=host",
+            *given,
+        ],
+        check=True,
     )
-    subprocess.run([*scrapy, "wacz", str(job), "-o", str(folder / f"site{requisites:d}.wacz")], check=True)
+    subprocess.run(
+        [*scrapy, "wacz", str(job), "-o", str(folder / f"site{requisites:d}.wacz")], check=True
+    )
     return job
 
 
@@ -67,7 +80,9 @@ def live(folder: Path, port: int) -> Shots:
         return shots
 
 
-def compare(name: str, address: Address, port: int, wanted: Shots, folder: Path, *, requisites: bool) -> int:
+def compare(
+    name: str, address: Address, port: int, wanted: Shots, folder: Path, *, requisites: bool
+) -> int:
     """Reports each view; returns how many differ from the live one."""
     different = 0
     with browser(folder / "profile", ARCHIVE) as page:
@@ -121,17 +136,29 @@ def _replayers(args: argparse.Namespace) -> dict[str, Replayer]:
     if args.replayweb and (args.replayweb / "ui.js").exists():
         found["replayweb.page"] = lambda wacz, folder: replayweb(args.replayweb, wacz, folder)
     else:
-        print("replayweb.page: skipped: --replayweb does not name its npm package; see benchmarks/README.md")
+        print(
+            "replayweb.page: skipped: --replayweb does not name its npm package; see benchmarks/README.md"
+        )
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
-    parser.add_argument("--pywb", metavar="FILE", help="pywb's program wayback, if it is not on the path")
-    parser.add_argument("--replayweb", type=Path, metavar="FOLDER", help="the npm package replaywebpage, unpacked")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the screenshots and archives stay")
+    parser.add_argument(
+        "--pywb", metavar="FILE", help="pywb's program wayback, if it is not on the path"
+    )
+    parser.add_argument(
+        "--replayweb", type=Path, metavar="FOLDER", help="the npm package replaywebpage, unpacked"
+    )
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="where the screenshots and archives stay"
+    )
     args = parser.parse_args()
-    missing = [name for name, there in (("Chromium", program()), ("unshare", shutil.which("unshare"))) if not there]
+    missing = [
+        name
+        for name, there in (("Chromium", program()), ("unshare", shutil.which("unshare")))
+        if not there
+    ]
     if missing:
         print(f"skipped: {' and '.join(missing)} not installed; see benchmarks/README.md")
         return 0

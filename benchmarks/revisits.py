@@ -1,7 +1,9 @@
-"""Revisit policies on pages that change by known processes: freshness within a budget, as a share of the optimum.
+"""Revisit policies on pages that change by known processes: freshness within a budget, as a share
+of the optimum.
 
-The clock is simulated and the policies are the crawl's own. Every page is fetched once, at the rate of the budget;
-then its revisits begin. `freshness` is of the last fifth of the visits, `by_visits` after so many visits per page.
+The clock is simulated and the policies are the crawl's own. Every page is fetched once, at the rate
+of the budget; then its revisits begin. `freshness` is of the last fifth of the visits, `by_visits`
+after so many visits per page.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     budget = share * float(world.rates.sum())
     more: dict[str, float] = {}
     with ExitStack() as opened:
-        store, known = Store(world, budget, policy, known=args.known, seed=args.seed), best(world, budget)
+        store, known = (
+            Store(world, budget, policy, known=args.known, seed=args.seed),
+            best(world, budget),
+        )
         if args.sitemaps:
             store = Announced(world, budget, policy, args.sitemaps, args.listed, seed=args.seed)
             known = best(world, budget, store.listed if args.sitemaps == "honest" else None)
@@ -40,7 +45,10 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         with timed() as clock:
             got = list(simulate(store, args.visits, args.steps, args.parts))
         if isinstance(store, Filed):
-            more = {"us_of_crawl": store.cpu / (store.total + len(world)) * 1e6, "disk_mib": store.disk / 2**20}
+            more = {
+                "us_of_crawl": store.cpu / (store.total + len(world)) * 1e6,
+                "disk_mib": store.disk / 2**20,
+            }
     freshness = got[-1][1]
     report(
         "revisits",
@@ -67,10 +75,22 @@ def judge(args: argparse.Namespace, share: float) -> None:
         world = _world(args)
         budget = share * float(world.rates.sum())
         optimum = best(world, budget).freshness
-        got = dict(simulate(Store(world, budget, policy, seed=args.seed), JUDGED[-1], JUDGED[-1], args.parts))
+        got = dict(
+            simulate(
+                Store(world, budget, policy, seed=args.seed), JUDGED[-1], JUDGED[-1], args.parts
+            )
+        )
         found[policy] = {str(visits): round(got[visits] / optimum, 3) for visits in JUDGED}
     rates = str(args.histories or args.rates)
-    report("revisits_judged", rates=rates, zipf=args.zipf, budget=share, pages=args.pages, seed=args.seed, **found)
+    report(
+        "revisits_judged",
+        rates=rates,
+        zipf=args.zipf,
+        budget=share,
+        pages=args.pages,
+        seed=args.seed,
+        **found,
+    )
 
 
 def _world(args: argparse.Namespace) -> World:
@@ -97,23 +117,55 @@ def claims(store: Store) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.revisits", description=__doc__)
-    parser.add_argument("policies", nargs="*", default=["optimal"], help="names or dotted paths (%(default)s)")
+    parser.add_argument(
+        "policies", nargs="*", default=["optimal"], help="names or dotted paths (%(default)s)"
+    )
     parser.add_argument("--pages", type=int, default=100_000, metavar="N")
     parser.add_argument(
-        "--budget", type=float, nargs="+", default=[0.05, 0.2, 0.5], help="of all changes (%(default)s)"
+        "--budget",
+        type=float,
+        nargs="+",
+        default=[0.05, 0.2, 0.5],
+        help="of all changes (%(default)s)",
     )
     parser.add_argument("--visits", type=float, default=10, help="per page (%(default)s)")
-    parser.add_argument("--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)"
+    )
     parser.add_argument("--rates", choices=RATES, default="lognormal")
-    parser.add_argument("--histories", type=Path, metavar="FOLDER", help="rates and importance of Bing's pages instead")
-    parser.add_argument("--zipf", type=float, default=0.8, help="of the pages' importance; 0: all alike (%(default)s)")
+    parser.add_argument(
+        "--histories",
+        type=Path,
+        metavar="FOLDER",
+        help="rates and importance of Bing's pages instead",
+    )
+    parser.add_argument(
+        "--zipf",
+        type=float,
+        default=0.8,
+        help="of the pages' importance; 0: all alike (%(default)s)",
+    )
     parser.add_argument("--known", action="store_true", help="tell the policy the true rates")
-    parser.add_argument("--filed", action="store_true", help="keep the records in a crawl.db, as a crawl does")
-    parser.add_argument("--sitemaps", choices=KINDS, help="what the dates of sitemaps are like; the optimum knows them")
-    parser.add_argument("--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)")
-    parser.add_argument("--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)")
+    parser.add_argument(
+        "--filed", action="store_true", help="keep the records in a crawl.db, as a crawl does"
+    )
+    parser.add_argument(
+        "--sitemaps",
+        choices=KINDS,
+        help="what the dates of sitemaps are like; the optimum knows them",
+    )
+    parser.add_argument(
+        "--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)"
+    )
+    parser.add_argument(
+        "--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--judge", action="store_true", help="freshness at the 1st, 2nd, 4th and 20th visit of a page")
+    parser.add_argument(
+        "--judge",
+        action="store_true",
+        help="freshness at the 1st, 2nd, 4th and 20th visit of a page",
+    )
     args = parser.parse_args()
     for share in args.budget:
         if args.judge:

@@ -1,7 +1,9 @@
-"""One site of 200 pages, crawled by webcrawl and by others that are asked for the same delay: how long it takes.
+"""One site of 200 pages, crawled by webcrawl and by others that are asked for the same delay: how
+long it takes.
 
-The site is the one that tests/end_to_end/test_stranger.py crawls: redirects, pictures, pages that fail, one slow. The
-others are built and run as `python -m benchmarks.peers` does it. What counts is the site's own record of its answers.
+The site is the one that tests/end_to_end/test_stranger.py crawls: redirects, pictures, pages that
+fail, one slow. The others are built and run as `python -m benchmarks.peers` does it. What counts is
+the site's own record of its answers.
 """
 
 from __future__ import annotations
@@ -34,7 +36,18 @@ def ours(folder: Path, web: Web) -> list[str]:
     given |= {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": web.delay, "LOG_LEVEL": "ERROR"}
     words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
     seed = web.seeds.read_text().strip()
-    return [sys.executable, "-m", "webcrawl", "crawl", "web", "-a", f"seeds={seed}", "-a", "scope=host", *words]
+    return [
+        sys.executable,
+        "-m",
+        "webcrawl",
+        "crawl",
+        "web",
+        "-a",
+        f"seeds={seed}",
+        "-a",
+        "scope=host",
+        *words,
+    ]
 
 
 def run(names: list[str], built: Path, delay: float) -> None:
@@ -45,8 +58,14 @@ def run(names: list[str], built: Path, delay: float) -> None:
             work = Path(folder)
             (work / "seeds").write_text(f"{site.replace('127.0.0.1', HOST)}/\n")
             web = Web(1, PAGES, work / "seeds", delay)
-            spent = cost(ours(work, web) if name == FIRST else ALL[name].command(built / name, work, web))
-            wares = {path.rpartition("/")[2] or "0" for path, status in asked if status == 200 and "page" in path}
+            spent = cost(
+                ours(work, web) if name == FIRST else ALL[name].command(built / name, work, web)
+            )
+            wares = {
+                path.rpartition("/")[2] or "0"
+                for path, status in asked
+                if status == 200 and "page" in path
+            }
             row = (
                 name,
                 f"{spent.seconds:.0f}",
@@ -60,9 +79,18 @@ def run(names: list[str], built: Path, delay: float) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.site", description=__doc__)
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=f"of: {', '.join(NAMES)}")
-    parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests (default: %(default)s)")
-    parser.add_argument("--dir", type=Path, default=CACHE, help="where peers are built (default: %(default)s)")
+    parser.add_argument(
+        "names", nargs="*", default=NAMES, metavar="NAME", help=f"of: {', '.join(NAMES)}"
+    )
+    parser.add_argument(
+        "--delay",
+        type=float,
+        default=0.1,
+        help="seconds between two requests (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--dir", type=Path, default=CACHE, help="where peers are built (default: %(default)s)"
+    )
     args = parser.parse_args()
     if unknown := [name for name in args.names if name not in NAMES]:
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(NAMES)}")
@@ -72,7 +100,16 @@ def main() -> int:
         run(args.names, args.dir.resolve(), args.delay)
         return 0
     able = build(args.names, args.dir.resolve())
-    again = [sys.executable, "-m", "benchmarks.site", "--dir", str(args.dir), "--delay", str(args.delay), *able]
+    again = [
+        sys.executable,
+        "-m",
+        "benchmarks.site",
+        "--dir",
+        str(args.dir),
+        "--delay",
+        str(args.delay),
+        *able,
+    ]
     with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
         hosts.write(f"127.0.0.1 localhost {HOST}\n")
         hosts.flush()

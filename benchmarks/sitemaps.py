@@ -1,8 +1,9 @@
-"""What sitemaps bring: how many of a host's pages are known, and fetched, after so many requests to it.
+"""What sitemaps bring: how many of a host's pages are known, and fetched, after so many requests to
+it.
 
-The crawl without network and Scrapy, of hosts whose robots.txt names a sitemap: those of the synthetic web, and, if
-WEBCRAWL_CASES has them, 41 of a university. `lies`: three of four URLs in it do not exist. Only requests are counted,
-so every run gives the same figures.
+The crawl without network and Scrapy, of hosts whose robots.txt names a sitemap: those of the
+synthetic web, and, if WEBCRAWL_CASES has them, 41 of a university. `lies`: three of four URLs in it
+do not exist. Only requests are counted, so every run gives the same figures.
 """
 
 from __future__ import annotations
@@ -88,16 +89,31 @@ class Crawl(Core):
             body, kind = f"Sitemap: {origin}/sitemap.xml".encode(), "text/plain"
         elif url == f"{origin}/sitemap.xml":
             urls = [
-                one for page in sorted(self.hosts[origin]) for one in [*[f"{page}~{n}" for n in range(self.lies)], page]
+                one
+                for page in sorted(self.hosts[origin])
+                for one in [*[f"{page}~{n}" for n in range(self.lies)], page]
             ]
             body, kind = (
-                b"<urlset>%s</urlset>" % "".join(f"<url><loc>{escape(one)}</loc></url>" for one in urls).encode(),
+                b"<urlset>%s</urlset>"
+                % "".join(f"<url><loc>{escape(one)}</loc></url>" for one in urls).encode(),
                 "text/xml",
             )
         status = 200 if body else 404
         head = f"HTTP/1.1 {status} -\r\nContent-Type: {kind}\r\n\r\n".encode()
         headers = [(b"Content-Type", kind.encode())]
-        return Exchange(url, b"", status, head, headers, body, body, body, "127.0.0.1", self._now, Timings(total=0.01))
+        return Exchange(
+            url,
+            b"",
+            status,
+            head,
+            headers,
+            body,
+            body,
+            body,
+            "127.0.0.1",
+            self._now,
+            Timings(total=0.01),
+        )
 
     def run(self) -> None:
         """Until all is fetched."""

@@ -1,8 +1,9 @@
 """A long crawl of a web with every known fault, checked at its end.
 
-The web has every kind of the synthetic web at once, TLS, FTP and gopher hosts, and attackers; times are a tenth of the
-defaults or less, and memory limits are small enough to be reached. Before it, two short crawls of good hosts show what
-attackers cost them (`soak_fair`). The exit status is 1 if a rule of `soak_judge` or `soak_fair` is broken.
+The web has every kind of the synthetic web at once, TLS, FTP and gopher hosts, and attackers; times
+are a tenth of the defaults or less, and memory limits are small enough to be reached. Before it,
+two short crawls of good hosts show what attackers cost them (`soak_fair`). The exit status is 1 if
+a rule of `soak_judge` or `soak_fair` is broken.
 """
 
 from __future__ import annotations
@@ -99,11 +100,26 @@ def _kind(descriptor: Path) -> str:
         return ""
 
 
-def crawl(folder: Path, nameserver: str, requests: int, settings: list[str]) -> tuple[Sampler, int, float]:
+def crawl(
+    folder: Path, nameserver: str, requests: int, settings: list[str]
+) -> tuple[Sampler, int, float]:
     """Crawls up to so many answers; returns the samples, exit status and seconds."""
-    values = {**SETTINGS, "JOBDIR": folder / "job", "HOSTS_FILE": folder / "hosts", "DNS_NAMESERVERS": nameserver}
+    values = {
+        **SETTINGS,
+        "JOBDIR": folder / "job",
+        "HOSTS_FILE": folder / "hosts",
+        "DNS_NAMESERVERS": nameserver,
+    }
     values["CLOSESPIDER_PAGECOUNT"] = requests
-    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={folder / 'seeds.txt'}"]
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "crawl",
+        "web",
+        "-a",
+        f"seeds={folder / 'seeds.txt'}",
+    ]
     for value in [*(f"{name}={value}" for name, value in values.items()), *settings]:
         command += ["-s", value]
     begun = time.monotonic()
@@ -112,7 +128,12 @@ def crawl(folder: Path, nameserver: str, requests: int, settings: list[str]) -> 
         try:
             with Sampler(process.pid, folder / "job/logs/crawl.log") as samples:
                 status = process.wait()
-            del samples.mib[-LAST:], samples.sockets[-LAST:], samples.files[-LAST:], samples.done[-LAST:]
+            del (
+                samples.mib[-LAST:],
+                samples.sockets[-LAST:],
+                samples.files[-LAST:],
+                samples.done[-LAST:],
+            )
         finally:
             process.kill()
     return samples, status, time.monotonic() - begun
@@ -124,8 +145,8 @@ def judged(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
         yield f"exit status {status}"
     yield from flat("MiB", thirds(samples.mib, samples.done))
     yield from flat("open files", thirds(samples.files, samples.done), spare=RUNS)
-    # Their number depends on how slowly the web answers just then, from the first minute on; leaked ones are more than
-    # ever before.
+    # Their number depends on how slowly the web answers just then, from the first minute on; leaked
+    # ones are more than ever before.
     first, second, last = thirds(samples.sockets, samples.done)
     yield from flat("sockets", (first, [*first, *second], last), {"maximum": max}, spare=KEPT)
     yield from said(folder / "output", folder / "job")
@@ -153,10 +174,14 @@ def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[s
     pages = max(options.requests, options.hosts)
     with served(folder, options.hosts, pages, attacked=not options.without_attackers) as nameserver:
         samples, status, seconds = crawl(folder, nameserver, options.requests, options.setting)
-    (folder / "samples.json").write_text(json.dumps([samples.mib, samples.sockets, samples.files, samples.done]))
+    (folder / "samples.json").write_text(
+        json.dumps([samples.mib, samples.sockets, samples.files, samples.done])
+    )
     broken += islice(judged(folder, samples, status), LINES)
     stats = json.loads((folder / "job/stats.json").read_text())
-    mib, sockets, files = (thirds(part, samples.done) for part in (samples.mib, samples.sockets, samples.files))
+    mib, sockets, files = (
+        thirds(part, samples.done) for part in (samples.mib, samples.sockets, samples.files)
+    )
     names = ("pages", "failures", "queued", "hosts", "bytes", "links", "seen/keys", "errors")
     return {
         **{name: stats[name] for name in names},
@@ -172,12 +197,22 @@ def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[s
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
-    parser.add_argument("--requests", type=int, default=300_000, help="answers that end the long crawl; 0: none")
+    parser.add_argument(
+        "--requests", type=int, default=300_000, help="answers that end the long crawl; 0: none"
+    )
     parser.add_argument("--hosts", type=int, default=4000, help="hosts of the synthetic web")
-    parser.add_argument("--without-attackers", action="store_true", help="no attackers in the long crawl")
-    parser.add_argument("--phase", type=float, default=40, help="seconds of each of the two short crawls; 0: none")
-    parser.add_argument("--keep", type=Path, help="new folder for all files (default: a temporary one)")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for the long crawl")
+    parser.add_argument(
+        "--without-attackers", action="store_true", help="no attackers in the long crawl"
+    )
+    parser.add_argument(
+        "--phase", type=float, default=40, help="seconds of each of the two short crawls; 0: none"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="new folder for all files (default: a temporary one)"
+    )
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE for the long crawl"
+    )
     args = parser.parse_args()
     if args.keep:
         args.keep.mkdir(parents=True)

@@ -34,7 +34,11 @@ def measure(web: Web, outputs: str = "") -> dict[str, float]:
     """Measures a crawl with these OUTPUTS, if they are named, and prints the line."""
     with served(web.hosts, web.pages, *web.options), tempfile.TemporaryDirectory() as folder:
         command = webcrawl(
-            Path(folder), web.hosts, *IMPOLITE, *([f"OUTPUTS={outputs}"] if outputs else []), tls=web.tls
+            Path(folder),
+            web.hosts,
+            *IMPOLITE,
+            *([f"OUTPUTS={outputs}"] if outputs else []),
+            tls=web.tls,
         )
         command[command.index("scrapy")] = "benchmarks.stages"
         command.insert(command.index("crawl"), INSIDE)
@@ -56,9 +60,18 @@ def main() -> None:
         return inside(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stages", description=__doc__)
     parser.add_argument("--tls", action="store_true", help="crawl https hosts")
-    parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of the web (default: %(default)s)")
-    parser.add_argument("--outputs", default="", metavar="NAMES", help="OUTPUTS of the crawl (default: the setting's)")
+    parser.add_argument(
+        "--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pages", type=int, default=20_000, metavar="N", help="of the web (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--outputs",
+        default="",
+        metavar="NAMES",
+        help="OUTPUTS of the crawl (default: the setting's)",
+    )
     args = parser.parse_args()
     measure(Web(args.tls, args.size, args.pages), args.outputs)
     return None

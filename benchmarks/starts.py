@@ -1,8 +1,9 @@
-"""What a start takes: medians of CPU and wall-clock seconds of commands that have next to nothing to do.
+"""What a start takes: medians of CPU and wall-clock seconds of commands that have next to nothing
+to do.
 
-The crawl has one page, and a robots.txt before it: without POLITENESS_MIN_DELAY=0 it waits a second between the two.
-Bytecode is in a folder of its own, and each command's first run, which writes it, does not count. `--tree` measures
-another checkout in turn with this one.
+The crawl has one page, and a robots.txt before it: without POLITENESS_MIN_DELAY=0 it waits a second
+between the two. Bytecode is in a folder of its own, and each command's first run, which writes it,
+does not count. `--tree` measures another checkout in turn with this one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ from benchmarks.support.processes import beside
 from benchmarks.support.report import report
 
 ROOT = Path(__file__).parent.parent
-ONE_PAGE = ["-a", "follow=0", "-s", "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", "-s", "POLITENESS_MIN_DELAY=0"]
+ONE_PAGE = [
+    "-a",
+    "follow=0",
+    "-s",
+    "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8",
+    "-s",
+    "POLITENESS_MIN_DELAY=0",
+]
 
 
 class _Silent(SimpleHTTPRequestHandler):
@@ -42,7 +50,9 @@ def _serve(ready: Connection, folder: str) -> None:
 def took(tree: Path, words: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """CPU and wall-clock seconds of a Python process in this checkout."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, *words], cwd=tree, env=environment, capture_output=True, check=False)
+    subprocess.run(
+        [sys.executable, *words], cwd=tree, env=environment, capture_output=True, check=False
+    )
     seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
 
@@ -50,14 +60,18 @@ def took(tree: Path, words: list[str], environment: dict[str, str]) -> tuple[flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, help="runs of each command (%(default)s)")
-    parser.add_argument("--tree", type=Path, help="another checkout, measured in turn with this one")
+    parser.add_argument(
+        "--tree", type=Path, help="another checkout, measured in turn with this one"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder, site = Path(name), Path(name) / "site"
         site.mkdir()
         (site / "index.html").write_text("<title>One</title><p>One page.")
         (site / "robots.txt").write_text("User-agent: *\nDisallow:\n")
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment = {
+            key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
+        }
         environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
         with beside(_serve, str(site)) as port:
             url, job = f"http://127.0.0.1:{port}/", folder / "job"
@@ -76,7 +90,9 @@ def main() -> None:
                 _compare(what, words, environment, options, folder / "new")
 
 
-def _compare(what: str, words: list[str], environment: dict[str, str], options: argparse.Namespace, job: Path) -> None:
+def _compare(
+    what: str, words: list[str], environment: dict[str, str], options: argparse.Namespace, job: Path
+) -> None:
     trees = {"": ROOT} | ({"other_": options.tree} if options.tree else {})
     times: dict[str, list[tuple[float, float]]] = {of: [] for of in trees}
     for _ in range(options.rounds + 1):

@@ -1,7 +1,8 @@
-"""Which files and functions of the crawl a page meets on its way, from `take` to `finish`, and how deep calls nest.
+"""Which files and functions of the crawl a page meets on its way, from `take` to `finish`, and how
+deep calls nest.
 
-Pages are followed one at a time, in the midst of a crawl of the synthetic web with the default settings. What other
-threads do is not among it.
+Pages are followed one at a time, in the midst of a crawl of the synthetic web with the default
+settings. What other threads do is not among it.
 """
 
 from __future__ import annotations
@@ -50,9 +51,13 @@ class Way:
 
 
 class Ways:
-    """Follows each page from the call of `take` that hands it out until `finish` returns; only one may be under way."""
+    """Follows each page from the call of `take` that hands it out until `finish` returns; only one
+    may be under way.
+    """
 
-    def __init__(self, folder: Path, take: CodeType, finish: CodeType, *, before: int, followed: int) -> None:
+    def __init__(
+        self, folder: Path, take: CodeType, finish: CodeType, *, before: int, followed: int
+    ) -> None:
         """Only functions below `folder` count. `before`: pages that are let go by."""
         self._folder, self._take, self._finish = f"{folder}/", take, finish
         self._before, self._followed = before, followed
@@ -79,7 +84,9 @@ class Ways:
         if code is self._take:
             driver = frame.f_back  # what the event loop has called
             self._way = Way(height(driver) - 1)
-        is_ours = code.co_filename.startswith(self._folder) and not code.co_name.endswith(COMPREHENSION)
+        is_ours = code.co_filename.startswith(self._folder) and not code.co_name.endswith(
+            COMPREHENSION
+        )
         if self._way is not None and is_ours:
             self._way.meet(frame)
 
@@ -116,13 +123,16 @@ def figures(ways: Sequence[Way]) -> dict[str, Any]:
 
 
 def route(ways: Sequence[Way]) -> dict[str, tuple[float, list[str]]]:
-    """The files of all pages in order, each with the share of pages that meet it, and its functions."""
+    """The files of all pages in order, each with the share of pages that meet it, and its
+    functions.
+    """
     met = Counter(file for way in ways for file in way.files)
     functions: dict[str, dict[str, None]] = {file: {} for file in met}
     for code in (code for way in ways for code in way.functions):
         functions[code.co_filename].setdefault(code.co_qualname)
     return {
-        str(Path(file).relative_to(PACKAGE)): (number / len(ways), [*functions[file]]) for file, number in met.items()
+        str(Path(file).relative_to(PACKAGE)): (number / len(ways), [*functions[file]])
+        for file, number in met.items()
     }
 
 
@@ -147,8 +157,12 @@ def main() -> None:
     if sys.argv[1:2] == [INSIDE]:
         return inside(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trip", description=__doc__)
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl")
-    parser.add_argument("-f", "--functions", action="store_true", help="name the functions of each file, too")
+    parser.add_argument(
+        "-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl"
+    )
+    parser.add_argument(
+        "-f", "--functions", action="store_true", help="name the functions of each file, too"
+    )
     parsed = parser.parse_args()
     with served(HOSTS, 2 * (BEFORE + FOLLOWED)), tempfile.TemporaryDirectory() as folder:
         command = webcrawl(Path(folder), HOSTS, *IMPOLITE, "CONCURRENT_REQUESTS=1", *parsed.setting)

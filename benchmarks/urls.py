@@ -1,7 +1,8 @@
-"""A page's 40 links on their way to the seen store, stage by stage, compared with what Scrapy does for them.
+"""A page's 40 links on their way to the seen store, stage by stage, compared with what Scrapy does
+for them.
 
-`relative` are pages of rooted, relative and fragment links; `absolute` link to other hosts; `real` are the pages of
-html-newspaper and html-readability, if WEBCRAWL_CASES names their folder.
+`relative` are pages of rooted, relative and fragment links; `absolute` link to other hosts; `real`
+are the pages of html-newspaper and html-readability, if WEBCRAWL_CASES names their folder.
 """
 
 from __future__ import annotations
@@ -38,14 +39,25 @@ def relative_pages(n: int, chance: Random) -> Iterator[Page]:
     for _ in range(n // LINKS):
         site = int(chance.paretovariate(0.8)) % 5000
         stories = [_story(chance.randrange(20_000)) for _ in range(LINKS - 16)]
-        navigation = [f"/section{i}/?page={i}" for i in range(12)] + ["#top", "../", "about.html", "?print=1"]
+        navigation = [f"/section{i}/?page={i}" for i in range(12)] + [
+            "#top",
+            "../",
+            "about.html",
+            "?print=1",
+        ]
         yield f"http://www.site{site}.example/news/2014/index.html", navigation + stories
 
 
 def absolute_pages(n: int, chance: Random) -> Iterator[Page]:
     """Links that all name their host."""
     for page, links in relative_pages(n, chance):
-        yield page, [f"https://www.site{chance.randrange(5000)}.example{_story(i)}" for i in range(len(links))]
+        yield (
+            page,
+            [
+                f"https://www.site{chance.randrange(5000)}.example{_story(i)}"
+                for i in range(len(links))
+            ],
+        )
 
 
 def real_pages(folder: Path) -> Iterator[Page]:
@@ -53,13 +65,22 @@ def real_pages(folder: Path) -> Iterator[Page]:
     for name in ("html-newspaper", "html-readability"):
         with gzip.open(folder / name / "links.jsonl.gz", "rt") as lines:
             for page in map(json.loads, lines):
-                yield page["base"], [link[1] for link in page["links"] if link[0] in ("a", "area", "frame", "iframe")]
+                yield (
+                    page["base"],
+                    [
+                        link[1]
+                        for link in page["links"]
+                        if link[0] in ("a", "area", "frame", "iframe")
+                    ],
+                )
 
 
 def main() -> None:
     """Runs the workloads."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.urls", description=__doc__)
-    parser.add_argument("--n", type=int, default=400_000, help="links per workload (`real` has a fixed number)")
+    parser.add_argument(
+        "--n", type=int, default=400_000, help="links per workload (`real` has a fixed number)"
+    )
     options = parser.parse_args()
     workloads = {
         "relative": list(relative_pages(options.n, Random(1))),
@@ -95,8 +116,14 @@ def stages(pages: list[Page]) -> dict[str, Callable[[], None]]:
     filtered: Counter[str] = Counter()
     filters, fingerprints = build_filters(SETTINGS), Fingerprints(KEY)
     whole = LinkPipeline(build_filters(SETTINGS), None, fingerprints)
-    joined = [[url for url in canonical_links(page, found, filtered).values() if url] for page, found in pages]
-    kept = [filters.keep(urls, Origin(page, 1), filtered) for (page, _), urls in zip(pages, joined, strict=True)]
+    joined = [
+        [url for url in canonical_links(page, found, filtered).values() if url]
+        for page, found in pages
+    ]
+    kept = [
+        filters.keep(urls, Origin(page, 1), filtered)
+        for (page, _), urls in zip(pages, joined, strict=True)
+    ]
     numbers = [fingerprints(urls) for urls in kept]
     cache, second = ClockCache(CACHE), ClockCache(CACHE)
 

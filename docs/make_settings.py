@@ -33,7 +33,8 @@ LAST = "Scrapy's `CLOSESPIDER_…` settings work too and are checked like the re
 def made(page: str) -> str:
     """The page with the tables as they ought to be."""
     tables = "".join(
-        f"\n## {title}\n\n{NOTES.get(title, '')}{HEAD}{''.join(map(_row, rows))}" for title, rows in SECTIONS.items()
+        f"\n## {title}\n\n{NOTES.get(title, '')}{HEAD}{''.join(map(_row, rows))}"
+        for title, rows in SECTIONS.items()
     )
     longer = "\n".join(_block(one) for one in SETTINGS.values() if _is_long(one.default))
     return f"{page.partition(FIRST)[0]}{tables}\n{LAST}\n## Longer defaults\n\n```python\n{longer}```\n"
@@ -62,12 +63,17 @@ def _is_long(default: Any) -> bool:
 
 def _block(one: Setting) -> str:
     first, last = "{}" if isinstance(one.default, dict) else "[]"
-    return "\n".join((f"{one.name} = {first}", *(f"    {line}," for line in _lines(one.default)), last, ""))
+    return "\n".join(
+        (f"{one.name} = {first}", *(f"    {line}," for line in _lines(one.default)), last, "")
+    )
 
 
 def _lines(default: dict[str, Any] | list[str]) -> Iterator[str]:
     if isinstance(default, dict):
-        return (f"{json.dumps(name)}: {'None' if of is None else json.dumps(of)}" for name, of in default.items())
+        return (
+            f"{json.dumps(name)}: {'None' if of is None else json.dumps(of)}"
+            for name, of in default.items()
+        )
     return map(json.dumps, default)
 
 

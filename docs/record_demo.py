@@ -72,7 +72,11 @@ class Screen:
 
     def lines(self) -> tuple[str, ...]:
         """What is to be seen, long lines wrapped."""
-        shown = [line[at : at + COLUMNS] for line in self._lines for at in range(0, len(line) or 1, COLUMNS)]
+        shown = [
+            line[at : at + COLUMNS]
+            for line in self._lines
+            for at in range(0, len(line) or 1, COLUMNS)
+        ]
         return tuple(shown if shown[-1] else shown[:-1])
 
     def _apply(self, control: str) -> None:
@@ -152,7 +156,9 @@ def _drawn(line: Span) -> str:
 
 
 def _set(to: str, begin: float, end: float) -> str:
-    return f'<set attributeName="visibility" to="{to}" begin="{begin:.2f}s" dur="{end - begin:.2f}s"/>'
+    return (
+        f'<set attributeName="visibility" to="{to}" begin="{begin:.2f}s" dur="{end - begin:.2f}s"/>'
+    )
 
 
 def _output(command: str) -> Iterator[bytes]:
@@ -161,7 +167,13 @@ def _output(command: str) -> Iterator[bytes]:
     tcsetwinsize(its, (ROWS, COLUMNS))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with subprocess.Popen(  # noqa: S602 - the commands of this script
-        command, shell=True, stdin=its, stdout=its, stderr=its, cwd=PICTURE.parents[1], env={**os.environ, "PATH": path}
+        command,
+        shell=True,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        cwd=PICTURE.parents[1],
+        env={**os.environ, "PATH": path},
     ) as process:
         os.close(its)
         while data := _read(ours):

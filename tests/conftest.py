@@ -12,15 +12,17 @@ from tests.support.examples import LONG, MORE, SHORT
 from tests.support.forked import Forked
 from tests.support.places import ROOT
 
-# The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
-# No deadline: a busy machine is no fault of the code.
+# The same examples in every run of CI, so that a change is judged by what it changed; new ones in
+# everybody else's. No deadline: a busy machine is no fault of the code.
 IN_CI = bool(os.environ.get("CI"))
 for name, number in (("short", SHORT), ("more", MORE), ("long", LONG)):
-    settings.register_profile(name, derandomize=IN_CI and number < LONG, deadline=None, max_examples=number)
+    settings.register_profile(
+        name, derandomize=IN_CI and number < LONG, deadline=None, max_examples=number
+    )
 settings.load_profile("short")
 
-# Whose tests kill, starve and outlast crawls, as do single ones elsewhere: `pytest -m campaign`, and CI after the
-# default run.
+# Whose tests kill, starve and outlast crawls, as do single ones elsewhere: `pytest -m campaign`,
+# and CI after the default run.
 CAMPAIGN = tuple(
     str(ROOT / "tests" / start)
     for start in (
@@ -32,7 +34,17 @@ CAMPAIGN = tuple(
         "tools/why/test_hive",
     )
 )
-CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
+CRAWLING = {
+    "torture",
+    "crash",
+    "hardened",
+    "end_to_end",
+    "fastpath",
+    "adapter",
+    "commands",
+    "hostile",
+    "simweb",
+}
 
 
 def crawls(item):
@@ -42,12 +54,15 @@ def crawls(item):
 
 def pytest_xdist_auto_num_workers():
     """For `-n auto`: six processes per core, five of them for tests that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 6
+    return (
+        None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 6
+    )
 
 
 def pytest_configure(config):
     if config.args_source is config.ArgsSource.TESTPATHS and not config.option.markexpr:
-        config.option.markexpr = "not campaign"  # who names a folder or a file means all that is in it
+        # who names a folder or a file means all that is in it
+        config.option.markexpr = "not campaign"
     if hasattr(config, "cache"):  # unless told to be without
         bytecode.keep(lambda: config.cache.mkdir("bytecode"))
     if config.option.dist == "loadgroup":
@@ -57,7 +72,9 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """All that collecting makes stays until the end: looking through it for garbage took a quarter of the time."""
+    """All that collecting makes stays until the end: looking through it for garbage took a quarter
+    of the time.
+    """
     gc.disable()
     try:
         return (yield)

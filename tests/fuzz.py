@@ -1,4 +1,5 @@
-"""Long fuzzing campaigns: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided FOLDER].
+"""Long fuzzing campaigns: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided
+FOLDER].
 
 Each target runs in its own process. Findings are saved in tests/regressions.
 """
@@ -38,7 +39,15 @@ def fuzzed(name: str, seed: int, seconds: float) -> int:
     """Run a campaign of one target and print its figures; returns the number of findings."""
     with tempfile.NamedTemporaryFile() as notes:
         notes.truncate(ROOM)
-        command = [sys.executable, "-m", "tests.fuzzing.worker", name, str(seed), str(seconds), notes.name]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzzing.worker",
+            name,
+            str(seed),
+            str(seconds),
+            notes.name,
+        ]
         worker = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE)
         start, findings, runs = time.monotonic(), 0, 0
         assert worker.stdout is not None
@@ -47,12 +56,18 @@ def fuzzed(name: str, seed: int, seconds: float) -> int:
             runs = row.get("runs", 0)
             if not runs:
                 path = save(name, row["kind"], bytes.fromhex(row["data"]))
-                print(f"{name}: {row['kind']} {row['place']} -> {path.relative_to(ROOT)}\n{row['told']}", flush=True)
+                print(
+                    f"{name}: {row['kind']} {row['place']} -> {path.relative_to(ROOT)}\n{row['told']}",
+                    flush=True,
+                )
                 findings += 1
         if worker.wait() or not runs:
             runs, size = HEAD.unpack(Path(notes.name).read_bytes()[: HEAD.size])
             path = save(name, "died", Path(notes.name).read_bytes()[HEAD.size : HEAD.size + size])
-            print(f"{name}: the process ended with {worker.returncode} -> {path.relative_to(ROOT)}", flush=True)
+            print(
+                f"{name}: the process ended with {worker.returncode} -> {path.relative_to(ROOT)}",
+                flush=True,
+            )
             findings += 1
     spent = time.monotonic() - start
     print(f"{name:12} {runs:>9} inputs {runs / spent:>8.0f}/s {findings} findings", flush=True)
@@ -73,21 +88,31 @@ def _line(worker: subprocess.Popen[bytes], notes: str) -> bytes:
 
 
 def guided(folder: Path, name: str, seed: int, seconds: float) -> int:
-    """The same with atheris, which stops at its first finding; the folder has the inputs that reached new branches."""
+    """The same with atheris, which stops at its first finding; the folder has the inputs that
+    reached new branches.
+    """
     place, kept = REGRESSIONS / name, folder.resolve() / name
     place.mkdir(parents=True, exist_ok=True)
     kept.mkdir(parents=True, exist_ok=True)
     words = [name, str(seed), str(int(seconds)), str(place), str(kept)]
     command = [sys.executable, "-m", "tests.fuzzing.guided", *words]
     done = subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, errors="replace", check=False
+        command,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     figures = {
         row[0]: row[1]
         for line in done.stderr.splitlines()
         if (row := line.removeprefix("stat::").split(":")) and line.startswith("stat::")
     }
-    runs, new = (figures.get(key, "?").strip() for key in ("number_of_executed_units", "new_units_added"))
+    runs, new = (
+        figures.get(key, "?").strip() for key in ("number_of_executed_units", "new_units_added")
+    )
     what = "a finding" if done.returncode else "nothing"
     print(f"{name:12} {runs:>9} inputs, guided, {new} reached new branches: {what}", flush=True)
     if done.returncode:
@@ -104,8 +129,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="determines the inputs")
     kept = "with atheris, guided by branches; FOLDER keeps the inputs that reached new ones, for the next run"
     parser.add_argument("--guided", type=Path, metavar="FOLDER", help=kept)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="instead: these inputs begin every later run")
-    parser.add_argument("--sizes", action="store_true", help="instead: slow and large inputs at growing sizes")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="instead: these inputs begin every later run"
+    )
+    parser.add_argument(
+        "--sizes", action="store_true", help="instead: slow and large inputs at growing sizes"
+    )
     told = parser.parse_args()
     if told.keep:
         print(f"{keep(told.keep)} inputs in {FILE.relative_to(ROOT)}")

@@ -1,4 +1,6 @@
-"""The command `webcrawl`: Scrapy's, with the settings of this package, in whatever folder it is called."""
+"""The command `webcrawl`: Scrapy's, with the settings of this package, in whatever folder it is
+called.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ GROUPS = {
 }
 
 
-MANY = 100_000  # new objects between two searches for cycles: all modules together make fewer, and stay
+# new objects between two searches for cycles: all modules together make fewer, and stay
+MANY = 100_000
 
 
 def main() -> None:
@@ -30,7 +33,8 @@ def main() -> None:
     open_missing()
     try:
         _run()
-    except KeyboardInterrupt:  # while modules are loaded, or in a command that has nothing to say of it
+    except KeyboardInterrupt:
+        # while modules are loaded, or in a command that has nothing to say of it
         sys.exit(INTERRUPTED)
 
 
@@ -49,7 +53,8 @@ def _run() -> None:
     gc.set_threshold(MANY)
     atexit.register(gc.freeze)  # nor is a last search of any use
     os.environ[NAME] = "webcrawl"
-    os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
+    # before a scrapy.cfg, which may be another project's
+    os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
     from webcrawl.tools.tool_command import refusal, run_tool  # noqa: PLC0415 - --version need not wait
 

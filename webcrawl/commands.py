@@ -10,4 +10,5 @@ from webcrawl.tools.tool_command import ToolCommand
 __path__ = [str(Path(__file__).parent / room / "commands") for room in ("tools", "lab")]
 
 open_missing()  # nothing else of this package is run as early
-ScrapyCommand.register(ToolCommand)  # they run without Scrapy too, and so do not derive from its class
+# they run without Scrapy too, and so do not derive from its class
+ScrapyCommand.register(ToolCommand)

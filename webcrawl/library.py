@@ -1,6 +1,8 @@
-"""The library: `webcrawl.crawl(…)` crawls and hands over pages, `webcrawl.pages(…)` reads what a crawl archived.
+"""The library: `webcrawl.crawl(…)` crawls and hands over pages, `webcrawl.pages(…)` reads what a
+crawl archived.
 
-A crawl runs in a thread of its own, whatever the caller is: a script, a notebook, a server. It needs no Scrapy.
+A crawl runs in a thread of its own, whatever the caller is: a script, a notebook, a server. It
+needs no Scrapy.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["Crawling", "NothingFetched", "Pages", "SettingError", "crawl", "pages"]
 
 Seeds = str | PathLike[str] | Iterable[str]
-ARGUMENTS = {"scope": "URL_SCOPE", "follow": "URL_FOLLOW", "languages": "FOCUS_LANGUAGES"}  # as of the spider `web`
+# as of the spider `web`
+ARGUMENTS = {"scope": "URL_SCOPE", "follow": "URL_FOLLOW", "languages": "FOCUS_LANGUAGES"}
 BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
 SCRAPYS = {  # settings of Scrapy's that a crawl by itself heeds, with their defaults
     "DOWNLOAD_BIND_ADDRESS": None,
@@ -89,17 +92,21 @@ def crawl(
 ) -> Crawling:
     """A crawl from these seeds, as an iterator of its pages.
 
-    `seeds`: a URL, a file with a list of them, or any iterable of URLs. `limit`: how many of them are taken. `jobdir`:
-    the folder of the crawl, which the next call with the same folder resumes; without one nothing is kept. Settings are
-    keywords in small letters (`user_agent="…"`) or a dict (`settings={"USER_AGENT": "…"}`); `scope`, `follow` and
-    `languages` are those of the spider `web`; from URLs, the crawl stays on their hosts unless `scope` says otherwise.
+    `seeds`: a URL, a file with a list of them, or any iterable of URLs. `limit`: how many of them
+    are taken. `jobdir`: the folder of the crawl, which the next call with the same folder resumes;
+    without one nothing is kept. Settings are keywords in small letters (`user_agent="…"`) or a dict
+    (`settings={"USER_AGENT": "…"}`); `scope`, `follow` and `languages` are those of the spider
+    `web`; from URLs, the crawl stays on their hosts unless `scope` says otherwise.
 
-    Use `async for`, or `for` where no event loop runs. A page is finished when the next one is asked for. Raise
-    TypeError for an unknown setting, and SettingError for an impossible value. The loop raises NothingFetched if no
-    seed has an answer, and StoreError if the crawl cannot keep what it does.
+    Use `async for`, or `for` where no event loop runs. A page is finished when the next one is
+    asked for. Raise TypeError for an unknown setting, and SettingError for an impossible value. The
+    loop raises NothingFetched if no seed has an answer, and StoreError if the crawl cannot keep
+    what it does.
     """
     if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, PathLike | Iterable):
-        raise TypeError(f"seeds: must be a URL, the path of a list, or URLs, not {type(seeds).__name__}")
+        raise TypeError(
+            f"seeds: must be a URL, the path of a list, or URLs, not {type(seeds).__name__}"
+        )
     if limit is not None and not isinstance(limit, int):
         raise TypeError(f"limit: must be a whole number, not {limit!r}")
     given = _given(settings or {}, more, jobdir)
@@ -109,20 +116,37 @@ def crawl(
 
 
 class Crawling:
-    """A crawl that hands over its pages. As a context manager it is stopped, with a checkpoint, at the end."""
+    """A crawl that hands over its pages.
+
+    As a context manager it is stopped, with a checkpoint, at the end.
+    """
 
     def __init__(
-        self, seeds: Seeds, limit: int | None, given: Mapping[str, Any], values: Mapping[str, Any], *, is_kept: bool
+        self,
+        seeds: Seeds,
+        limit: int | None,
+        given: Mapping[str, Any],
+        values: Mapping[str, Any],
+        *,
+        is_kept: bool,
     ) -> None:
-        self._seeds, self._limit, self._given, self._values, self._is_kept = seeds, limit, given, values, is_kept
+        self._seeds = seeds
+        self._limit = limit
+        self._given = given
+        self._values = values
+        self._is_kept = is_kept
         self._running: _Thread | None = None
-        self.reason: str | None = None  # why the last iteration ended: "finished", "stopped", or a limit's
+        # why the last iteration ended: "finished", "stopped", or a limit's
+        self.reason: str | None = None
         self._stats: dict[str, Any] = {}
         self._outputs: dict[str, CallersOutput] = {}
 
     @property
     def jobdir(self) -> Path:
-        """The folder of the crawl. Raise RuntimeError if it keeps nothing and has not run: then there is none yet."""
+        """The folder of the crawl.
+
+        Raise RuntimeError if it keeps nothing and has not run: then there is none yet.
+        """
         folder = self._values["JOBDIR"]
         if folder is None:
             raise RuntimeError("without `jobdir`, a crawl has a folder only while it runs")
@@ -134,7 +158,8 @@ class Crawling:
         return self._running.stats() if self._running is not None else self._stats
 
     def open_output(self, path: str) -> CallersOutput:
-        """A file below the folder that is part of every checkpoint, as of a pipeline (docs/extending.md).
+        """A file below the folder that is part of every checkpoint, as of a pipeline
+        (docs/extending.md).
 
         What is written while a page is handled is there once the page is finished, and only once.
         """
@@ -162,14 +187,19 @@ class Crawling:
 
     def _ended(self, reason: str, stats: dict[str, Any]) -> None:
         """Called in the crawl's thread."""
-        self.reason, self._stats, self._running = reason, stats, None
+        self.reason = reason
+        self._stats = stats
+        self._running = None
         if not self._is_kept:
             shutil.rmtree(self.jobdir, ignore_errors=True)
 
     # -- stopping
 
     def close(self) -> None:
-        """Stops the crawl, if it runs, and waits until its last checkpoint is taken. Raises why that failed."""
+        """Stops the crawl, if it runs, and waits until its last checkpoint is taken.
+
+        Raises why that failed.
+        """
         running = self._running
         if running is not None:
             running.stop()
@@ -189,7 +219,10 @@ class Crawling:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.aclose()
 
@@ -198,7 +231,8 @@ class Pages:
     """The iterator. Whoever lets go of it, by `break` or by an exception, stops the crawl."""
 
     def __init__(self, running: _Thread) -> None:
-        self._running, self._handover = running, running.handover
+        self._running = running
+        self._handover = running.handover
         self._is_over = False
 
     def __iter__(self) -> Self:
@@ -230,7 +264,8 @@ class Pages:
         if not self._is_over:
             self._is_over = True
             self._running.stop()
-            if not self._running.is_here:  # else the garbage collector runs in the crawl's own thread
+            # else the garbage collector runs in the crawl's own thread
+            if not self._running.is_here:
                 self._running.wait(raises=False)
 
 
@@ -313,7 +348,10 @@ class _Handover:
         return self._held.page
 
     def write_with_page(self, write: Callable[[], object]) -> bool:
-        """Has something written when the page that the caller has is finished. False if it has none."""
+        """Has something written when the page that the caller has is finished.
+
+        False if it has none.
+        """
         trip = self._held.trip if self._held is not None else None
         if trip is None:
             return False
@@ -322,7 +360,9 @@ class _Handover:
 
 
 def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    """From another thread: whoever waits for the future in this loop goes on, if the loop still runs."""
+    """From another thread: whoever waits for the future in this loop goes on, if the loop still
+    runs.
+    """
     with suppress(RuntimeError):  # it is closed
         loop.call_soon_threadsafe(_set, future)
 
@@ -346,7 +386,11 @@ class _Thread:
         values: Mapping[str, Any],
         ended: Callable[[str, dict[str, Any]], None],
     ) -> None:
-        self._seeds, self._limit, self._given, self._values, self._ended = seeds, limit, given, values, ended
+        self._seeds = seeds
+        self._limit = limit
+        self._given = given
+        self._values = values
+        self._ended = ended
         self.handover = _Handover()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._crawl: Standalone | None = None
@@ -371,7 +415,10 @@ class _Thread:
                     self._loop.call_soon_threadsafe(self._crawl.stop, STOPPED)
 
     def wait(self, *, raises: bool = True) -> None:
-        """Wait until it has ended. Raise why it could not be opened, or could not keep what it did."""
+        """Wait until it has ended.
+
+        Raise why it could not be opened, or could not keep what it did.
+        """
         self._thread.join()
         error, self._error = self._error, None
         if error is not None and raises:
@@ -415,7 +462,8 @@ class _Thread:
         try:
             await crawl.open(_list_of(self._seeds, Path(self._values["JOBDIR"])), self._limit)
             with self._lock:
-                self._loop, self._crawl = asyncio.get_running_loop(), crawl
+                self._loop = asyncio.get_running_loop()
+                self._crawl = crawl
                 if self._is_told:
                     crawl.stop(STOPPED)
             reason = await crawl.until_over()
@@ -436,17 +484,21 @@ class CallersOutput:
     """A file of the caller's: it is opened when something is first written in a run."""
 
     def __init__(self, path: str, running: Callable[[], _Thread | None]) -> None:
-        self._path, self._running = path, running
+        self._path = path
+        self._running = running
         self._opened: tuple[_Thread, PipelineOutput] | None = None
 
     def write(self, data: bytes) -> None:
         """Appends all of `data`, with the page that the caller has.
 
-        Raise RuntimeError if the crawl does not run, and ValueError if the path is none that an output may have.
+        Raise RuntimeError if the crawl does not run, and ValueError if the path is none that an
+        output may have.
         """
         running = self._running()
         if running is None:
-            raise RuntimeError(f"{self._path}: nothing can be written before the first page, or after the last one")
+            raise RuntimeError(
+                f"{self._path}: nothing can be written before the first page, or after the last one"
+            )
         if self._opened is None or self._opened[0] is not running:
             self._opened = running, running.asked(self._open)
         output = self._opened[1]
@@ -460,10 +512,12 @@ class CallersOutput:
 
 
 def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
-    """The pages that a crawl has archived, in the order in which they came; robots.txt files are left out.
+    """The pages that a crawl has archived, in the order in which they came; robots.txt files are
+    left out.
 
-    `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was fetched again, or
-    seen under another URL, is there as often as the archive has it. Raise FileNotFoundError if there is no archive.
+    `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was
+    fetched again, or seen under another URL, is there as often as the archive has it. Raise
+    FileNotFoundError if there is no archive.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
     from webcrawl.record.archives import Archives, Originals  # noqa: PLC0415 - as above
@@ -506,17 +560,22 @@ def _given(
         given[name] = value
     for name in given:
         if name in OF_SCRAPYS_PROCESS:
-            raise TypeError(f"{name}: is for a crawl in Scrapy's process: scrapy crawl web -s {name}=…")
+            raise TypeError(
+                f"{name}: is for a crawl in Scrapy's process: scrapy crawl web -s {name}=…"
+            )
     unknown = given.keys() - known
     for name in sorted(unknown):
         meant = mistyped([name], known).get(name)
-        raise TypeError(f"{name.lower()}: no setting of this name{f'; is {meant.lower()} meant?' if meant else ''}")
+        raise TypeError(
+            f"{name.lower()}: no setting of this name{f'; is {meant.lower()} meant?' if meant else ''}"
+        )
     if "FOCUS_LANGUAGES" in given:
         given.setdefault("FRONTIER_PRIORITIZER", BY_LANGUAGE)
     if jobdir is not None:
         given["JOBDIR"] = str(jobdir)
     if "JOBDIR" in given:
-        given["JOBDIR"] = str(Path(given["JOBDIR"]).absolute())  # the program may go to another folder meanwhile
+        # the program may go to another folder meanwhile
+        given["JOBDIR"] = str(Path(given["JOBDIR"]).absolute())
     else:
         given.setdefault("OUTPUTS", "")  # nothing is kept
     return given
@@ -538,7 +597,8 @@ def _is_list(seeds: Seeds) -> bool:
 
 
 def _list_of(seeds: Seeds, folder: Path) -> str:
-    """The place of the list of seeds, as the crawl reads it: URLs are written into the folder, so that it can resume.
+    """The place of the list of seeds, as the crawl reads it: URLs are written into the folder, so
+    that it can resume.
 
     The same URLs have the same file: the next run goes on behind those that were read.
     """
@@ -572,7 +632,9 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 @atexit.register
 def _stop_all() -> None:
-    """A crawl whose iterator is still kept at the end of the program stops with a checkpoint as well."""
+    """A crawl whose iterator is still kept at the end of the program stops with a checkpoint as
+    well.
+    """
     running = [*_RUNNING]
     for one in running:
         one.stop()

@@ -1,7 +1,9 @@
-"""Other crawlers on the same synthetic web, with what each does and does not do: benchmarks/peers/README.md.
+"""Other crawlers on the same synthetic web, with what each does and does not do:
+benchmarks/peers/README.md.
 
-Peers are built into a folder outside the repository. They run in a network namespace that has nothing but loopback.
-Name some, or all are tried; one whose tool chain is missing is skipped with a line.
+Peers are built into a folder outside the repository. They run in a network namespace that has
+nothing but loopback. Name some, or all are tried; one whose tool chain is missing is skipped with a
+line.
 """
 
 from __future__ import annotations
@@ -22,15 +24,42 @@ from benchmarks.peers.truth import fetched
 from benchmarks.support.crawling import PORT, measured, served
 from webcrawl.lab.simweb import World
 
-PEERS = (*ours.PEERS, *wgets.PEERS, *colly.PEERS, *crawlees.PEERS, *spider.PEERS, *heritrix.PEERS, *bubing.PEERS)
+PEERS = (
+    *ours.PEERS,
+    *wgets.PEERS,
+    *colly.PEERS,
+    *crawlees.PEERS,
+    *spider.PEERS,
+    *heritrix.PEERS,
+    *bubing.PEERS,
+)
 ALL: dict[str, Peer] = {peer.name: peer for peer in PEERS}
 FIRST = "webcrawl"  # what the others are compared with
 INSIDE = "WEBCRAWL_PEERS_NAMESPACE"  # in the environment of the run in the namespace
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path.home() / ".cache/webcrawl-peers"
-ALONE = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
+ALONE = [
+    "unshare",
+    "--net",
+    "--mount",
+    *([] if os.geteuid() == 0 else ["--map-root-user"]),
+    "sh",
+    "-c",
+]
 SCRIPT = 'ip link set lo up && mount --bind "$0" /etc/hosts && exec "$@"'
-HEAD = ("peer", "pages", "other", "per CPU s", "times", "MiB", "robots", "archive", "links", "durable", "politeness")
+HEAD = (
+    "peer",
+    "pages",
+    "other",
+    "per CPU s",
+    "times",
+    "MiB",
+    "robots",
+    "archive",
+    "links",
+    "durable",
+    "politeness",
+)
 MUCH = 2000  # characters of what a peer that failed has printed last
 WIDTHS = (15, 7, 6, 9, 6, 5, 7, 22, 19, 12, 0)
 
@@ -60,18 +89,23 @@ def enter(names: Sequence[str], args: argparse.Namespace) -> int:
     """Runs this program again, where there is nothing but loopback."""
     for program in ("unshare", "ip"):
         if shutil.which(program) is None:
-            print(f"skipped: {program} is not installed, and no peer runs where it could reach a network")
+            print(
+                f"skipped: {program} is not installed, and no peer runs where it could reach a network"
+            )
             return 0
     world = World(args.hosts, args.pages, port=PORT)
     with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
-        hosts.write(f"127.0.0.1 localhost {socket.gethostname()}\n")  # programs in Java look for their own name
+        # programs in Java look for their own name
+        hosts.write(f"127.0.0.1 localhost {socket.gethostname()}\n")
         for number in range(args.hosts):  # BUbiNG asks for names that end with a dot
             hosts.write(f"{world.address(number)} {world.name(number)} {world.name(number)}.\n")
         hosts.flush()
         again = [sys.executable, "-m", "benchmarks.peers", "--dir", str(args.dir)]
         again += ["--hosts", str(args.hosts), "--pages", str(args.pages), *names]
         environment = {**os.environ, INSIDE: "1"}
-        return subprocess.run([*ALONE, SCRIPT, hosts.name, *again], env=environment, check=False).returncode
+        return subprocess.run(
+            [*ALONE, SCRIPT, hosts.name, *again], env=environment, check=False
+        ).returncode
 
 
 def run(names: Sequence[str], built: Path, web: tuple[int, int]) -> int:
@@ -102,7 +136,10 @@ def run(names: Sequence[str], built: Path, web: tuple[int, int]) -> int:
         does = peer.does
         times = f"{base / rate:.2f}" if base and rate else "-"
         row = (name, str(got), str(more), f"{rate:.0f}", times, str(spent.peak))
-        print(_line((*row, does.robots, does.archive, does.links, does.durable, does.politeness)), flush=True)
+        print(
+            _line((*row, does.robots, does.archive, does.links, does.durable, does.politeness)),
+            flush=True,
+        )
         if got < pages:
             why = f": {peer.misses}" if peer.misses else ""
             print(f"{name}: {pages - got} of {pages} pages were not fetched{why}")
@@ -121,8 +158,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(ALL)}")
     parser.add_argument("--hosts", type=int, default=200)
-    parser.add_argument("--pages", type=int, default=20_000, help="of the synthetic web; slow peers get fewer")
-    parser.add_argument("--dir", type=Path, default=CACHE, help="where peers are built (default: %(default)s)")
+    parser.add_argument(
+        "--pages", type=int, default=20_000, help="of the synthetic web; slow peers get fewer"
+    )
+    parser.add_argument(
+        "--dir", type=Path, default=CACHE, help="where peers are built (default: %(default)s)"
+    )
     args = parser.parse_args()
     if args.hosts < 1 or args.pages < args.hosts:
         parser.error("at least one host, and one page per host, are needed")

@@ -1,4 +1,6 @@
-"""BUbiNG (Java): https://github.com/LAW-Unimi/BUbiNG, one agent, which programs/BubingCrawl.java starts and stops."""
+"""BUbiNG (Java): https://github.com/LAW-Unimi/BUbiNG, one agent, which programs/BubingCrawl.java
+starts and stops.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def _build(folder: Path) -> None:
 
 def _command(built: Path, work: Path, web: Web) -> list[str]:
     properties = work / "bubing.properties"
-    properties.write_text(PROPERTIES.format(root=work / "crawl", seeds=web.seeds, most=10 * web.pages))
+    properties.write_text(
+        PROPERTIES.format(root=work / "crawl", seeds=web.seeds, most=10 * web.pages)
+    )
     group = f"-Dit.unimi.di.law.bubing.jgroups.configurationFile={PROGRAMS / 'bubing-group.xml'}"
     logging = f"-Dlogback.configurationFile={PROGRAMS / 'bubing-logging.xml'}"
     program = ["-cp", f"{built}:{built / HOME}/*", "BubingCrawl", str(web.pages), str(properties)]

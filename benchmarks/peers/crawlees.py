@@ -1,4 +1,6 @@
-"""Crawlee, for Python and for JavaScript: https://github.com/apify/crawlee, with programs of its own kind."""
+"""Crawlee, for Python and for JavaScript: https://github.com/apify/crawlee, with programs of its
+own kind.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ def _build_python(folder: Path) -> None:
 
 def _python(built: Path, work: Path, web: Web) -> list[str]:
     return within(
-        work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds), str(web.delay)
+        work,
+        str(built / "venv/bin/python"),
+        str(PROGRAMS / "crawlee_crawl.py"),
+        str(web.seeds),
+        str(web.delay),
     )
 
 

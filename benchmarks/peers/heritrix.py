@@ -1,4 +1,6 @@
-"""Heritrix (Java): https://github.com/internetarchive/heritrix3, with the profile that it makes a new job of."""
+"""Heritrix (Java): https://github.com/internetarchive/heritrix3, with the profile that it makes a
+new job of.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,21 @@ def _command(built: Path, work: Path, web: Web) -> list[str]:
     job = work / "jobs/web/crawler-beans.cxml"
     job.parent.mkdir(parents=True)
     job.write_text(_job(home / f"lib/heritrix-engine-{VERSION}.jar", web.seeds.read_text()))
-    java = [*JAVA, f"-Ddns.server=127.0.0.1:{DNS_PORT}", f"-Dheritrix.home={work}", "-cp", f"{home}/lib/*"]
+    java = [
+        *JAVA,
+        f"-Ddns.server=127.0.0.1:{DNS_PORT}",
+        f"-Dheritrix.home={work}",
+        "-cp",
+        f"{home}/lib/*",
+    ]
     heritrix = ["org.archive.crawler.Heritrix", "-a", "peer", "-j", str(work / "jobs"), "-r", "web"]
     return within(work, *java, *heritrix)
 
 
 def _job(engine: Path, seeds: str) -> str:
-    """The profile without what the others do not fetch either: pictures, scripts, and what could be links in them."""
+    """The profile without what the others do not fetch either: pictures, scripts, and what could be
+    links in them.
+    """
     with zipfile.ZipFile(engine) as jar:
         profile = jar.read(PROFILE).decode()
     for old, new in (

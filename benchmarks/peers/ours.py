@@ -14,7 +14,15 @@ def _webcrawl(_: Path, work: Path, web: Web) -> list[str]:
 
 
 def _plain(_: Path, __: Path, web: Web) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.plain_scrapy", str(web.hosts), str(web.pages), str(PORT), "0"]
+    return [
+        sys.executable,
+        "-m",
+        "benchmarks.plain_scrapy",
+        str(web.hosts),
+        str(web.pages),
+        str(PORT),
+        "0",
+    ]
 
 
 def _by_hand(built: Path, work: Path, web: Web) -> list[str]:

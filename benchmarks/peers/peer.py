@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NICE = ["nice", "-n", "19"]
-PATIENCE = 7200  # seconds for one step of a build: a crate of many others has one core, at the lowest priority
+# seconds for one step of a build: a crate of many others has one core, at the lowest priority
+PATIENCE = 7200
 
 
 class Missing(Exception):  # noqa: N818 - reads as what it is
@@ -42,7 +43,10 @@ class Does:
 
 @dataclass(frozen=True)
 class Peer:
-    """`fewer`: it gets so many times fewer hosts and pages, because it is slow. `misses`: why not all are fetched."""
+    """`fewer`: it gets so many times fewer hosts and pages, because it is slow.
+
+    `misses`: why not all are fetched.
+    """
 
     name: str
     does: Does
@@ -60,20 +64,32 @@ def need(*programs: str) -> None:
 
 
 def step(folder: Path, *command: str) -> None:
-    """One step of a build, out of everybody's way; Missing with its first error or else its last line if it fails."""
+    """One step of a build, out of everybody's way; Missing with its first error or else its last
+    line if it fails.
+    """
     try:
         done = subprocess.run(
-            [*NICE, *command], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
+            [*NICE, *command],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise Missing(f"{command[0]}: not done in {PATIENCE} s") from error
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()
-        raise Missing(f"{command[0]}: {next((line for line in lines if 'ERROR' in line), lines[-1])}")
+        raise Missing(
+            f"{command[0]}: {next((line for line in lines if 'ERROR' in line), lines[-1])}"
+        )
 
 
 def within(folder: Path, *command: str) -> list[str]:
-    """The command, started in that folder, because it writes there. What it prints goes into the file `log`."""
+    """The command, started in that folder, because it writes there.
+
+    What it prints goes into the file `log`.
+    """
     return ["sh", "-c", 'cd "$0" && exec "$@" >log 2>&1', str(folder), *command]
 
 

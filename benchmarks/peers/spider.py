@@ -1,4 +1,6 @@
-"""spider (Rust): https://github.com/spider-rs/spider, with a program of its own kind (programs/spider.rs)."""
+"""spider (Rust): https://github.com/spider-rs/spider, with a program of its own kind
+(programs/spider.rs).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,16 @@ from benchmarks.peers.peer import Does, Peer, Web, need, step
 
 VERSION = "2.53"
 SOURCE = Path(__file__).parent / "programs/spider.rs"
-# Those of its default features that a crawl over plain HTTP has a use for: no database, no TLS, no guises of browsers.
-FEATURES = ("adaptive_concurrency", "encoding", "priority_frontier", "string_interner_buffer_backend", "sync", "warc")
+# Those of its default features that a crawl over plain HTTP has a use for: no database, no TLS, no
+# guises of browsers.
+FEATURES = (
+    "adaptive_concurrency",
+    "encoding",
+    "priority_frontier",
+    "string_interner_buffer_backend",
+    "sync",
+    "warc",
+)
 MISSES = "&amp; in links is not read as & by 2.53"
 MANIFEST = f"""[package]
 name = "peer"
@@ -42,6 +52,18 @@ def _archiving(built: Path, work: Path, web: Web) -> list[str]:
 
 
 PEERS = (
-    Peer("spider", Does("yes", "none", "of a host only", "no", "none"), _build, _spider, misses=MISSES),
-    Peer("spider-warc", Does("yes", "WARC, plain", "of a host only", "no", "none"), _build, _archiving, misses=MISSES),
+    Peer(
+        "spider",
+        Does("yes", "none", "of a host only", "no", "none"),
+        _build,
+        _spider,
+        misses=MISSES,
+    ),
+    Peer(
+        "spider-warc",
+        Does("yes", "WARC, plain", "of a host only", "no", "none"),
+        _build,
+        _archiving,
+        misses=MISSES,
+    ),
 )

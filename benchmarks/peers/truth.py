@@ -9,7 +9,9 @@ from webcrawl.lab.simweb.request_log import Hit, read
 
 
 def fetched(log: Path, world: World) -> tuple[int, int]:
-    """Pages that were sent whole, each counted once, and all other requests: robots.txt, pictures, pages again."""
+    """Pages that were sent whole, each counted once, and all other requests: robots.txt, pictures,
+    pages again.
+    """
     hits = list(read(log))
     pages = {(hit.host, hit.path) for hit in hits if _is_page(hit, world)}
     return len(pages), len(hits) - len(pages)
@@ -17,4 +19,8 @@ def fetched(log: Path, world: World) -> tuple[int, int]:
 
 def _is_page(hit: Hit, world: World) -> bool:
     host = world.number(hit.host)  # not the whole origin: Wget2's Host header has no port
-    return host is not None and world.page_at(host, hit.path) is not None and (hit.status, hit.outcome) == (200, "sent")
+    return (
+        host is not None
+        and world.page_at(host, hit.path) is not None
+        and (hit.status, hit.outcome) == (200, "sent")
+    )

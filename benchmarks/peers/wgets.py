@@ -10,13 +10,24 @@ RECURSIVE = ["--recursive", "--level=inf", "--span-hosts", "--domains=test", "--
 
 
 def _wget(_: Path, work: Path, web: Web) -> list[str]:
-    only = ["--follow-tags=a,area", "--reject-regex=/never/"]  # no pictures, and no links in scripts
+    # no pictures, and no links in scripts
+    only = ["--follow-tags=a,area", "--reject-regex=/never/"]
     return ["wget", *RECURSIVE, *only, f"--warc-file={work / 'warc'}", *_from_to(web, work)]
 
 
 def _wget2(_: Path, work: Path, web: Web) -> list[str]:
     only = ["--ignore-tags=img,link,script,form", "--max-threads=32"]
-    return ["sh", "-c", '"$@" || [ $? -eq 8 ]', "sh", "wget2", *RECURSIVE, *only, *_from_to(web, work)]  # 8: a 404
+    # 8: a 404
+    return [
+        "sh",
+        "-c",
+        '"$@" || [ $? -eq 8 ]',
+        "sh",
+        "wget2",
+        *RECURSIVE,
+        *only,
+        *_from_to(web, work),
+    ]
 
 
 def _from_to(web: Web, work: Path) -> list[str]:

@@ -17,18 +17,26 @@ CHANCE = 0.05  # that a date is new at a reading, if dates are random
 
 
 class Announced(Store):
-    """Sitemaps are read once per step. Fetches ahead of a page's turn have half of the budget; others wait."""
+    """Sitemaps are read once per step.
 
-    def __init__(self, world: World, budget: float, policy: str, kind: str, listed: float, *, seed: int = 1) -> None:
+    Fetches ahead of a page's turn have half of the budget; others wait.
+    """
+
+    def __init__(
+        self, world: World, budget: float, policy: str, kind: str, listed: float, *, seed: int = 1
+    ) -> None:
         super().__init__(world, budget, policy, seed=seed)
         pages = len(world)
         self.kind, self.random = kind, Random(seed)
         self.listed = world.random.random(pages) < listed
         self.hosts = [Announcer() for _ in range(-(-pages // HOST))]
-        self.declines = getattr(self.policy, "declines", lambda _url: False)  # as in a crawl (revisits.py)
-        self.waiting: dict[int, None] = {}  # pages whose signals are to be followed, the oldest first
+        # as in a crawl (revisits.py)
+        self.declines = getattr(self.policy, "declines", lambda _url: False)
+        # pages whose signals are to be followed, the oldest first
+        self.waiting: dict[int, None] = {}
         self.read = 0.0  # when sitemaps were read
-        self.ahead = np.zeros(pages)  # when a page was fetched ahead of its turn, and its record does not know it yet
+        # when a page was fetched ahead of its turn, and its record does not know it yet
+        self.ahead = np.zeros(pages)
         self.differs = np.zeros(pages, bool)  # and whether it was changed
         self.known_since = np.zeros(pages)  # the last fetch that the record knows
         self.before_turn = 0
@@ -66,10 +74,16 @@ class Announced(Store):
         chance, pages = self.world.random.random(len(self.world)), len(self.world)
         if self.kind == "honest":
             first = (self.changes_at > self.read) & (self.changes_at <= now)
-            again = (self.changes_at <= self.read) & (chance < -np.expm1(-self.world.rates * (now - self.read)))
+            again = (self.changes_at <= self.read) & (
+                chance < -np.expm1(-self.world.rates * (now - self.read))
+            )
             new = first | again
         else:
-            new = {"always": np.ones(pages, bool), "random": chance < CHANCE, "never": np.zeros(pages, bool)}[self.kind]
+            new = {
+                "always": np.ones(pages, bool),
+                "random": chance < CHANCE,
+                "never": np.zeros(pages, bool),
+            }[self.kind]
         return np.flatnonzero(new & self.listed)
 
     def _follow(self, now: float) -> list[int]:
@@ -78,7 +92,9 @@ class Announced(Store):
         found: list[int] = []
         for host, pages in zip(hosts.tolist(), np.split(newer, starts[1:]), strict=False):
             rows = pages.tolist()
-            found += self.random.sample(rows, min(self.hosts[host].worth(len(rows), self.random), len(rows)))
+            found += self.random.sample(
+                rows, min(self.hosts[host].worth(len(rows), self.random), len(rows))
+            )
         return [page for page in found if not self.declines(str(page))]
 
     def _fetch_ahead(self, at: np.ndarray, now: float) -> None:

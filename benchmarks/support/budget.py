@@ -1,4 +1,6 @@
-"""What each stage of a page may take: percent of the crawler's CPU time in one run, so the machine matters little."""
+"""What each stage of a page may take: percent of the crawler's CPU time in one run, so the machine
+matters little.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from collections.abc import Mapping
 
 ARCHIVE, ALL = "warc", "warc cdxj links tables"  # OUTPUTS of the two crawls
 
-# By stage: at most so many percent with the archive alone, and with all four outputs (docs/performance.md).
+# By stage: at most so many percent with the archive alone, and with all four outputs
+# (docs/performance.md).
 BUDGET = {
     "parsing": (33.0, 35.0),
     "frontier, seeds": (22.0, 17.0),
@@ -25,11 +28,14 @@ BUDGET = {
     "robots.txt": (2.0, 3.0),
     "other": (2.0, 2.0),
 }
-TIMES = 1.40  # CPU time of a page with all four outputs, over the archive alone: the median of pairs
+# CPU time of a page with all four outputs, over the archive alone: the median of pairs
+TIMES = 1.40
 
 
 def over(shares: Mapping[str, float], place: int) -> dict[str, tuple[float, float]]:
-    """The stages that take more than they may, with what they take and may take; one that has no budget may nothing."""
+    """The stages that take more than they may, with what they take and may take; one that has no
+    budget may nothing.
+    """
     found = {}
     for stage, share in shares.items():
         most = BUDGET.get(stage, (0.0, 0.0))[place]
@@ -40,7 +46,9 @@ def over(shares: Mapping[str, float], place: int) -> dict[str, tuple[float, floa
 
 def table(archive: Mapping[str, float], everything: Mapping[str, float]) -> str:
     """Percent of both crawls by stage, each before what it may be, as lines."""
-    head = f"{'percent of the CPU time':30}{'archive':>9}{'at most':>9}{'all four':>10}{'at most':>9}"
+    head = (
+        f"{'percent of the CPU time':30}{'archive':>9}{'at most':>9}{'all four':>10}{'at most':>9}"
+    )
     rows = [
         f"{stage:30}{archive.get(stage, 0.0):9.1f}{one:9.1f}{everything.get(stage, 0.0):10.1f}{four:9.1f}"
         for stage, (one, four) in BUDGET.items()

@@ -1,4 +1,6 @@
-"""A web whose pages change by known Poisson processes, and the best that anybody could do who knew them."""
+"""A web whose pages change by known Poisson processes, and the best that anybody could do who knew
+them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import numpy as np
 
 DAY = 86400.0
 Array = Any  # of float64
-BINS = {  # Cho & Garcia-Molina 2000, 720,000 pages watched daily for four months: average days between two changes
+# Cho & Garcia-Molina 2000, 720,000 pages watched daily for four months: average days between two
+# changes
+BINS = {
     (1 / 24, 1): 0.23,
     (1, 7): 0.15,
     (7, 30): 0.16,
@@ -19,7 +23,9 @@ BINS = {  # Cho & Garcia-Molina 2000, 720,000 pages watched daily for four month
 
 
 def lognormal(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second: a page in the middle changes once in 30 days, two thirds within a factor of 7.4."""
+    """Changes per second: a page in the middle changes once in 30 days, two thirds within a factor
+    of 7.4.
+    """
     return np.exp(2 * random.standard_normal(pages)) / (30 * DAY)
 
 
@@ -30,7 +36,9 @@ def observed(random: np.random.Generator, pages: int) -> Array:
 
 
 def gamma(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second: once in 30 days on average, with as many pages that hardly ever change as a Gamma has."""
+    """Changes per second: once in 30 days on average, with as many pages that hardly ever change as
+    a Gamma has.
+    """
     return random.gamma(0.5, 2 / (30 * DAY), pages)
 
 
@@ -39,7 +47,9 @@ def mixed(random: np.random.Generator, pages: int) -> Array:
     often = random.random(pages) < 0.1
     return (
         np.where(
-            often, np.exp(0.5 * random.standard_normal(pages)) * 4, np.exp(0.7 * random.standard_normal(pages)) / 300
+            often,
+            np.exp(0.5 * random.standard_normal(pages)) * 4,
+            np.exp(0.7 * random.standard_normal(pages)) / 300,
         )
         / DAY
     )
@@ -92,7 +102,10 @@ class Best:
 
 
 def best(world: World, budget: float, told: Array | None = None) -> Best:
-    """The optimum within so many visits per second. Pages in `told` say when they change, and are fetched then."""
+    """The optimum within so many visits per second.
+
+    Pages in `told` say when they change, and are fetched then.
+    """
     low, high = -60.0, 60.0
     for _ in range(70):
         middle = (low + high) / 2
@@ -102,7 +115,9 @@ def best(world: World, budget: float, told: Array | None = None) -> Best:
 
 
 def _at(world: World, level: float, told: Array | None) -> Best:
-    """What comes of a level: whose index reaches it is visited then, told pages at each change if that is worth it."""
+    """What comes of a level: whose index reaches it is visited then, told pages at each change if
+    that is worth it.
+    """
     part = level * world.rates / world.weights
     worth = part < 1
     x = np.full(len(world), np.inf)

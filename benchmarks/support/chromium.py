@@ -16,14 +16,28 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 900, "height": 700, "mobile": False}
 QUIET = (
-    *("background-networking", "sync", "component-update", "default-apps", "extensions", "gpu", "dev-shm-usage"),
+    *(
+        "background-networking",
+        "sync",
+        "component-update",
+        "default-apps",
+        "extensions",
+        "gpu",
+        "dev-shm-usage",
+    ),
     *("domain-reliability", "client-side-phishing-detection"),
 )
 FLAGS = (
-    *("--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--hide-scrollbars"),
+    *(
+        "--headless=new",
+        "--no-sandbox",
+        "--remote-debugging-pipe",
+        "--no-first-run",
+        "--hide-scrollbars",
+    ),
     *("--no-proxy-server", *(f"--disable-{name}" for name in QUIET)),
-    # A frame of another site is drawn by a process of its own, and its pictures come out a shade different. In a replay
-    # all frames are of one site.
+    # A frame of another site is drawn by a process of its own, and its pictures come out a shade
+    # different. In a replay all frames are of one site.
     *("--disable-site-isolation-trials", "--disable-features=IsolateOrigins,site-per-process"),
 )
 LOOPBACK = "MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -43,7 +57,9 @@ class Browser:
         self._number, self._rest = 0, b""
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = ""
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         self._call("Page.enable")
 
     def show(self, url: str, scale: int) -> None:
@@ -107,7 +123,13 @@ def browser(profile: Path, rules: str) -> Iterator[Browser]:
     """A browser that finds these hosts and no others."""
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
-    command = [str(program()), *FLAGS, f"--user-data-dir={profile}", f"--host-resolver-rules={rules}", "about:blank"]
+    command = [
+        str(program()),
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        f"--host-resolver-rules={rules}",
+        "about:blank",
+    ]
     redirected = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'  # it reads from 3 and writes to 4
     process = subprocess.Popen(
         ["bash", "-c", redirected, "bash", *command],

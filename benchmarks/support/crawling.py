@@ -49,7 +49,11 @@ def measured(command: list[str]) -> Cost:
 
 def webcrawl(folder: Path, hosts: int, *settings: str, tls: bool = False) -> list[str]:
     """The command for a crawl of all hosts."""
-    seeds, scheme, port = folder / "seeds.txt", "https" if tls else "http", TLS_PORT if tls else PORT
+    seeds, scheme, port = (
+        folder / "seeds.txt",
+        "https" if tls else "http",
+        TLS_PORT if tls else PORT,
+    )
     seeds.write_text("".join(f"{scheme}://site{i}.test:{port}/\n" for i in range(hosts)))
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
     values = [

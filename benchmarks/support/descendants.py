@@ -15,7 +15,9 @@ PATIENCE = 10.0  # seconds that a browser's processes have to end
 
 @contextmanager
 def cpu_of_all() -> Iterator[list[float]]:
-    """Yields a list that has the seconds of all processes which were started within, and have ended, afterwards."""
+    """Yields a list that has the seconds of all processes which were started within, and have
+    ended, afterwards.
+    """
     ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
     before, found = _children(), list[float]()
     yield found

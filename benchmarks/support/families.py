@@ -1,4 +1,6 @@
-"""Traps of shapes that nobody listed, and good sites that look like them, for `benchmarks.support.zoo.crawl`."""
+"""Traps of shapes that nobody listed, and good sites that look like them, for
+`benchmarks.support.zoo.crawl`.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def epochs(path: str) -> Page:
 @trap
 def dotted_days(path: str) -> Page:
     """`?d=DD.MM.YYYY`."""
-    day = dt.datetime.strptime(_asked(path).get("d", "01.01.2024"), "%d.%m.%Y").replace(tzinfo=dt.UTC)
+    day = dt.datetime.strptime(_asked(path).get("d", "01.01.2024"), "%d.%m.%Y").replace(
+        tzinfo=dt.UTC
+    )
     links = [f"/dates?d={day + step * DAY:%d.%m.%Y}" for step in (-7, -1, 1, 7, 30)]
     return html("Dates", f"<td>{day:%d.%m.%Y}</td><td>{day:%A}</td>", links)
 
@@ -116,23 +120,39 @@ def columns(path: str) -> Page:
     folder = "/" + path.partition("?")[0]
     files = words(12, folder.count("/") % 3).split()
     _chance(path).shuffle(files)
-    body = "".join(f"<pre>{name}.txt 2024-01-0{at % 9} {at}K</pre>" for at, name in enumerate(files))
+    body = "".join(
+        f"<pre>{name}.txt 2024-01-0{at % 9} {at}K</pre>" for at, name in enumerate(files)
+    )
     below = [f"{folder}{name}/" for name in ("sub", "data")] if folder.count("/") < 9 else []
-    return html(f"Index of {folder}", body, [f"{folder}?C={by};O={order}" for by in "NMSD" for order in "AD"] + below)
+    return html(
+        f"Index of {folder}",
+        body,
+        [f"{folder}?C={by};O={order}" for by in "NMSD" for order in "AD"] + below,
+    )
 
 
 @trap
 def session_tokens(path: str) -> Page:
     """Every link has a token that nobody has seen, and every page a new one."""
-    return html("Welcome", f"<p>Session {_digest(path)}</p>", [f"/?token={_digest(path, at)}" for at in range(5)])
+    return html(
+        "Welcome",
+        f"<p>Session {_digest(path)}</p>",
+        [f"/?token={_digest(path, at)}" for at in range(5)],
+    )
 
 
 @trap
 def hashes(path: str) -> Page:
     """A repository browser."""
     at = path.rpartition("/")[2]
-    body = f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {_digest(path)}</pre>"
-    return html(f"commit {at}", body, [f"/{kind}/{_digest(at, kind)}" for kind in ("commit", "tree", "diff", "blame")])
+    body = (
+        f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {_digest(path)}</pre>"
+    )
+    return html(
+        f"commit {at}",
+        body,
+        [f"/{kind}/{_digest(at, kind)}" for kind in ("commit", "tree", "diff", "blame")],
+    )
 
 
 @trap
@@ -141,16 +161,20 @@ def four_facets(path: str) -> Page:
     if path.startswith("item/"):
         return html(words(4, "item", path), f"<p>{words(30, path)}</p>", ["/shop"])
     chosen, names = _asked(path), ("size", "colour", "brand", "sort")
-    shown = [at for at in range(40) if all(_share(name, chosen[name], at) < 0.3 for name in names if name in chosen)][
-        :20
-    ]
+    shown = [
+        at
+        for at in range(40)
+        if all(_share(name, chosen[name], at) < 0.3 for name in names if name in chosen)
+    ][:20]
     body = f"<p>{len(shown)} for {' '.join(chosen.values())}</p>"
     body += "".join(f"<p>{words(4, 'item', f'item/{at}')} {at}.99</p>" for at in shown)
     links = []
     for name in names:
         for value in words(8, name).split():
             asked = {**chosen, name: value}
-            links.append("/shop?" + "&".join(f"{key}={asked[key]}" for key in names if key in asked))
+            links.append(
+                "/shop?" + "&".join(f"{key}={asked[key]}" for key in names if key in asked)
+            )
     return html("Shop", body, links + [f"/item/{at}" for at in shown])
 
 
@@ -165,7 +189,11 @@ def matrix(path: str) -> Page:
 def numbered(path: str) -> Page:
     """/list/1, /list/2 and so on."""
     at = _number(path)
-    return html(f"List {at}", f"<p>This is page {at} of many.</p>", [f"/list/{at + step}" for step in (1, 2, 10, 100)])
+    return html(
+        f"List {at}",
+        f"<p>This is page {at} of many.</p>",
+        [f"/list/{at + step}" for step in (1, 2, 10, 100)],
+    )
 
 
 @trap
@@ -173,7 +201,9 @@ def addresses(path: str) -> Page:
     """URLs in URLs."""
     here = f"{HOME}/{path}"
     links = [f"/go/{here}", f"/proxy?url={quote(here, safe='')}", f"/{_digest(path)[:4]}/{path}"]
-    return html("Elsewhere", f"<p>You asked for {path}</p>", [link for link in links if len(link) < 1500])
+    return html(
+        "Elsewhere", f"<p>You asked for {path}</p>", [link for link in links if len(link) < 1500]
+    )
 
 
 @trap
@@ -191,7 +221,9 @@ def beyond_the_end(path: str) -> Page:
     """Ten pages of results, and nothing on all that follow."""
     at = int(_asked(path).get("page", 1))
     body = f"<p>{words(40, at)}</p>" if at < 10 else "<p>Nothing found.</p>"
-    return html("Results", f"<p>Page {at}</p>{body}", [f"/results?page={at + step}" for step in (1, 2, 5)])
+    return html(
+        "Results", f"<p>Page {at}</p>{body}", [f"/results?page={at + step}" for step in (1, 2, 5)]
+    )
 
 
 @trap
@@ -205,10 +237,20 @@ def sessions(path: str) -> Page:
 @trap
 def orders(path: str) -> Page:
     """One table, sorted in every way."""
-    chance, rows = _chance(path), [f"<tr><td>{words(3, at)}</td><td>{at}</td></tr>" for at in range(20)]
+    chance, rows = (
+        _chance(path),
+        [f"<tr><td>{words(3, at)}</td><td>{at}</td></tr>" for at in range(20)],
+    )
     chance.shuffle(rows)
-    keys = [",".join(chance.sample(("name", "size", "date", "kind", "owner", "id"), 4)) for _ in range(8)]
-    return html("Table", "".join(rows), [f"/t?sort={key}&dir={chance.choice(('asc', 'desc'))}" for key in keys])
+    keys = [
+        ",".join(chance.sample(("name", "size", "date", "kind", "owner", "id"), 4))
+        for _ in range(8)
+    ]
+    return html(
+        "Table",
+        "".join(rows),
+        [f"/t?sort={key}&dir={chance.choice(('asc', 'desc'))}" for key in keys],
+    )
 
 
 @trap
@@ -232,7 +274,11 @@ def clocks(path: str) -> Page:
     """One article that says when and by whom it was made."""
     chance = _chance(path)
     made = f"<p>made at 12:{chance.randint(10, 59)} by {_digest(path)} in 0.{chance.randint(1, 99999)} s</p>"
-    return html("Article", f"<p>{words(80, 'article')}</p>{made}", [f"/a/{chance.randint(1, 10**9)}" for _ in range(4)])
+    return html(
+        "Article",
+        f"<p>{words(80, 'article')}</p>{made}",
+        [f"/a/{chance.randint(1, 10**9)}" for _ in range(4)],
+    )
 
 
 @trap
@@ -285,10 +331,22 @@ def mirrors(path: str) -> Page:
 def printed(path: str) -> Page:
     """50 pages, each in every combination of ways to show it."""
     at, chance = _number(path.partition("?")[0]) % 50, _chance(path)
-    ways = ("print=1", "lang=en", "theme=dark", "format=plain", "font=big", "mode=mobile", f"ref={_digest(path)[:6]}")
-    shown = [f"/doc{at}.html?" + "&".join(chance.sample(ways, chance.randint(1, 4))) for _ in range(5)]
+    ways = (
+        "print=1",
+        "lang=en",
+        "theme=dark",
+        "format=plain",
+        "font=big",
+        "mode=mobile",
+        f"ref={_digest(path)[:6]}",
+    )
+    shown = [
+        f"/doc{at}.html?" + "&".join(chance.sample(ways, chance.randint(1, 4))) for _ in range(5)
+    ]
     return html(
-        words(4, at), f"<p>{words(90, 'doc', at)}</p>", shown + [f"/doc{(at + step) % 50}.html" for step in (0, 1, 2)]
+        words(4, at),
+        f"<p>{words(90, 'doc', at)}</p>",
+        shown + [f"/doc{(at + step) % 50}.html" for step in (0, 1, 2)],
     )
 
 
@@ -296,13 +354,20 @@ def printed(path: str) -> Page:
 def not_found(path: str) -> Page:
     """Whatever is asked for does not exist, but other things may."""
     names = ["-".join(_chance(path, at).choices(WORDS, k=2)) for at in range(5)]
-    return html("Not found", f"<p>The page {path} does not exist. Try these:</p>", [f"/{name}.html" for name in names])
+    return html(
+        "Not found",
+        f"<p>The page {path} does not exist. Try these:</p>",
+        [f"/{name}.html" for name in names],
+    )
 
 
 @trap
 def log_in(path: str) -> Page:
     """Every page is the same form, and returns to another one."""
-    links = [f"/{form}?return={quote('/' + _digest(path, form), safe='')}" for form in ("login", "register", "forgot")]
+    links = [
+        f"/{form}?return={quote('/' + _digest(path, form), safe='')}"
+        for form in ("login", "register", "forgot")
+    ]
     return html("Log in", "<form><input name=user></form>", links)
 
 
@@ -331,7 +396,9 @@ def baskets(path: str) -> Page:
     chance = _chance(path)
     body = f"<p>{words(6, chance.randint(0, 30))} was added. Total {chance.randint(1, 999)}.00</p>"
     return html(
-        "Your basket", body, [f"/cart?add={chance.randint(1, 10**6)}&key={_digest(path, at)}" for at in range(5)]
+        "Your basket",
+        body,
+        [f"/cart?add={chance.randint(1, 10**6)}&key={_digest(path, at)}" for at in range(5)],
     )
 
 
@@ -362,10 +429,14 @@ def shop(path: str) -> Page:
     at = _number(path)
     if path.startswith("p/"):
         return html(
-            words(3, "shop", at), f"<p>{words(12, at)}</p>", [f"/p/{(at * 31 + step) % 9230}" for step in range(4)]
+            words(3, "shop", at),
+            f"<p>{words(12, at)}</p>",
+            [f"/p/{(at * 31 + step) % 9230}" for step in range(4)],
         )
     links = [f"/p/{one}" for one in range(at * 25, min(at * 25 + 25, 9230))]
-    return html("Catalogue", f"<p>page {at}</p>", links + ([f"/list?page={at + 1}"] if at < 369 else []))
+    return html(
+        "Catalogue", f"<p>page {at}</p>", links + ([f"/list?page={at + 1}"] if at < 369 else [])
+    )
 
 
 @good(9001)
@@ -382,7 +453,9 @@ def gallery(path: str) -> Page:
     at = _number(path)
     near = [at + 1, at - 1, *range(at * 3, at * 3 + 3)]
     return html(
-        "Photo", f"<img src=/img/{at}.jpg><p>IMG {at}</p>", [f"/photo/{one}" for one in near if 0 <= one < 5000]
+        "Photo",
+        f"<img src=/img/{at}.jpg><p>IMG {at}</p>",
+        [f"/photo/{one}" for one in near if 0 <= one < 5000],
     )
 
 
@@ -404,8 +477,14 @@ def parts(path: str) -> Page:
     """Pages that differ in three words of sixty."""
     at = _number(path)
     if path.startswith("part/"):
-        kinds = zip(("kind", "colour", "maker"), (at % 60, at // 60 % 60, at // 3600 + at % 7), strict=True)
-        return html("Part", "".join(f"<td>{kind}</td><td>{WORDS[one]}</td>" for kind, one in kinds), ["/index"])
+        kinds = zip(
+            ("kind", "colour", "maker"), (at % 60, at // 60 % 60, at // 3600 + at % 7), strict=True
+        )
+        return html(
+            "Part",
+            "".join(f"<td>{kind}</td><td>{WORDS[one]}</td>" for kind, one in kinds),
+            ["/index"],
+        )
     links = [f"/part/{one}" for one in range(at * 50, min(9400, at * 50 + 50))]
     return html("Index", "", links + ([f"/index?from={at + 1}"] if at < 187 else []))
 
@@ -415,7 +494,9 @@ def wiki(path: str) -> Page:
     """Pages of text that link to each other by their names."""
     name = path.rpartition("/")[2]
     at = WORDS.index(name) if name in WORDS[:3000] else 0
-    near = [(at * 3 + step) % 3000 for step in range(3)] + [_chance(at, step).randrange(3000) for step in range(4)]
+    near = [(at * 3 + step) % 3000 for step in range(3)] + [
+        _chance(at, step).randrange(3000) for step in range(4)
+    ]
     return html(name, f"<p>{words(100, at)}</p>", [f"/wiki/{WORDS[one]}" for one in near])
 
 
@@ -425,4 +506,6 @@ def forum(path: str) -> Page:
     thread, page = int(_asked(path).get("t", 0)), int(_asked(path).get("page", 1))
     links = [f"/thread?t={thread}&page={at}" for at in range(1, 2 + thread % 4)]
     links += [f"/thread?t={thread * 5 + at}" for at in range(1, 6) if thread * 5 + at < 2300]
-    return html(words(4, thread), "".join(f"<p>{words(25, thread, page, at)}</p>" for at in range(3)), links)
+    return html(
+        words(4, thread), "".join(f"<p>{words(25, thread, page, at)}</p>" for at in range(3)), links
+    )

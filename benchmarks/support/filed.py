@@ -1,4 +1,6 @@
-"""Revisits in simulated time whose records are on disk, as in a crawl: nothing of them is in memory but the truth."""
+"""Revisits in simulated time whose records are on disk, as in a crawl: nothing of them is in memory
+but the truth.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,25 @@ from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
 
 SECONDS = 4.0  # between two looks at what may be fetched; unused budget is saved for hardly longer
-LATER = 1 + 1e-5  # times so much: the last page of a look must not wait for the next one by a rounding
+# times so much: the last page of a look must not wait for the next one by a rounding
+LATER = 1 + 1e-5
 PAGES = 50_000  # between two checkpoints
 HOST = 100  # pages
 DATE = b"Sat, 01 Nov 2025 12:00:00 GMT"
 
 
 class Filed(Store):
-    """The same as `Store`, but what is due says the crawl's `Revisits`, which writes the records to a crawl.db."""
+    """The same as `Store`, but what is due says the crawl's `Revisits`, which writes the records to
+    a crawl.db.
+    """
 
     def __init__(self, world: World, budget: float, policy: str, *, seed: int = 1) -> None:
         super().__init__(world, budget, policy, seed=seed)
         self._folder = TemporaryDirectory()
         self._db = CrawlDB(Path(self._folder.name))
-        self.revisits = Revisits(self._db, self.policy, rate=lambda: self.budget, random=Random(seed))
+        self.revisits = Revisits(
+            self._db, self.policy, rate=lambda: self.budget, random=Random(seed)
+        )
         self.cpu = 0.0  # seconds that records and policy took, checkpoints included
         self._unsaved = 0
 
@@ -39,7 +46,10 @@ class Filed(Store):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._db.close()
         self._folder.cleanup()
@@ -58,7 +68,16 @@ class Filed(Store):
             with timed() as clock:
                 for page, now, weight in rows:
                     url = f"https://www.site{page // HOST}.example/pages/{page}"
-                    record = PageRecord(url, "LL", now, b'"%016x"' % page, DATE, digest=page, text=page, weight=weight)
+                    record = PageRecord(
+                        url,
+                        "LL",
+                        now,
+                        b'"%016x"' % page,
+                        DATE,
+                        digest=page,
+                        text=page,
+                        weight=weight,
+                    )
                     self.kept += 1
                     self.sample.put(record, 0.0)
                     self.revisits.keep(record, now)

@@ -1,4 +1,6 @@
-"""A seen store that has long been at work, made directly: its files F of any size, and its buffer T nearly full."""
+"""A seen store that has long been at work, made directly: its files F of any size, and its buffer T
+nearly full.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,16 @@ MARGIN = 20_000  # records that T lacks for a merge
 
 
 def fill_files(state: Path, count: int, *, small: int = 0) -> None:
-    """Gives F so many keys: one file, and a second one with each `small`-th key, as merges leave them."""
+    """Gives F so many keys: one file, and a second one with each `small`-th key, as merges leave
+    them.
+    """
     known = Strided(count)
     with closing(CrawlDB(state)) as db:
         (state / "seen").mkdir(exist_ok=True)
-        writers = [RunWriter(db.disk, state / f"seen/url-{number:08}") for number in range(1, 2 + bool(small))]
+        writers = [
+            RunWriter(db.disk, state / f"seen/url-{number:08}")
+            for number in range(1, 2 + bool(small))
+        ]
         for first in range(0, count, PIECE):
             keys = known.keys(np.arange(first, min(first + PIECE, count), dtype=np.uint64))
             writers[-1].append(keys[::small] if small else keys)
@@ -38,14 +45,23 @@ def fill_files(state: Path, count: int, *, small: int = 0) -> None:
 
 
 def fill_buffer(state: Path, count: int, memory: int) -> int:
-    """Submits keys that F has, from `count` of `fill_files`, until T is nearly full; returns how many wait."""
+    """Submits keys that F has, from `count` of `fill_files`, until T is nearly full; returns how
+    many wait.
+    """
     known, sizes = Strided(count), layout(memory)
-    with closing(CrawlDB(state)) as db, closing(DiskSeen(db, memory=memory, cache=StaticCache(0))) as seen:
-        most = max(sizes.least, min(int(sizes.share * seen.stats()["keys"]), sizes.largest)) - MARGIN
+    with (
+        closing(CrawlDB(state)) as db,
+        closing(DiskSeen(db, memory=memory, cache=StaticCache(0))) as seen,
+    ):
+        most = (
+            max(sizes.least, min(int(sizes.share * seen.stats()["keys"]), sizes.largest)) - MARGIN
+        )
         chance = np.random.default_rng(3)
         while (left := most - seen.pending) > 0:
             numbers = chance.integers(0, count, min(BATCH, left), np.uint64)
-            seen.submit(as_array(known.keys(numbers)), [RECORD % number for number in numbers.tolist()])
+            seen.submit(
+                as_array(known.keys(numbers)), [RECORD % number for number in numbers.tolist()]
+            )
             if seen.pending % (16 * BATCH) < BATCH:
                 for _ in db.prepare():
                     pass

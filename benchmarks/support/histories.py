@@ -1,7 +1,9 @@
-"""Pages that were watched by somebody: the histories of Bing's crawls (Kolobov and others, NeurIPS 2019).
+"""Pages that were watched by somebody: the histories of Bing's crawls (Kolobov and others, NeurIPS
+2019).
 
-A folder has two files of tabs: `urlid_offset_history.txt` with an id, the days until the first crawl, and a list of
-[days since the last crawl, 1 if the page had changed]; `urlid_imp.txt` with an id and the page's importance.
+A folder has two files of tabs: `urlid_offset_history.txt` with an id, the days until the first
+crawl, and a list of [days since the last crawl, 1 if the page had changed]; `urlid_imp.txt` with an
+id and the page's importance.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ SLOWEST, FASTEST, STEPS = 1e-6, 1e4, 50  # changes per day, and of the search be
 
 
 def replayed(folder: Path, pages: int, seed: int) -> World:
-    """The first pages of the histories: each changes at the rate that makes its history most likely."""
+    """The first pages of the histories: each changes at the rate that makes its history most
+    likely.
+    """
     rates = dict(islice(_rows(folder / HISTORIES, _history), pages))
     weights = dict.fromkeys(rates, 0.0)
-    weights.update((page, weight) for page, weight in _rows(folder / IMPORTANCE, _weight) if page in weights)
+    weights.update(
+        (page, weight) for page, weight in _rows(folder / IMPORTANCE, _weight) if page in weights
+    )
     if not any(weights.values()):
         raise ValueError(f"{folder}: no page with a history and an importance")
     weight = np.array([*weights.values()])
@@ -50,7 +56,9 @@ def _weight(page: str, weight: str) -> tuple[str, float]:
 
 
 def rate(visits: Array) -> float:
-    """Changes per day: the most likely number, or Cho and Garcia-Molina's where each visit found a change."""
+    """Changes per day: the most likely number, or Cho and Garcia-Molina's where each visit found a
+    change.
+    """
     days, changed = np.maximum(visits[:, 0], LEAST), visits[:, 1] > 0
     quiet, gaps = float(days[~changed].sum()), days[changed]
     if not len(gaps):

@@ -1,10 +1,13 @@
-"""The best that a crawl can do whose hosts have honest listings: it knows all rates, and pays for what it reads.
+"""The best that a crawl can do whose hosts have honest listings: it knows all rates, and pays for
+what it reads.
 
-A listing that is read every D tells then which pages have changed since, and a reading costs as much as the fetch of a
-page. Within a period a page is fetched k times at equal spaces without being told, and at the reading if it has changed
-since: k = 0 is a page that is fetched at signals only. With x = rate * D / (k + 1) it is fresh for (1 - exp(-x)) / x of
-the time, and costs (k + 1 - exp(-x)) / D. A fetch of a page that is known to be stale gains weight / rate whenever it
-is made: so it is made at once, or never. Or a host's listing is never read, and its pages are fetched as Azar says.
+A listing that is read every D tells then which pages have changed since, and a reading costs as
+much as the fetch of a page. Within a period a page is fetched k times at equal spaces without being
+told, and at the reading if it has changed since: k = 0 is a page that is fetched at signals only.
+With x = rate * D / (k + 1) it is fresh for (1 - exp(-x)) / x of the time, and costs (k + 1 -
+exp(-x)) / D. A fetch of a page that is known to be stale gains weight / rate whenever it is made:
+so it is made at once, or never. Or a host's listing is never read, and its pages are fetched as
+Azar says.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ _STEPS = 25  # of a search for the level
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is possible. `readings` and `fetches` are per unit of time; `free` if listings cost nothing, at any time."""
+    """What is possible.
+
+    `readings` and `fetches` are per unit of time; `free` if listings cost nothing, at any time.
+    """
 
     fresh: float
     free: float
@@ -45,11 +51,18 @@ class _Host:
         return cls(rates, weights, waits, gains, (_BLIND + 1 - np.exp(-x)) / waits[None, :, None])
 
     def at(self, level: float) -> tuple[float, float, float]:
-        """What is left of freshness when fetches are paid at this level, how often it is read then, and its wait."""
-        left = np.maximum((self.gains - level * self.costs).max(axis=2), 0.0).sum(axis=0) - level / self.waits
+        """What is left of freshness when fetches are paid at this level, how often it is read then,
+        and its wait.
+        """
+        left = (
+            np.maximum((self.gains - level * self.costs).max(axis=2), 0.0).sum(axis=0)
+            - level / self.waits
+        )
         best, blind = int(left.argmax()), _blind(self.rates, self.weights, level)
         return (
-            (blind, 0.0, np.inf) if blind >= left[best] else (float(left[best]), 1 / self.waits[best], self.waits[best])
+            (blind, 0.0, np.inf)
+            if blind >= left[best]
+            else (float(left[best]), 1 / self.waits[best], self.waits[best])
         )
 
 
@@ -61,11 +74,16 @@ def _blind(rates: _Floats, weights: _Floats, level: float) -> float:
         middle = (low + high) / 2
         below = -np.expm1(-middle) - middle * np.exp(-middle) < share
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return float(np.maximum(weights * -np.expm1(-high) / high - level * rates / high, 0.0)[share < 1].sum())
+    return float(
+        np.maximum(weights * -np.expm1(-high) / high - level * rates / high, 0.0)[share < 1].sum()
+    )
 
 
 def told(rates: _Floats, weights: _Floats, hosts: npt.NDArray[np.int64], budget: float) -> Told:
-    """The optimum within so many fetches per unit of time, readings included. `hosts`: the number of each page's."""
+    """The optimum within so many fetches per unit of time, readings included.
+
+    `hosts`: the number of each page's.
+    """
     whole, still = float(weights.sum()), float(weights[rates <= 0].sum())
     moving = rates > 0
     d, w, of = rates[moving], weights[moving], hosts[moving]
@@ -75,12 +93,17 @@ def told(rates: _Floats, weights: _Floats, hosts: npt.NDArray[np.int64], budget:
     def bound(level: float) -> float:
         return sum(host.at(level)[0] for host in every) + level * budget
 
-    # No policy of this kind gains more than this at any level, and at the best level one gains so much.
+    # No policy of this kind gains more than this at any level, and at the best level one gains so
+    # much.
     low, high = np.log((w / d).min() * 1e-6), np.log((w / d).max())
     ratio = (np.sqrt(5) - 1) / 2
     for _ in range(_STEPS):
         first, second = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, second) if bound(float(np.exp(first))) < bound(float(np.exp(second))) else (first, high)
+        low, high = (
+            (low, second)
+            if bound(float(np.exp(first))) < bound(float(np.exp(second)))
+            else (first, high)
+        )
     level = float(np.exp((low + high) / 2))
     chosen = [host.at(level) for host in every]
     return Told(
@@ -92,7 +115,9 @@ def told(rates: _Floats, weights: _Floats, hosts: npt.NDArray[np.int64], budget:
 
 
 def _free(rates: _Floats, weights: _Floats, budget: float) -> float:
-    """Changes are known at once, and for nothing: those pages are followed whose fetches bring most."""
+    """Changes are known at once, and for nothing: those pages are followed whose fetches bring
+    most.
+    """
     order = np.argsort(-weights / rates)
     spent = np.cumsum(rates[order])
     inside = np.clip((budget - spent + rates[order]) / rates[order], 0.0, 1.0)

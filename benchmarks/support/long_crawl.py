@@ -1,4 +1,6 @@
-"""A crawl that runs for long and is looked at from outside: /proc, crawl.log, the program's log, and the turns."""
+"""A crawl that runs for long and is looked at from outside: /proc, crawl.log, the program's log,
+and the turns.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from benchmarks.support.turns import ADDED, percentiles
 LOOK = 0.1  # seconds between two looks
 PATIENCE = 600.0  # seconds in which something must have happened
 CHECKPOINT = re.compile(r"checkpoint in ([\d.]+) s")
-KINDS = {"warc": "warc", "logs": "log", "state/seen": "seen", "state": "db"}  # folder: what its bytes are called
+# folder: what its bytes are called
+KINDS = {"warc": "warc", "logs": "log", "state/seen": "seen", "state": "db"}
 
 
 @dataclass(slots=True)
@@ -39,7 +42,12 @@ class LongCrawl:
         self.job = folder / "job"
         self._log = folder / "said.log"
         told = ("LOG_LEVEL=INFO", f"LOG_FILE={self._log}", ADDED)
-        self._command = ["taskset", "-c", CRAWLER, *webcrawl(folder, hosts, *IMPOLITE, *told, *settings, tls=tls)]
+        self._command = [
+            "taskset",
+            "-c",
+            CRAWLER,
+            *webcrawl(folder, hosts, *IMPOLITE, *told, *settings, tls=tls),
+        ]
         self._lines, self._read, self._turns, self._told = 0, 0, 0, 0
 
     def __enter__(self) -> Self:
@@ -58,7 +66,10 @@ class LongCrawl:
         return time.perf_counter() - begun
 
     def stop(self) -> float:
-        """Interrupts it; returns the seconds that it takes to end. RuntimeError if it did not end well."""
+        """Interrupts it; returns the seconds that it takes to end.
+
+        RuntimeError if it did not end well.
+        """
         begun = time.perf_counter()
         self._process.send_signal(signal.SIGINT)
         if status := self._process.wait(PATIENCE):
@@ -66,7 +77,10 @@ class LongCrawl:
         return time.perf_counter() - begun
 
     def until(self, lines: int) -> None:
-        """Waits until so many URLs are finished. RuntimeError if none is for long, or the crawl has ended before."""
+        """Waits until so many URLs are finished.
+
+        RuntimeError if none is for long, or the crawl has ended before.
+        """
         last, when = self.lines(), time.perf_counter()
         while self.lines() < lines:
             if self._process.poll() is not None or time.perf_counter() - when > PATIENCE:

@@ -17,7 +17,8 @@ from webcrawl.store.runs import Keys, between
 
 logger = logging.getLogger(__name__)
 
-BYTES = 100  # per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
+# per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
+BYTES = 100
 
 
 class KeysInMemory:
@@ -32,7 +33,10 @@ class KeysInMemory:
 
 
 class MemorySeen:
-    """Decides at once. Beyond `memory` it only logs a warning: it has no other place to put keys."""
+    """Decides at once.
+
+    Beyond `memory` it only logs a warning: it has no other place to put keys.
+    """
 
     busy = False
 
@@ -63,7 +67,10 @@ class MemorySeen:
                 new.append(key)
                 found.append(record)
         if len(known) > self._largest >= len(known) - len(new):
-            logger.warning("seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it", self._largest)
+            logger.warning(
+                "seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it",
+                self._largest,
+            )
         self._journal.append(new, found)
         return len(new)
 

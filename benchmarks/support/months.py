@@ -1,4 +1,6 @@
-"""A month on a web that fails, simulated: what was lost, to whom, and whether anybody was asked too early."""
+"""A month on a web that fails, simulated: what was lost, to whom, and whether anybody was asked too
+early.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ PATIENCE = 3 * DAY  # HOST_PATIENCE
 # As long as no other URL of the host fails
 OF_THE_URL = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST, 429, 503))
 DELAY = 20.0  # POLITENESS_MIN_DELAY: so that a burst of URLs lasts for some minutes
-BURST, EARLIER = 30, 5 * MINUTE  # URLs of each host that are found before each outage of ours, and how long before it
-BACK, MEASURED = MINUTE, MINUTE  # after an outage: when the rate must be back, and for how long it is measured
+# URLs of each host that are found before each outage of ours, and how long before it
+BURST, EARLIER = 30, 5 * MINUTE
+# after an outage: when the rate must be back, and for how long it is measured
+BACK, MEASURED = MINUTE, MINUTE
 AFTER = 8 * DAY  # the last URLs have their outcome by then
 
 
@@ -38,7 +42,11 @@ class Scale:
     def outages(self) -> list[tuple[float, float, bool]]:
         """Of our own network: five minutes at the start, an hour, and 20 minutes of DNS only."""
         hour, dns = START + self.days * DAY / 3, START + 2 * self.days * DAY / 3
-        return [(START, START + 5 * MINUTE, False), (hour, hour + HOUR, False), (dns, dns + 20 * MINUTE, True)]
+        return [
+            (START, START + 5 * MINUTE, False),
+            (hour, hour + HOUR, False),
+            (dns, dns + 20 * MINUTE, True),
+        ]
 
 
 @dataclass(slots=True)
@@ -50,12 +58,15 @@ class Report:
     kinds: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     without_outcome: list[str] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)  # URLs of hosts that were back within HOST_PATIENCE
-    charged: list[str] = field(default_factory=list)  # that failed three times, and no other of their host meanwhile
+    # URLs of hosts that were back within HOST_PATIENCE
+    lost: list[str] = field(default_factory=list)
+    # that failed three times, and no other of their host meanwhile
+    charged: list[str] = field(default_factory=list)
     given_up: set[str] = field(default_factory=set)  # such hosts that lost URLs
     early: list[str] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
-    rates: list[tuple[float, float]] = field(default_factory=list)  # pages per second before and after each outage
+    # pages per second before and after each outage
+    rates: list[tuple[float, float]] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
 
@@ -80,12 +91,22 @@ def month(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     answers = [0] * int((scale.days * DAY + AFTER) / 10 + 1)  # pages in each 10 seconds
 
     def note(asked: Asked) -> None:
-        if asked.answer.error is None and asked.answer.status == 200 and not asked.link.path.endswith("P"):
+        if (
+            asked.answer.error is None
+            and asked.answer.status == 200
+            and not asked.link.path.endswith("P")
+        ):
             answers[int((asked.ended - START) / 10)] += 1
 
-    values = {"POLITENESS_MIN_DELAY": DELAY, "FRONTIER_QUEUES": 3 * scale.hosts, "FRONTIER_MAX_QUEUES": 30_000}
+    values = {
+        "POLITENESS_MIN_DELAY": DELAY,
+        "FRONTIER_QUEUES": 3 * scale.hosts,
+        "FRONTIER_MAX_QUEUES": 30_000,
+    }
     values |= {"CONCURRENT_REQUESTS": max(scale.hosts // 4, 50), **(settings or {})}
-    simulation = Simulation(folder, Web(made, scale.outages), found, values, interval=15 * MINUTE, on_asked=note)
+    simulation = Simulation(
+        folder, Web(made, scale.outages), found, values, interval=15 * MINUTE, on_asked=note
+    )
     _crawl(simulation, scale)
     report = Report(counters=simulation.counters)
     simulation.close()
@@ -106,7 +127,9 @@ def _crawl(simulation: Simulation, scale: Scale) -> None:
     simulation.run(START + scale.days * DAY + AFTER)
 
 
-def _outcomes(report: Report, simulation: Simulation, made: list[Site], found: list[tuple[float, list[str]]]) -> None:
+def _outcomes(
+    report: Report, simulation: Simulation, made: list[Site], found: list[tuple[float, list[str]]]
+) -> None:
     by_name = {site.name: site for site in made}
     ended: dict[str, tuple[int, str]] = {}
     for url, status, notes in simulation.outcomes():
@@ -137,7 +160,9 @@ def _name(status: int) -> str:
 
 
 def _rates(answers: list[int], begin: float, end: float) -> tuple[float, float]:
-    """Pages per second in the minutes before an outage, or long after it if there are none, and soon after it."""
+    """Pages per second in the minutes before an outage, or long after it if there are none, and
+    soon after it.
+    """
     after = _rate(answers, end + BACK, MEASURED)
     if begin - START < 2 * MINUTE:
         return _rate(answers, end + 3 * MINUTE, MEASURED), after

@@ -27,19 +27,24 @@ class Cost:
 def cost(command: list[str]) -> Cost:
     """Runs a command to its end; RuntimeError if it fails."""
     begun = time.perf_counter()
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users run it
+    # as users run it
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         said = process.stdout.read() if process.stdout else ""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if status:
         raise RuntimeError(f"{command}: status {status}")
-    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024, said)
+    return Cost(
+        usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024, said
+    )
 
 
 @contextmanager
 def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
-    """Runs `serve(connection, *args)` in a separate process until it is sent a message; yields its first message."""
+    """Runs `serve(connection, *args)` in a separate process until it is sent a message; yields its
+    first message.
+    """
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=serve, args=(there, *args), daemon=True)
     process.start()

@@ -1,9 +1,9 @@
 """A CPU profile of this process by stage, as a table that adds up to 100 %, and as one sentence.
 
-The sampler looks at the stack each time the process has used a fixed amount of CPU time. Python runs signal handlers
-between two instructions: after a call into C, and at the start of a function. So the frame that the handler sees either
-called into C, or is a function that has done nothing yet; in that case the time measured belongs to its caller
-(docs/decisions/crawl-operation.md).
+The sampler looks at the stack each time the process has used a fixed amount of CPU time. Python
+runs signal handlers between two instructions: after a call into C, and at the start of a function.
+So the frame that the handler sees either called into C, or is a function that has done nothing yet;
+in that case the time measured belongs to its caller (docs/decisions/crawl-operation.md).
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ SCHEDULER = (
     "crawl/checkpointing",
 )
 
-# The longest matching prefix of a file's name decides. C code counts as the line of Python that called it. What only
-# the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on sockets.
+# The longest matching prefix of a file's name decides. C code counts as the line of Python that
+# called it. What only the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on
+# sockets.
 FILES: Mapping[str, str] = {
     "asyncio/": LOOP,
     "selectors.py": LOOP,
@@ -124,12 +125,20 @@ FILES: Mapping[str, str] = {
     "webcrawl/base/dates.py": CALLER,
     "webcrawl/items.py": CALLER,
 }
-# File names are relative to these; packages first, because they may be installed below either of the others.
-ROOTS = ("/site-packages/", "/dist-packages/", f"{Path(webcrawl.__file__).parents[1]}/", f"{Path(os.__file__).parent}/")
+# File names are relative to these; packages first, because they may be installed below either of
+# the others.
+ROOTS = (
+    "/site-packages/",
+    "/dist-packages/",
+    f"{Path(webcrawl.__file__).parents[1]}/",
+    f"{Path(os.__file__).parent}/",
+)
 
 
 def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]:
-    """The judge of a Sampler: the innermost frame with a stage decides, unless the stack is an import's."""
+    """The judge of a Sampler: the innermost frame with a stage decides, unless the stack is an
+    import's.
+    """
 
     @lru_cache(1 << 16)
     def stage_of(code: CodeType) -> str:
@@ -150,7 +159,8 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
 
 def _compresses(frame: FrameType) -> bool:
     """True if the frame is compressing: one function makes the record's fields and compresses them."""
-    line: int | None = frame.f_lineno  # none for instructions that the compiler adds, such as a loop's jump back
+    # none for instructions that the compiler adds, such as a loop's jump back
+    line: int | None = frame.f_lineno
     return line is not None and "compress(" in linecache.getline(frame.f_code.co_filename, line)
 
 
@@ -177,7 +187,8 @@ ENOUGH = 100  # samples: the share of a stage of 20 % is known to within 4
 class Sampler:
     """Samples while used as a context. `spent` has all CPU seconds, by the names that `judge` gave.
 
-    Only one can run per process, in its main thread. Other threads are sampled together with that one.
+    Only one can run per process, in its main thread. Other threads are sampled together with that
+    one.
     """
 
     def __init__(self, judge: Judge, *, interval: float = INTERVAL) -> None:
@@ -188,7 +199,8 @@ class Sampler:
         self._clocks: dict[int, float] = {}  # CPU seconds so far of other threads, by thread number
         self._before: dict[int, str] = {}  # and the stage in which each was last seen working
         self._sampling = False
-        self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
+        # CPU seconds of the process and of the main thread at the last sample
+        self._sampled = (0.0, 0.0)
 
     def __enter__(self) -> Self:
         self._sampled = (time.process_time(), time.thread_time())
@@ -198,9 +210,15 @@ class Sampler:
         signal.setitimer(signal.ITIMER_PROF, self._interval, self._interval)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # by default, a pending signal would end the process
+        # by default, a pending signal would end the process
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
         self._sample(signal.SIGPROF, sys._getframe())  # noqa: SLF001 - documented all the same
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
@@ -224,7 +242,9 @@ class Sampler:
         self.spent[""] += others  # of threads that have ended
 
     def _sample_other(self, thread: int, stack: FrameType) -> float:
-        """CPU time of another thread since the last sample, for its last known stage if the thread waits now."""
+        """CPU time of another thread since the last sample, for its last known stage if the thread
+        waits now.
+        """
         used = _clock(thread)
         since = used - self._clocks.get(thread, 0.0)
         since = used if since < 0 else since  # a new thread reuses the number of an ended one
@@ -244,8 +264,8 @@ def _worked(frame: FrameType | None) -> FrameType | None:
 def _frames() -> dict[int, FrameType]:
     """The frames of all threads.
 
-    The interpreter holds a lock during the call, on which a second call would wait forever. So no Python code may run
-    within the first call, including finalizers of garbage.
+    The interpreter holds a lock during the call, on which a second call would wait forever. So no
+    Python code may run within the first call, including finalizers of garbage.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -257,7 +277,10 @@ def _frames() -> dict[int, FrameType]:
 
 
 def _clock(thread: int) -> float:
-    """CPU seconds of a thread. It exists, because Python lists it and no other thread runs meanwhile."""
+    """CPU seconds of a thread.
+
+    It exists, because Python lists it and no other thread runs meanwhile.
+    """
     return time.clock_gettime(time.pthread_getcpuclockid(thread))
 
 
@@ -280,14 +303,23 @@ class Profile:
         """Shares of all CPU time, the largest first; their sum is 1."""
         total = max(self.start + self.cpu, 1e-9)
         spent = {**self.spent, START: self.spent.get(START, 0.0) + self.start}
-        return {stage: spent[stage] / total for stage in sorted(spent, key=spent.__getitem__, reverse=True)}
+        return {
+            stage: spent[stage] / total
+            for stage in sorted(spent, key=spent.__getitem__, reverse=True)
+        }
 
     def table(self) -> str:
         """One line per stage, and a total."""
-        rows = [f"{100 * share:6.1f} %  {stage}" for stage, share in self.shares().items() if share >= LEAST]
+        rows = [
+            f"{100 * share:6.1f} %  {stage}"
+            for stage, share in self.shares().items()
+            if share >= LEAST
+        ]
         total = f"{100 * sum(self.shares().values()):6.1f} %  of {self.start + self.cpu:.1f} CPU seconds"
         kernel = 100 * self.kernel / max(self.start + self.cpu, 1e-9)
-        return "\n".join([*rows, f"{total}, {kernel:.0f} % of it in the kernel; {self.samples} samples"])
+        return "\n".join(
+            [*rows, f"{total}, {kernel:.0f} % of it in the kernel; {self.samples} samples"]
+        )
 
     def verdict(self, pages: int) -> str:
         """The limits of this machine, and its bottleneck."""
@@ -302,7 +334,10 @@ class Profile:
 
 @contextmanager
 def profiled() -> Iterator[Profile]:
-    """Profiles the block; CPU time before it counts as the start. Only in the main thread, one at a time."""
+    """Profiles the block; CPU time before it counts as the start.
+
+    Only in the main thread, one at a time.
+    """
     profile, begun = Profile(time.process_time()), time.monotonic()
     sampler = Sampler(judge())
     try:

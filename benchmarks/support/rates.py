@@ -1,4 +1,6 @@
-"""Pages per CPU second of webcrawl, of plain Scrapy in two forms, and of the limit, on the same web."""
+"""Pages per CPU second of webcrawl, of plain Scrapy in two forms, and of the limit, on the same
+web.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def run_archive(web: Web) -> Rate:
 def _plain(web: Web, fewer: int, *more: str) -> Rate:
     web = Web(web.tls, web.size, max(web.pages // fewer, 1))
     hosts, pages, port, *tls = web.arguments
-    return _run(web, [sys.executable, "-m", "benchmarks.plain_scrapy", hosts, pages, port, "0", *tls, *more])
+    return _run(
+        web, [sys.executable, "-m", "benchmarks.plain_scrapy", hosts, pages, port, "0", *tls, *more]
+    )
 
 
 def _run(web: Web, command: list[str]) -> Rate:

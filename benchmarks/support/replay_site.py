@@ -39,10 +39,12 @@ ABOUT = """<!doctype html><html lang=en><meta charset=utf-8><title>About</title>
 <style>@import "/about.css"; h1 {{ color: purple }}</style><h1>About wedges</h1><picture><source srcset="/wide.png"
 media="(min-width: 1px)"><img src=/narrow.png width=120 height=50></picture><a href=/>Home</a>"""
 INNER = (
-    "<!doctype html><link rel=stylesheet href=/about.css><body class=back>inner <img src=/inner.png width=40 height=20>"
+    "<!doctype html><link rel=stylesheet href=/about.css><body class=back>inner <img "
+    "src=/inner.png width=40 height=20>"
 )
 FRAMED = (
-    "<!doctype html><link rel=stylesheet href=framed.css><body>from elsewhere <a href=/never.html>never asked for</a>"
+    "<!doctype html><link rel=stylesheet href=framed.css><body>from elsewhere <a "
+    "href=/never.html>never asked for</a>"
 )
 CHANGE = "const p = document.getElementById('changed'); p.textContent = 'changed by a script'; p.className = 'changed';"
 ONE = "/* url(never.png) */ @import 'two.css'; body { margin: 8px; background: #eef } .edge { border: 2px solid navy }"
@@ -95,12 +97,14 @@ def png(seed: int, side: int = 16) -> bytes:
         rows.append(0)
         for x in range(side):
             rows += bytes(
-                ((seed >> shift) + step) & 0xFF for shift, step in ((0, 9 * x), (8, 9 * y), (16, 5 * (x ^ y)))
+                ((seed >> shift) + step) & 0xFF
+                for shift, step in ((0, 9 * x), (8, 9 * y), (16, 5 * (x ^ y)))
             )
     head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(bytes(rows))), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
     )
 
 
@@ -118,7 +122,8 @@ def serving() -> Iterator[tuple[int, dict[str, tuple[str, bytes]], list[str]]]:
             self.send_response(200 if url in known else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("Access-Control-Allow-Origin", "*")  # without it no font comes from another host
+            # without it no font comes from another host
+            self.send_header("Access-Control-Allow-Origin", "*")
             self.end_headers()
             self.wfile.write(body)
 

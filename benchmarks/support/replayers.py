@@ -33,7 +33,10 @@ def pywb(program: Path, job: Path, folder: Path) -> Iterator[Address]:
         (collection / name).mkdir(parents=True)
     for path in (job / "warc").glob("*.warc.gz"):
         shutil.copy(path, collection / "archive")
-    indexes = [path.read_bytes().splitlines(keepends=True) for path in sorted((job / "warc").glob("*.cdxj"))]
+    indexes = [
+        path.read_bytes().splitlines(keepends=True)
+        for path in sorted((job / "warc").glob("*.cdxj"))
+    ]
     (collection / "indexes/index.cdxj").write_bytes(b"".join(merge(*indexes)))
     (folder / "templates").mkdir()
     (folder / "templates/banner.html").write_text("")

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 def report(name: str, **figures: object) -> None:
     """Prints one line: what was measured, the figures, and the peak memory of this process so far."""
-    rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in figures.items()}
+    rounded = {
+        key: round(value, 3) if isinstance(value, float) else value
+        for key, value in figures.items()
+    }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     sys.stdout.write(json.dumps({"benchmark": name, **rounded, "peak_rss_mib": peak}) + "\n")
     sys.stdout.flush()
@@ -22,7 +25,10 @@ def report(name: str, **figures: object) -> None:
 def percent(parts: Mapping[str, float]) -> dict[str, float]:
     """Shares of the total, the largest first."""
     total = sum(parts.values())
-    return {name: round(100 * parts[name] / total, 1) for name in sorted(parts, key=parts.__getitem__, reverse=True)}
+    return {
+        name: round(100 * parts[name] / total, 1)
+        for name in sorted(parts, key=parts.__getitem__, reverse=True)
+    }
 
 
 @dataclass(slots=True)

@@ -1,4 +1,6 @@
-"""Revisits in simulated time: the records of a crawl as arrays, and what the web's pages do meanwhile."""
+"""Revisits in simulated time: the records of a crawl as arrays, and what the web's pages do
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import BACK
 
-PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
+# steps in which a round of all pages is simulated; the order of pages is that before a step
+PARTS = 400
 SOON = 16  # steps for which pages are looked for at once
 START = 1.8e9
 KNOWN = 1e6  # changes that were seen, if rates are known
@@ -23,13 +26,17 @@ KNOWN = 1e6  # changes that were seen, if rates are known
 class Store:
     """The records of a crawl as arrays, and what the web's pages do meanwhile."""
 
-    def __init__(self, world: World, budget: float, policy: str, *, known: bool = False, seed: int = 1) -> None:
+    def __init__(
+        self, world: World, budget: float, policy: str, *, known: bool = False, seed: int = 1
+    ) -> None:
         pages = len(world)
         self.world, self.budget, self.known = world, budget, known
         self.kept = 0
         self.clock = START
         self.sample = Sample()  # as a crawl has one
-        options = PolicyOptions(30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed), self.sample)
+        options = PolicyOptions(
+            30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed), self.sample
+        )
         self.policy: Policy = load(POLICIES.get(policy, policy))(options)
         self.fetched, self.due = np.zeros(pages), np.full(pages, np.inf)
         self.put_off = np.zeros(pages, bool)  # due is when the policy is asked again
@@ -51,7 +58,9 @@ class Store:
             if self.known:
                 self.shape[at], self.span[at] = KNOWN, KNOWN / self.world.rates[at]
             self.kept += len(at)
-            for page, now, weight in zip(at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True):
+            for page, now, weight in zip(
+                at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True
+            ):
                 self.sample.put(PageRecord(str(page), fetched=now, weight=weight), 0.0)
             self._put(at, self._dues(at, times), times)
 
@@ -70,12 +79,15 @@ class Store:
     def _next(self, part: int) -> np.ndarray:
         """The pages that are due first, in order.
 
-        To go through ten million pages for each few of them would take hours: those that are due soon are kept apart.
+        To go through ten million pages for each few of them would take hours: those that are due
+        soon are kept apart.
         """
         at = self._first(part)
         while self.put_off[at].any():
             asked = at[self.put_off[at]]
-            due = self._dues(asked, np.full(len(asked), self.clock)) - (self.clock - self.fetched[asked])
+            due = self._dues(asked, np.full(len(asked), self.clock)) - (
+                self.clock - self.fetched[asked]
+            )
             self._put(asked, due, self.due[asked])
             at = self._first(part)
         return at
@@ -93,7 +105,13 @@ class Store:
     def _dues(self, at: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Asks the policy about pages as they are known."""
         record, policy = PageRecord(""), self.policy
-        rows = (at, times, self.fetched[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
+        rows = (
+            at,
+            times,
+            self.fetched[at],
+            self.world.weights[at],
+            *(kept[at] for kept in self.kept_of),
+        )
         due = []
         for page, now, fetched, weight, shape, span, visits, changes in zip(
             *(row.tolist() for row in rows), strict=True
@@ -112,13 +130,25 @@ class Store:
         self.put_off[at] = far = due - place > getattr(self.policy, "patience", np.inf) * a_round
         self.due[at] = np.where(far, place + a_round, due)
 
-    def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
+    def _learn(
+        self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray
+    ) -> None:
         """Tells the policy what visits found, and asks it for the next ones."""
-        rows = (at, times, seconds, changed, self.due[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
+        rows = (
+            at,
+            times,
+            seconds,
+            changed,
+            self.due[at],
+            self.world.weights[at],
+            *(kept[at] for kept in self.kept_of),
+        )
         record, policy, known = PageRecord(""), self.policy, self.known
         due, shapes, spans, visits, changes = [], [], [], [], []
         lists = (row.tolist() for row in rows)
-        for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(*lists, strict=True):
+        for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(
+            *lists, strict=True
+        ):
             record.url, record.fetched, record.weight = str(page), now, weight
             record.shape, record.span, record.visits, record.changes = shape, span, visit, change
             self._place = was if was > self._place else self._place + (was - self._place) * BACK
@@ -154,17 +184,24 @@ class Store:
 
     def fresh_by_now(self) -> float:
         """Weighted seconds for which pages were as fetched."""
-        return self.fresh + float((self.world.weights * (np.minimum(self.changes_at, self.clock) - self.fetched)).sum())
+        return self.fresh + float(
+            (self.world.weights * (np.minimum(self.changes_at, self.clock) - self.fetched)).sum()
+        )
 
 
-def simulate(store: Store, visits: float, steps: int, parts: int = PARTS) -> Iterator[tuple[float, float]]:
+def simulate(
+    store: Store, visits: float, steps: int, parts: int = PARTS
+) -> Iterator[tuple[float, float]]:
     """Visits per page so far, and the freshness since the last such moment."""
     pages = len(store.world)
     part = max(pages // parts, 1)
     store.first(part)
     before, since = store.fresh_by_now(), store.clock
     for step in range(1, steps + 1):
-        while store.clock - START < pages / store.budget * (1 + visits * step / steps) - 0.5 / store.budget:
+        while (
+            store.clock - START
+            < pages / store.budget * (1 + visits * step / steps) - 0.5 / store.budget
+        ):
             store.visit(part)
         now = store.fresh_by_now()
         yield visits * step / steps, (now - before) / (store.clock - since)

@@ -1,4 +1,6 @@
-"""Weeks of a crawl that revisits, in simulated time: crawled, killed at random moments, and measured."""
+"""Weeks of a crawl that revisits, in simulated time: crawled, killed at random moments, and
+measured.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ROUNDS = 6  # of all pages, with `fixed`
 def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None) -> Report:
     """Crawls them, killed at random moments, each time after some work since the last checkpoint."""
     world = scale.world(lambda: START)
-    rates = [world.living.rate(*place) if world.living is not None else 0.0 for place in places(world)]
+    rates = [
+        world.living.rate(*place) if world.living is not None else 0.0 for place in places(world)
+    ]
     wanted, age = scale.budget * sum(rates), scale.days * DAY / ROUNDS
     values = {
         **_settings(scale),
@@ -36,12 +40,20 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
         simulation.run(at)
         simulation.kill(away=chance.choice((1.0, MINUTE)))
     simulation.run(end)
-    report = Report(scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps)
+    report = Report(
+        scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps
+    )
     parts = simulation.crawl.parts
     if parts.revisiting is not None:
-        ((signals,),) = parts.db.query("SELECT count(*) FROM ahead WHERE since <= 0")  # that wait, or are under way
+        # that wait, or are under way
+        ((signals,),) = parts.db.query("SELECT count(*) FROM ahead WHERE since <= 0")
         report.records = len(parts.revisiting) - signals
-    there = (hit for run in simulation.runs for hit in run if hit.status == 200 and not is_robots(hit.path))
+    there = (
+        hit
+        for run in simulation.runs
+        for hit in run
+        if hit.status == 200 and not is_robots(hit.path)
+    )
     report.urls = len({hit.url for hit in there})
     report.gone = len({hit.url for run in simulation.runs for hit in run if hit.edition == GONE})
     simulation.close()
@@ -65,7 +77,9 @@ def _settings(scale: Scale) -> dict[str, Any]:
 
 
 def share(folder: Path, scale: Scale, wanted: float) -> float:
-    """The share that fetches of known pages have of all, while there are new ones, with REVISIT_SHARE so large."""
+    """The share that fetches of known pages have of all, while there are new ones, with
+    REVISIT_SHARE so large.
+    """
     values = {"REVISIT_RATE": 0, "REVISIT_SHARE": wanted, "REVISIT_AGE": 10**9}
     simulation = Weeks(folder, scale, _settings(scale) | values)
     simulation.run(START + scale.days * DAY)
@@ -73,5 +87,6 @@ def share(folder: Path, scale: Scale, wanted: float) -> float:
     pages = [hit.url for hit in simulation.runs[0] if not is_robots(hit.path)]
     first = {url: at for at, url in reversed([*enumerate(pages)])}
     new = sorted(first.values())
-    begin, end = new[len(new) // 3], new[len(new) * 7 // 10]  # before, few are known; later, few hosts have new ones
+    # before, few are known; later, few hosts have new ones
+    begin, end = new[len(new) // 3], new[len(new) * 7 // 10]
     return 1 - sum(begin <= at < end for at in new) / (end - begin)

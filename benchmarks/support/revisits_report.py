@@ -1,4 +1,6 @@
-"""What weeks of a crawl that revisits came to, next to what is possible with known rates, and what must hold."""
+"""What weeks of a crawl that revisits came to, next to what is possible with known rates, and what
+must hold.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.site_listings import is_listing
 
 WARM = 0.5  # of the time: what is measured comes after it
-LATE, TWICE = 1.25, 0.5  # of the age with `fixed`: later than this is lost, sooner than this is fetched twice
+# of the age with `fixed`: later than this is lost, sooner than this is fetched twice
+LATE, TWICE = 1.25, 0.5
 STAYING = ("change_poisson", "change_never")
 SLACK = 0.001
 
@@ -44,23 +47,35 @@ class Report:
     twice: list[str] = field(default_factory=list)  # fetched again much too early; with `fixed`
     not_back: list[str] = field(default_factory=list)  # not fetched again after their host was away
     records: int = 0  # of pages that are fetched again, in the end
-    urls: int = 0  # that were pages at any time, sitemaps among them: what has moved is looked after for a while
+    # that were pages at any time, sitemaps among them: what has moved is looked after for a while
+    urls: int = 0
     gone: int = 0  # pages that were told to be gone: their records may have been forgotten
     early: list[str] = field(default_factory=list)  # before the host's turn
     overlaps: list[str] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
 
-def measure(report: Report, simulation: Weeks, rates: list[float], wanted: float, end: float) -> None:
+def measure(
+    report: Report, simulation: Weeks, rates: list[float], wanted: float, end: float
+) -> None:
     """Freshness is of pages that stay where they are: for the others nobody knows an optimum."""
     middle, world = START + (end - START) * WARM, simulation.world
     every, sent = places(world), fetches(world, simulation.hits)
-    late = [hit for run in simulation.runs for hit in run if hit.wall >= middle and not is_robots(hit.path)]
+    late = [
+        hit
+        for run in simulation.runs
+        for hit in run
+        if hit.wall >= middle and not is_robots(hit.path)
+    ]
     report.wanted, report.rate = wanted * DAY, len(late) / (end - middle) * DAY
     report.unmodified = sum(hit.status == 304 for hit in late) / max(len(late), 1)
     report.known = len(sent)
-    report.missing = [f"{world.origin(host)}{path(page)}" for host, page in every if (host, page) not in sent]
-    staying = {place: rate for place, rate in zip(every, rates, strict=True) if _stays(world, *place)}
+    report.missing = [
+        f"{world.origin(host)}{path(page)}" for host, page in every if (host, page) not in sent
+    ]
+    staying = {
+        place: rate for place, rate in zip(every, rates, strict=True) if _stays(world, *place)
+    }
     urls = [world.origin(host) + path(page) for host, page in staying]
     weights, chosen = [weight(url) for url in urls], set(urls)
     budget = sum(hit.url in chosen or is_listing(hit.path) for hit in late) / (end - middle)
@@ -68,7 +83,10 @@ def measure(report: Report, simulation: Weeks, rates: list[float], wanted: float
     report.fresh = freshness(world, kept, middle, end, weight=weight).fresh
     report.optimum = optimum([*staying.values()], weights, budget)
     if simulation.lists:
-        rows = (np.array(column) for column in ([*staying.values()], weights, [host for host, _ in staying]))
+        rows = (
+            np.array(column)
+            for column in ([*staying.values()], weights, [host for host, _ in staying])
+        )
         report.told = told(*rows, budget).fresh
     report.uniform = uniform([*staying.values()], weights, budget) if budget else 0.0
 
@@ -96,7 +114,9 @@ def early(run: list[Hit], delay: float) -> list[str]:
 
 
 def repeats(report: Report, simulation: Weeks, age: float, end: float) -> None:
-    """With a fixed age each page that is where it was has its next fetch after that time, and only one."""
+    """With a fixed age each page that is where it was has its next fetch after that time, and only
+    one.
+    """
     asked: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in simulation.hits:
         if not is_robots(hit.path):
@@ -118,7 +138,9 @@ CHECKS: dict[str, Callable[[Report], bool]] = {
     "every page is found": lambda report: not report.missing,
     "no page is lost (fixed)": lambda report: not report.lost,
     "no page is forgotten because its host was away (fixed)": lambda report: not report.not_back,
-    "each page that is there has a record": lambda report: report.known - report.gone <= report.records <= report.urls,
+    "each page that is there has a record": lambda report: (
+        report.known - report.gone <= report.records <= report.urls
+    ),
     "no page is fetched twice in its time (fixed)": lambda report: not report.twice,
     "never two requests to a host at once": lambda report: not report.overlaps,
     "no request before its host's turn": lambda report: not report.early,
@@ -126,6 +148,7 @@ CHECKS: dict[str, Callable[[Report], bool]] = {
         report.policy == "fixed" or abs(report.rate / report.wanted - 1) < 0.05
     ),
     "nearer to the optimum than with all pages alike (optimal)": lambda report: (
-        report.policy != "optimal" or report.optimum - report.fresh < (report.optimum - report.uniform) / 2
+        report.policy != "optimal"
+        or report.optimum - report.fresh < (report.optimum - report.uniform) / 2
     ),
 }

@@ -1,6 +1,7 @@
 """A web whose pages change, crawled in simulated time: the whole crawl behind `assemble`.
 
-Nothing is faked but network and time: answers are those of the synthetic web, and the crawl's own visitor reads them.
+Nothing is faked but network and time: answers are those of the synthetic web, and the crawl's own
+visitor reads them.
 """
 
 from __future__ import annotations
@@ -39,16 +40,25 @@ class Scale:
     delay: float = 5.0  # POLITENESS_MIN_DELAY
     kills: int = 6
     sitemaps: str = ""  # the kind of all hosts' sitemaps, which the crawl reads
-    away: bool = False  # whether a third of the hosts are away for a time, some longer than HOST_PATIENCE
+    # whether a third of the hosts are away for a time, some longer than HOST_PATIENCE
+    away: bool = False
     seed: int = 1
 
     def world(self, clock: Callable[[], float]) -> World:
         mix = {"change_poisson": 0.84, "change_never": 0.1}
         mix |= dict.fromkeys(("change_moves", "change_returns", "change_gone_404"), 0.02)
-        mix |= dict.fromkeys(("validator_strong", "validator_weak", "validator_modified", "validator_both"), 0.2)
+        mix |= dict.fromkeys(
+            ("validator_strong", "validator_weak", "validator_modified", "validator_both"), 0.2
+        )
         if self.sitemaps:
             mix[self.sitemaps] = 1.0
-        more: dict[str, Any] = {"size": (0, 0), "links": 10, "changes": self.changes, "mix": mix, "clock": clock}
+        more: dict[str, Any] = {
+            "size": (0, 0),
+            "links": 10,
+            "changes": self.changes,
+            "mix": mix,
+            "clock": clock,
+        }
         return World(self.hosts, self.pages, self.seed, **more)
 
 
@@ -71,7 +81,9 @@ class Weeks(Simulation):
         self.hits: list[Hit] = []  # what no kill has undone
         self._saved_hits = 0
         self.spells = _spells(scale) if scale.away else {}
-        super().__init__(folder, _away, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE)
+        super().__init__(
+            folder, _away, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE
+        )
 
     def back(self, host: str) -> float:
         """When a host is back that was away; 0 if it never was."""
@@ -99,7 +111,10 @@ class Weeks(Simulation):
         self.runs[-1].append(hit)
         self._serial += 1
         answer = Answer(hit.status, SECONDS, body=exchange.body)
-        heappush(self._flying, (hit.ended, self._serial, Shown(link, self.now, hit.ended, answer, exchange, hit)))
+        heappush(
+            self._flying,
+            (hit.ended, self._serial, Shown(link, self.now, hit.ended, answer, exchange, hit)),
+        )
 
     def _end(self, asked: Asked) -> None:
         if not isinstance(asked, Shown):
@@ -120,13 +135,17 @@ class Weeks(Simulation):
         given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         host, target = self.world.locate(link.url) or (0, "/never")
-        etag, since = (conditions.get(name, b"").decode() for name in ("If-None-Match", "If-Modified-Since"))
+        etag, since = (
+            conditions.get(name, b"").decode() for name in ("If-None-Match", "If-Modified-Since")
+        )
         answer = self.world.answer(Ask(host, target, "", etag, since, 1, host_of(link.url)))
         lines = [f"GET {target} HTTP/1.1", f"Host: {host_of(link.url)}"]
         lines += [f"{name}: {value.decode()}" for name, value in conditions.items()]
         top = head(answer, answer.date, length=len(answer.body))
         headers = [
-            (name, value) for name, _, value in (line.partition(b": ") for line in top.split(b"\r\n")[1:]) if name
+            (name, value)
+            for name, _, value in (line.partition(b": ") for line in top.split(b"\r\n")[1:])
+            if name
         ]
         request = "\r\n".join([*lines, "", ""]).encode()
         exchange = Exchange(
@@ -142,7 +161,16 @@ class Weeks(Simulation):
             self.now,
             Timings(total=SECONDS),
         )
-        hit = Hit(self.now, self.now, link.url, "", 0, ended=self.now + SECONDS, status=answer.status, outcome="sent")
+        hit = Hit(
+            self.now,
+            self.now,
+            link.url,
+            "",
+            0,
+            ended=self.now + SECONDS,
+            status=answer.status,
+            outcome="sent",
+        )
         hit.edition, hit.conditional = answer.edition, bool(conditions)
         return exchange, hit
 

@@ -1,4 +1,6 @@
-"""Real link graphs and crawl logs as streams of pages, each a list of the URLs on it (see WEBCRAWL_CASES)."""
+"""Real link graphs and crawl logs as streams of pages, each a list of the URLs on it (see
+WEBCRAWL_CASES).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def breadth_first(pages: dict[str, list[str]], start: str) -> Iterator[list[str]
 
 
 def hollins(cases: Path) -> Pages:
-    """A university's site in 2004, from its home page on; its links are like those of many small crawls."""
+    """A university's site in 2004, from its home page on; its links are like those of many small
+    crawls.
+    """
     urls = dict(line.split("\t") for line in lines(cases / "graph-hollins" / "urls.tsv.zst"))
     pages = links(cases / "graph-hollins" / "edges.tsv.zst")
     return [[urls[number] for number in page] for page in breadth_first(pages, "2")]
@@ -55,7 +59,9 @@ def wikispeedia(cases: Path) -> Pages:
 def logs(cases: Path) -> Pages:
     """What two crawlers downloaded, one URL per page."""
     found = [
-        line for name in ("uci-2020-04", "uci-2025-05") for line in lines(cases / "crawl-logs" / f"{name}.log.zst")
+        line
+        for name in ("uci-2020-04", "uci-2025-05")
+        for line in lines(cases / "crawl-logs" / f"{name}.log.zst")
     ]
     return [[url] for line in found for url in re.findall(r"Downloaded (\S+), status", line)]
 

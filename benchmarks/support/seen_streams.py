@@ -1,4 +1,6 @@
-"""The input of the seen store's benchmarks: distinct keys computed from numbers, so that none must be kept."""
+"""The input of the seen store's benchmarks: distinct keys computed from numbers, so that none must
+be kept.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,17 @@ class Strided:
         self._chance = np.random.default_rng(2)
 
     def keys(self, numbers: Keys) -> Keys:
-        return (numbers * np.uint64(self._step) + spread(numbers) % np.uint64(self._step)) | np.uint64(1)
+        return (
+            numbers * np.uint64(self._step) + spread(numbers) % np.uint64(self._step)
+        ) | np.uint64(1)
 
     def batch(self, step: int, size: int) -> array[int]:
         """Even places have even keys, which are not in the file; odd places have keys of the file."""
         half = size // 2
         keys = np.empty(size, np.uint64)
-        keys[::2] = spread(np.arange(step * half, (step + 1) * half, dtype=np.uint64)) & np.uint64(2**64 - 2)
+        keys[::2] = spread(np.arange(step * half, (step + 1) * half, dtype=np.uint64)) & np.uint64(
+            2**64 - 2
+        )
         keys[1::2] = self.keys(self._chance.integers(0, self._count, half, np.uint64))
         return as_array(keys)
 
@@ -67,5 +73,8 @@ def pages(distinct: int, count: int) -> Iterator[tuple[list[int], list[bytes]]]:
     stream = Stream()
     for page in range(count):
         numbers = stream.numbers(distinct + 20 * page, 40)
-        urls = [b"http://www.site%06d.example/section/page-%024d.html" % (n % 999983, n) for n in numbers.tolist()]
+        urls = [
+            b"http://www.site%06d.example/section/page-%024d.html" % (n % 999983, n)
+            for n in numbers.tolist()
+        ]
         yield spread(numbers).tolist(), urls

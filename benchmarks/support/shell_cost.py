@@ -1,7 +1,9 @@
-"""What shells cost a crawl that has no browser: the core's CPU time and instructions with and without knowing them.
+"""What shells cost a crawl that has no browser: the core's CPU time and instructions with and
+without knowing them.
 
-One host in twenty sends shells. Three crawls of the same pages take turns: one does not know shells, one counts them
-(RENDER=off), and one learns which hosts need a browser (RENDER=auto), whose documents are here the pages themselves.
+One host in twenty sends shells. Three crawls of the same pages take turns: one does not know
+shells, one counts them (RENDER=off), and one learns which hosts need a browser (RENDER=auto), whose
+documents are here the pages themselves.
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ SHELL = '<!doctype html><title>App</title><div id="root"></div><script src="/app
 class Unknown(Recogniser):
     """Takes no page for a shell, and looks for none."""
 
-    def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
-        return bool(hints or status == 429) and super()._is_worth_a_look(status, body, hints, lean=lean)
+    def _is_worth_a_look(
+        self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
+    ) -> bool:
+        return bool(hints or status == 429) and super()._is_worth_a_look(
+            status, body, hints, lean=lean
+        )
 
 
 def _unknowing(*_: Path) -> Recogniser:
@@ -61,7 +67,11 @@ class Crawl(Core):
     """A crawl in one of the three ways."""
 
     def __init__(self, folder: Path, way: str, hosts: int) -> None:
-        with mock.patch.object(assembly, "recogniser", _unknowing) if way == "unknown" else nullcontext():
+        with (
+            mock.patch.object(assembly, "recogniser", _unknowing)
+            if way == "unknown"
+            else nullcontext()
+        ):
             super().__init__(folder, hosts, RENDER="auto" if way == "auto" else "off")
         self.shells = 0
 
@@ -72,7 +82,9 @@ class Crawl(Core):
             self.shells += 1
             draw = Random(url)
             links = "".join(f'<a href="/page/{draw.randrange(PAGES)}.html"></a>' for _ in range(8))
-            exchange.body = exchange.payload = exchange.wire = f"{SHELL}{links}<!-- {url} -->".encode()
+            exchange.body = exchange.payload = exchange.wire = (
+                f"{SHELL}{links}<!-- {url} -->".encode()
+            )
         return exchange
 
     def _process(self, batch: list[tuple[Link, Exchange]]) -> None:
@@ -92,7 +104,10 @@ def _crawls(stack: ExitStack, hosts: int) -> Iterator[Crawl]:
 
 
 def shell_cost(pages: int) -> None:
-    """Prints a line for each way. Of the turns, the median of their ratios counts: load comes and goes."""
+    """Prints a line for each way.
+
+    Of the turns, the median of their ratios counts: load comes and goes.
+    """
     with ExitStack() as stack:
         crawls = dict(zip(WAYS, _crawls(stack, max(HOSTS, pages // PAGES + HOSTS)), strict=True))
         spent: Counter[str] = Counter()

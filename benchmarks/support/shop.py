@@ -1,4 +1,6 @@
-"""A stranger's site: 200 pages with pictures and redirects, some that fail, one slow, and a corner made by scripts."""
+"""A stranger's site: 200 pages with pictures and redirects, some that fail, one slow, and a corner
+made by scripts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ PAGES, AWAY, BROKEN, SLOW = 200, frozenset({7, 57, 107, 157, 187}), 33, 66
 WARES = frozenset(range(PAGES)) - AWAY - {BROKEN}  # those that have a page
 CORNER = 5  # pages that a script makes, listed on a page that a script makes
 PIXEL = (
-    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+    b"GIF"
+    b"89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 )
 SHELL = b'<!doctype html><title>Corner</title><div id="root"></div><script type="module" src="/corner.js"></script>'
 SCRIPT = b"""
@@ -48,7 +51,11 @@ class Shop(BaseHTTPRequestHandler):
             self._say(200, SCRIPT, "text/javascript")
         elif kind == "data":
             links = [] if number else [f"/corner/{one}" for one in range(1, CORNER)]
-            words = {"title": f"Corner {number}", "text": f"<p>Made by a script, {number}.", "links": links}
+            words = {
+                "title": f"Corner {number}",
+                "text": f"<p>Made by a script, {number}.",
+                "links": links,
+            }
             self._say(200, json.dumps(words).encode(), "application/json")
         else:
             self._say(404, b"")
@@ -59,7 +66,9 @@ class Shop(BaseHTTPRequestHandler):
         below = [one for one in (number * 2 + 1, number * 2 + 2) if one < PAGES]
         links = [f"<a href=/moved/{one}>to {one}</a>" for one in below]
         if not number:  # what is below a page that fails is linked from here
-            links += [f"<a href=/page/{one}>{one}</a>" for one in range(1, PAGES)] + ["<a href=/corner/0>new</a>"]
+            links += [f"<a href=/page/{one}>{one}</a>" for one in range(1, PAGES)] + [
+                "<a href=/corner/0>new</a>"
+            ]
         text = f"<title>Ware {number}</title><p>Ware {number} is for sale.</p><img src=/image/{number}>"
         status = 503 if number in AWAY else 500 if number == BROKEN else 200
         self._say(status, (text + "".join(links)).encode())
@@ -67,7 +76,11 @@ class Shop(BaseHTTPRequestHandler):
     def _say(self, status: int, body: bytes, kind: str = "text/html", **headers: str) -> None:
         self.server.asked.append((self.path, status))  # type: ignore[attr-defined]
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(body)),
+            **headers,
+        }.items():
             self.send_header(name.title(), value)
         self.end_headers()
         self.wfile.write(body)

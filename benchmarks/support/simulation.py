@@ -1,7 +1,8 @@
-"""A whole crawl in simulated time: everything that `assemble` connects, with a fake web instead of a network.
+"""A whole crawl in simulated time: everything that `assemble` connects, with a fake web instead of
+a network.
 
-What the downloader and the visitor do with an answer is done here in the same order. Every request is judged: hosts
-that are asked twice at once, or before the time that their Retry-After has named.
+What the downloader and the visitor do with an answer is done here in the same order. Every request
+is judged: hosts that are asked twice at once, or before the time that their Retry-After has named.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ class Judge:
         if host in self.busy:
             self.overlaps.append(f"{link.url} at {now - START:.0f}")
         if now < self.not_before.get(host, 0.0):
-            self.early.append(f"{link.url} at {now - START:.0f}, {self.not_before[host] - now:.0f} s too early")
+            self.early.append(
+                f"{link.url} at {now - START:.0f}, {self.not_before[host] - now:.0f} s too early"
+            )
         self.busy.add(host)
 
     def ends(self, link: Link, answer: Answer, now: float) -> None:
@@ -91,7 +94,9 @@ class Judge:
 
 
 class Simulation:
-    """A crawl of `web`, which says what a URL gets at a time; `feed` are URLs and when they are found, in order."""
+    """A crawl of `web`, which says what a URL gets at a time; `feed` are URLs and when they are
+    found, in order.
+    """
 
     def __init__(
         self,
@@ -111,7 +116,8 @@ class Simulation:
         self.counters: Counter[str] = Counter()
         self._fed, self._saved = 0, (0, {})
         self._serial = 0
-        self._checkpoint_at, self._changed = NEVER, False  # while nothing changes there is nothing to save
+        # while nothing changes there is nothing to save
+        self._checkpoint_at, self._changed = NEVER, False
         self._flying: list[tuple[float, int, Asked]] = []
         self.crawl = self._open()
 
@@ -127,7 +133,9 @@ class Simulation:
             settings.set(name, value)
         clock = partial(CrawlClock, wall=self._clock, steady=self._clock)
         with mock.patch.object(ground, "CrawlClock", clock):
-            crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), WAITS_IN_FULL, spider="web")
+            crawl, self.visitor = assembly.assemble(
+                plain_values(settings, "web"), WAITS_IN_FULL, spider="web"
+            )
         self._slots = int(settings["CONCURRENT_REQUESTS"])
         crawl.begin()
         return crawl
@@ -143,7 +151,10 @@ class Simulation:
         self._checkpoint_at, self._changed = NEVER, False
 
     def kill(self, away: float = 0.0) -> None:
-        """As kill -9: what came after the last checkpoint is forgotten. The next run begins `away` seconds later."""
+        """As kill -9: what came after the last checkpoint is forgotten.
+
+        The next run begins `away` seconds later.
+        """
         self.crawl.close()
         self._flying.clear()
         self.judge.busy.clear()
@@ -226,7 +237,9 @@ class Simulation:
             self._on_asked(asked)
         outcome = self._outcome(asked)
         if link.path.endswith("P") and outcome.status not in NO_OUTCOMES:
-            self.crawl.parts.robots_answers.answered(link, outcome.status, answer.body, answer.location, self.now)
+            self.crawl.parts.robots_answers.answered(
+                link, outcome.status, answer.body, answer.location, self.now
+            )
         self.crawl.finish(link, outcome, None)
 
     def _outcome(self, asked: Asked) -> Outcome:
@@ -236,7 +249,11 @@ class Simulation:
         if error is None:
             self.crawl.parts.uplink.answered(asked.link.url, self.now)
             return outcome
-        outcome.status, outcome.permanent, outcome.doubtful = error.status, error.permanent, error.sign in DOUBTFUL
+        outcome.status, outcome.permanent, outcome.doubtful = (
+            error.status,
+            error.permanent,
+            error.sign in DOUBTFUL,
+        )
         wait = self.crawl.parts.uplink.failed(asked.link.url, error, asked.begun, self.now)
         if wait is not None:
             return Outcome(Status.UNTRIED, answer.seconds, wait, at=self.now, ended=self.now)
@@ -245,7 +262,9 @@ class Simulation:
     # -- what became of the URLs
 
     def outcomes(self) -> Iterator[tuple[str, int, str]]:
-        """URL, status and annotations of each line of the crawl log, robots.txt aside; for a closed crawl."""
+        """URL, status and annotations of each line of the crawl log, robots.txt aside; for a closed
+        crawl.
+        """
         with (self._folder / "logs/crawl.log").open(encoding="ascii") as log:
             for line in log:
                 _, status, _, url, path, *_, notes = line.split()

@@ -1,4 +1,6 @@
-"""Hosts that want the whole crawl for themselves: they drip, have no end of names or of links, or redirect for ever."""
+"""Hosts that want the whole crawl for themselves: they drip, have no end of names or of links, or
+redirect for ever.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,11 @@ class Attackers:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            host = next(line for line in lines if line.lower().startswith("host:"))[5:].strip().partition(":")[0]
+            host = (
+                next(line for line in lines if line.lower().startswith("host:"))[5:]
+                .strip()
+                .partition(":")[0]
+            )
             await self._answer(host, lines[0].split()[1], writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a crawler that has enough leaves
@@ -66,16 +72,23 @@ class Attackers:
                 writer.write(_head("404 Not Found", "Content-Length: 0"))
             case "drip":
                 links = "".join(f'<a href="/{number}">x</a>' for number in range(200))
-                writer.write(_head("200 OK", "Content-Length: 1000000") + f"{host}{path}{links}".encode())
+                writer.write(
+                    _head("200 OK", "Content-Length: 1000000") + f"{host}{path}{links}".encode()
+                )
                 while True:
                     await asyncio.sleep(DROP)
                     writer.write(b"x")
                     await writer.drain()
             case "farm":
                 target = self._url(f"h{next(self._numbers)}.farm", str(random.getrandbits(32)))
-                links = "".join(f'<a href="{self._url(f"h{next(self._numbers)}.farm")}">x</a>' for _ in range(20))
+                links = "".join(
+                    f'<a href="{self._url(f"h{next(self._numbers)}.farm")}">x</a>'
+                    for _ in range(20)
+                )
                 body = links.encode()
-                writer.write(_head("302 Found", f"Location: {target}", f"Content-Length: {len(body)}") + body)
+                writer.write(
+                    _head("302 Found", f"Location: {target}", f"Content-Length: {len(body)}") + body
+                )
             case _:
                 writer.write(self._page(host, path, flood=kind == "flood"))
         await writer.drain()
@@ -92,12 +105,17 @@ class Attackers:
 
 
 def _head(status: str, *lines: str) -> bytes:
-    text = "\r\n".join((f"HTTP/1.1 {status}", "Content-Type: text/html", "Connection: close", *lines))
+    text = "\r\n".join(
+        (f"HTTP/1.1 {status}", "Content-Type: text/html", "Connection: close", *lines)
+    )
     return f"{text}\r\n\r\n".encode()
 
 
 def _serve(ready: Connection, world: dict[str, Any]) -> None:
-    attackers, loop = Attackers(partial(name_server.reply, World(**world))), asyncio.new_event_loop()
+    attackers, loop = (
+        Attackers(partial(name_server.reply, World(**world))),
+        asyncio.new_event_loop(),
+    )
     loop.run_until_complete(attackers.listen())
     ready.send(f"{attackers.nameserver} {attackers.port}")
     loop.run_until_complete(loop.run_in_executor(None, ready.recv))
@@ -105,7 +123,16 @@ def _serve(ready: Connection, world: dict[str, Any]) -> None:
 
 @contextmanager
 def attacking(**world: object) -> Iterator[tuple[str, list[str]]]:
-    """Attackers in a process of their own, beside a world; a name server that knows both, and seeds of theirs."""
+    """Attackers in a process of their own, beside a world; a name server that knows both, and seeds
+    of theirs.
+    """
     with beside(_serve, world) as said:
         nameserver, port = said.split()
-        yield nameserver, [f"http://s{n}.{kind}.test:{port}/" for kind, many in SEEDS.items() for n in range(many)]
+        yield (
+            nameserver,
+            [
+                f"http://s{n}.{kind}.test:{port}/"
+                for kind, many in SEEDS.items()
+                for n in range(many)
+            ],
+        )

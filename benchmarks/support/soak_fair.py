@@ -1,4 +1,6 @@
-"""What attackers cost the good hosts of a crawl: their pages per second beside attackers, and without them."""
+"""What attackers cost the good hosts of a crawl: their pages per second beside attackers, and
+without them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from webcrawl.lab.simweb import World, running
 from webcrawl.lab.simweb.request_log import Log, read
 
 HOSTS = 100
-DELAY = 0.5  # seconds between two pages of a host: politeness, not the processor, is to bound the good hosts
+# seconds between two pages of a host: politeness, not the processor, is to bound the good hosts
+DELAY = 0.5
 WARM = 5.0  # seconds that do not count: hosts are still being found
 LEAST = 0.8  # of the pages per second that there are without attackers
 
@@ -29,11 +32,16 @@ def _serve(ready: Connection, log: Path, world: dict[str, Any]) -> None:
 
 @contextmanager
 def _web(folder: Path, seconds: float, *, attacked: bool) -> Iterator[str]:
-    """Good hosts, and attackers if there are to be some; the name server for all. Leaves seeds.txt in the folder."""
+    """Good hosts, and attackers if there are to be some; the name server for all.
+
+    Leaves seeds.txt in the folder.
+    """
     pages = int(HOSTS * seconds / DELAY) * 4  # more than can be asked for
     world = {"hosts": HOSTS, "pages": pages, "port": 0, "size": (1000, 2000), "links": 10}
     with ExitStack() as stack:
-        nameserver, port = stack.enter_context(beside(_serve, folder / "asked.jsonl", world)).split()
+        nameserver, port = stack.enter_context(
+            beside(_serve, folder / "asked.jsonl", world)
+        ).split()
         seeds = World(**{**world, "port": int(port)}).seeds()
         if attacked:
             nameserver, others = stack.enter_context(attacking(**world))
@@ -46,9 +54,22 @@ def rate(folder: Path, seconds: float, settings: Mapping[str, object], *, attack
     """Pages of good hosts per second; the crawl is stopped after `seconds`."""
     folder.mkdir()
     with _web(folder, seconds, attacked=attacked) as nameserver:
-        values = {**settings, "DNS_NAMESERVERS": nameserver, "JOBDIR": folder / "job", "POLITENESS_FACTOR": 0}
+        values = {
+            **settings,
+            "DNS_NAMESERVERS": nameserver,
+            "JOBDIR": folder / "job",
+            "POLITENESS_FACTOR": 0,
+        }
         values |= {"POLITENESS_MIN_DELAY": DELAY, "CLOSESPIDER_TIMEOUT": seconds}
-        command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={folder / 'seeds.txt'}"]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "web",
+            "-a",
+            f"seeds={folder / 'seeds.txt'}",
+        ]
         for name, value in values.items():
             command += ["-s", f"{name}={value}"]
         with (folder / "output").open("wb") as output:

@@ -1,4 +1,6 @@
-"""The rules for a crawl that has stopped, whatever it was sent; each broken one is reported in one line."""
+"""The rules for a crawl that has stopped, whatever it was sent; each broken one is reported in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,26 @@ SHOWN = 4000  # characters of unexpected errors
 GROWTH = 1.05  # of the last third against the second
 Figure = Callable[[Iterable[float]], float]
 FIGURES: Mapping[str, Figure] = {"mean": fmean, "maximum": max}
-ASIDES = ("P", "S")  # ends of paths of what is no link: a robots.txt, fetched again at times, and a soft 404's probe
+# ends of paths of what is no link: a robots.txt, fetched again at times, and a soft 404's probe
+ASIDES = ("P", "S")
 BAD = re.compile(r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|ResourceWarning)\b")
 
 
 def thirds(samples: Sequence[float], done: Sequence[int]) -> tuple[Sequence[float], ...]:
-    """The samples of each third of the work. Thirds of the time would depend on the machine's other load."""
+    """The samples of each third of the work.
+
+    Thirds of the time would depend on the machine's other load.
+    """
     one, two = (bisect_left(done, max(done, default=0) * part / 3) for part in (1, 2))
     return samples[:one], samples[one:two], samples[two:]
 
 
 def flat(
-    name: str, parts: Sequence[Sequence[float]], figures: Mapping[str, Figure] = FIGURES, *, spare: int = 0
+    name: str,
+    parts: Sequence[Sequence[float]],
+    figures: Mapping[str, Figure] = FIGURES,
+    *,
+    spare: int = 0,
 ) -> Iterator[str]:
     """The figures of the last third may exceed the second third's by a twentieth (and `spare`)."""
     _, second, last = parts
@@ -73,7 +83,9 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
 
 
 def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
-    """Every known URL is queued or has one log line; every requested URL is known, and requested one at a time."""
+    """Every known URL is queued or has one log line; every requested URL is known, and requested
+    one at a time.
+    """
     stats = json.loads((jobdir / "stats.json").read_text())
     lines, asides = Counter[str](), set()
     for line in (jobdir / "logs/crawl.log").read_text().splitlines():
@@ -93,7 +105,9 @@ def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
         yield f"{lines.total()} lines, {queued.total()} queued, {kept} on their way, of {stats['seen/new']} new URLs"
     hits = list(read(asked))
     unknown = {hit.url for hit in hits} - lines.keys() - queued.keys() - asides
-    yield from (f"asked for, with no line and not queued: {url}" for url in unknown if not _is_rules(url))
+    yield from (
+        f"asked for, with no line and not queued: {url}" for url in unknown if not _is_rules(url)
+    )
     yield from (f"two at once: {first.url} and {second.url}" for first, second in overlaps(hits))
     yield from (f"asked before its robots.txt: {hit.url}" for hit in robots_first(hits))
 
@@ -104,7 +118,9 @@ def _is_rules(url: str) -> bool:
 
 
 def _queued(snapshot: Snapshot) -> Iterator[Link]:
-    """The links in all queues at the last checkpoint: the hosts', the front-end's, and those over domains' budgets."""
+    """The links in all queues at the last checkpoint: the hosts', the front-end's, and those over
+    domains' budgets.
+    """
     queues = SavedQueues(snapshot)
     for host in map(read_host, host_rows(snapshot)):
         yield from (unpack(record) for _, record in host.later)
@@ -120,7 +136,9 @@ def _queued(snapshot: Snapshot) -> Iterator[Link]:
 def _kept(snapshot: Snapshot) -> int:
     """New URLs that the seen store has judged and the frontier has not taken yet."""
     begin, kept = json.loads(snapshot.get(SEEN) or b"")["begin"], 0
-    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{NEW}*",)):
+    for name, value in snapshot.rows(
+        "SELECT name, value FROM meta WHERE name GLOB ?", (f"{NEW}*",)
+    ):
         count, skipped = COUNT.unpack_from(value)[0], max(0, begin - int(name.removeprefix(NEW)))
         bits = np.frombuffer(value, np.uint8, offset=COUNT.size)
         kept += int(np.count_nonzero(marked(bits, min(skipped, count), count)))
@@ -132,12 +150,17 @@ def sound(jobdir: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "scrapy", "verify", str(jobdir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        yield from (f"scrapy verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20])
+        yield from (
+            f"scrapy verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20]
+        )
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
         try:
             with path.open("rb") as file:
                 for record in ArchiveIterator(file, parse_http=False):
-                    if record.record_type != WarcRecordType.warcinfo and not record.verify_block_digest():
+                    if (
+                        record.record_type != WarcRecordType.warcinfo
+                        and not record.verify_block_digest()
+                    ):
                         yield f"{path.name}: {record.record_id}: block digest"
         except OSError as error:  # damaged compression
             yield f"{path.name}: {error}"

@@ -1,4 +1,6 @@
-"""The web of `benchmarks.soak`: the synthetic web with all its kinds, FTP and gopher servers, and attackers."""
+"""The web of `benchmarks.soak`: the synthetic web with all its kinds, FTP and gopher servers, and
+attackers.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class Gopher:
             case "" | "m":
                 writer.write(self._menu(int(number or 0)))
             case "text":
-                writer.write(b"".join(b"..%x\r\n" % chance.getrandbits(64) for _ in range(100)) + b".\r\n")
+                writer.write(
+                    b"".join(b"..%x\r\n" % chance.getrandbits(64) for _ in range(100)) + b".\r\n"
+                )
             case "endless":
                 while True:
                     writer.write(b"1again\t/m/0\t\t70\r\n" * 2000)
@@ -63,12 +67,24 @@ class Gopher:
                 writer.write(b"3nothing here\t\terror.host\t1\r\n.\r\n")
             case "reset":
                 linger = struct.pack("ii", 1, 0)  # with a time of 0, closing sends a reset
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                writer.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, linger
+                )
 
     def _menu(self, number: int) -> bytes:
-        kinds = {"0": "text", "9": "endless", "4": "hang", "1": "line", "I": "noise", "g": "error", "h": "reset"}
+        kinds = {
+            "0": "text",
+            "9": "endless",
+            "4": "hang",
+            "1": "line",
+            "I": "noise",
+            "g": "error",
+            "h": "reset",
+        }
         items = [f"{kind}{word}\t/{word}/{number}" for kind, word in kinds.items()]
-        items += [f"1more\t/m/{child}" for child in (2 * number + 1, 2 * number + 2) if child < MENUS]
+        items += [
+            f"1more\t/m/{child}" for child in (2 * number + 1, 2 * number + 2) if child < MENUS
+        ]
         lines = [f"{item}\t{self._name}\t{self.port}\r\n" for item in items]
         return f"i{self._name} {number}\t\tnone\t1\r\n{''.join(lines)}.\r\n".encode()
 
@@ -91,7 +107,9 @@ class Files:
             authorizer.add_anonymous(str(folder / f"ftp{site}"))
             about: dict[str, Any] = {"authorizer": authorizer, "banner": "ready.", "log_prefix": ""}
             handler = type("Handler", (FTPHandler,), {**about, "log": lambda *_, **__: None})
-            self.ports.append(FTPServer((f"127.0.1.{site + 1}", 0), handler, ioloop=self._loop).address[1])
+            self.ports.append(
+                FTPServer((f"127.0.1.{site + 1}", 0), handler, ioloop=self._loop).address[1]
+            )
 
     def start(self) -> None:
         """Serves until the process ends."""
@@ -103,7 +121,9 @@ def _fill(folder: Path, chance: random.Random) -> None:
         inner = folder / f"folder {number}"
         inner.mkdir(parents=True)
         for _ in range(FILES):
-            name = f"{chance.choice(['café', 'a#b', 'x%20y', 'plain'])}-{chance.getrandbits(32):x}.txt"
+            name = (
+                f"{chance.choice(['café', 'a#b', 'x%20y', 'plain'])}-{chance.getrandbits(32):x}.txt"
+            )
             (inner / name).write_bytes(chance.randbytes(chance.choice([0, 100, 10_000, 100_000])))
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /folder%201/\n")
 
@@ -128,7 +148,10 @@ def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
     Thread(target=loop.run_forever, daemon=True).start()
     files.start()
     with running(world, log=Log(folder / "asked.jsonl", keep=False)) as server:
-        seeds = [*world.seeds(), *(f"ftp://ftp{site}.test:{port}/" for site, port in enumerate(files.ports))]
+        seeds = [
+            *world.seeds(),
+            *(f"ftp://ftp{site}.test:{port}/" for site, port in enumerate(files.ports)),
+        ]
         seeds += [f"gopher://gopher{site}.test:{menus.port}/" for site, menus in enumerate(sites)]
         (folder / "seeds.txt").write_text("\n".join(reversed(seeds)))
         ready.send(server.nameserver)
@@ -137,8 +160,14 @@ def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
 
 @contextmanager
 def served(folder: Path, hosts: int, pages: int, *, attacked: bool) -> Iterator[str]:
-    """The web, in separate processes; yields its name server. Writes seeds.txt, hosts and asked.jsonl to the folder."""
-    names = [f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n" for site in range(SITES)]
+    """The web, in separate processes; yields its name server.
+
+    Writes seeds.txt, hosts and asked.jsonl to the folder.
+    """
+    names = [
+        f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n"
+        for site in range(SITES)
+    ]
     (folder / "hosts").write_text("".join(names))
     with ExitStack() as stack:
         nameserver = stack.enter_context(beside(_serve, folder, hosts, pages))

@@ -27,8 +27,12 @@ def serving(pages: Mapping[int, Sequence[int]], good: Collection[int]) -> Iterat
 
         def do_GET(self) -> None:
             page = int(self.path[1:]) if self.path[1:].isdigit() else -1
-            anchors = "".join(f'<p><a href="/{link}">{link}</a></p>' for link in pages.get(page, ()))
-            body = f"<title>{page}</title><p>{GOOD if page in good else OTHER}</p>{anchors}".encode()
+            anchors = "".join(
+                f'<p><a href="/{link}">{link}</a></p>' for link in pages.get(page, ())
+            )
+            body = (
+                f"<title>{page}</title><p>{GOOD if page in good else OTHER}</p>{anchors}".encode()
+            )
             self.send_response(200 if page >= 0 else 404)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(body)))

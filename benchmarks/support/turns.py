@@ -1,8 +1,10 @@
-"""How late the crawl's event loop comes to what is due: an extension that a benchmark adds to a crawl.
+"""How late the crawl's event loop comes to what is due: an extension that a benchmark adds to a
+crawl.
 
-A timer that is due every few milliseconds is late by what the turn before it took. Each line of the file `turns` in
-JOBDIR counts, since the line before, the turns by their whole milliseconds: as they were, and without the time in
-which others had the core, which says on a busy machine what a quiet one would show.
+A timer that is due every few milliseconds is late by what the turn before it took. Each line of the
+file `turns` in JOBDIR counts, since the line before, the turns by their whole milliseconds: as they
+were, and without the time in which others had the core, which says on a busy machine what a quiet
+one would show.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class Turns:
 
 
 def percentiles(folder: Path, skipped: int = 0) -> tuple[dict[str, int], int]:
-    """The milliseconds below which shares of the turns stay, after so many lines; and how many lines there are."""
+    """The milliseconds below which shares of the turns stay, after so many lines; and how many
+    lines there are.
+    """
     lines = [json.loads(line) for line in (folder / NAME).read_text().splitlines()]
     return {
         f"{name}{label}": value
@@ -85,5 +89,7 @@ def _shares(counts: Iterable[dict[str, Any]]) -> list[tuple[str, int]]:
     for each in counts:
         total.update({int(milliseconds): count for milliseconds, count in each.items()})
     values = sorted(total.elements())
-    found = [(f"p{100 * share:g}_ms", values[int(share * len(values))]) for share in SHARES if values]
+    found = [
+        (f"p{100 * share:g}_ms", values[int(share * len(values))]) for share in SHARES if values
+    ]
     return [*found, ("max_ms", values[-1] if values else 0), ("turns", len(values))]

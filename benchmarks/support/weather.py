@@ -8,7 +8,15 @@ from random import Random
 
 from benchmarks.support.simulation import DAY, START, Answer
 from webcrawl.base.url_text import host_of
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, Sign, TimedOut
+from webcrawl.net.errors import (
+    AddressRefused,
+    ConnectFailed,
+    ConnectionLost,
+    ConnectTimeout,
+    DnsFailed,
+    Sign,
+    TimedOut,
+)
 
 MINUTE, HOUR = 60.0, 3600.0
 FOREVER = 1e12
@@ -55,7 +63,9 @@ def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """From begin to end every answer is this one; `robots`: only that to robots.txt; `scheme`: only to such URLs."""
+    """From begin to end every answer is this one; `robots`: only that to robots.txt; `scheme`: only
+    to such URLs.
+    """
 
     begin: float
     end: float
@@ -81,22 +91,35 @@ class Site:
 
     def absence(self, url: str) -> float:
         """The longest spell that this URL may meet, in seconds."""
-        return max((spell.end - spell.begin for spell in self.spells if url.startswith(spell.scheme)), default=0.0)
+        return max(
+            (spell.end - spell.begin for spell in self.spells if url.startswith(spell.scheme)),
+            default=0.0,
+        )
 
     def answer(self, url: str, now: float) -> Answer:
         robots = url.endswith(ROBOTS)
         for spell in self.spells:
-            if spell.begin <= now < spell.end and (robots or not spell.robots) and url.startswith(spell.scheme):
+            if (
+                spell.begin <= now < spell.end
+                and (robots or not spell.robots)
+                and url.startswith(spell.scheme)
+            ):
                 return spell.answer()
         if robots and self.rules_at:
             return Answer(301, self.seconds, location=f"http://{self.rules_at}{ROBOTS}")
-        return Answer(seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if robots else b"")
+        return Answer(
+            seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if robots else b""
+        )
 
 
 class Web:
-    """All sites, behind an uplink of ours that has spells of its own: (begin, end, whether only DNS is out)."""
+    """All sites, behind an uplink of ours that has spells of its own: (begin, end, whether only DNS
+    is out).
+    """
 
-    def __init__(self, sites: Iterable[Site], outages: Iterable[tuple[float, float, bool]] = ()) -> None:
+    def __init__(
+        self, sites: Iterable[Site], outages: Iterable[tuple[float, float, bool]] = ()
+    ) -> None:
         self.sites = {site.name: site for site in sites}
         self.outages = tuple(outages)
 
@@ -114,7 +137,13 @@ def hash_of(name: str) -> int:
 
 
 def _random_spells(
-    chance: Random, days: float, count: int, shortest: float, longest: float, answer: Callable[[], Answer], **more: bool
+    chance: Random,
+    days: float,
+    count: int,
+    shortest: float,
+    longest: float,
+    answer: Callable[[], Answer],
+    **more: bool,
 ) -> list[Spell]:
     spells = []
     for _ in range(count):
@@ -125,7 +154,10 @@ def _random_spells(
 
 def _nightly(chance: Random, days: float) -> list[Spell]:
     hour = chance.random() * DAY
-    return [Spell(START + hour + day * DAY, START + hour + day * DAY + 5 * MINUTE, refused) for day in range(int(days))]
+    return [
+        Spell(START + hour + day * DAY, START + hour + day * DAY + 5 * MINUTE, refused)
+        for day in range(int(days))
+    ]
 
 
 def _once(chance: Random, days: float, length: float, answer: Callable[[], Answer]) -> list[Spell]:
@@ -142,19 +174,41 @@ KINDS: dict[str, tuple[int, Spells]] = {
     "busy": (8, lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503))),
     "busy, Retry-After 30 min": (
         6,
-        lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)),
+        lambda chance, days: _random_spells(
+            chance, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)
+        ),
     ),
-    "429, Retry-After 1 h": (8, lambda chance, days: _random_spells(chance, days, 8, HOUR, 2 * HOUR, says(429, HOUR))),
+    "429, Retry-After 1 h": (
+        8,
+        lambda chance, days: _random_spells(chance, days, 8, HOUR, 2 * HOUR, says(429, HOUR)),
+    ),
     "nightly restart": (10, _nightly),
-    "SERVFAIL": (6, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, servfail)),
-    "DNS time-outs": (4, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, no_dns)),
-    "resets": (2, lambda chance, days: _random_spells(chance, days, 8, 5 * MINUTE, 15 * MINUTE, lost)),
-    "silent for hours": (2, lambda chance, days: _random_spells(chance, days, 2, HOUR, 5 * HOUR, silent)),
+    "SERVFAIL": (
+        6,
+        lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, servfail),
+    ),
+    "DNS time-outs": (
+        4,
+        lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, no_dns),
+    ),
+    "resets": (
+        2,
+        lambda chance, days: _random_spells(chance, days, 8, 5 * MINUTE, 15 * MINUTE, lost),
+    ),
+    "silent for hours": (
+        2,
+        lambda chance, days: _random_spells(chance, days, 2, HOUR, 5 * HOUR, silent),
+    ),
     "away for a day": (4, lambda chance, days: _once(chance, days, DAY, refused)),
-    "robots.txt 503 at first": (3, lambda _, __: [Spell(START, START + 5 * MINUTE, says(503), robots=True)]),
+    "robots.txt 503 at first": (
+        3,
+        lambda _, __: [Spell(START, START + 5 * MINUTE, says(503), robots=True)],
+    ),
     "robots.txt away at times": (
         5,
-        lambda chance, days: _random_spells(chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True),
+        lambda chance, days: _random_spells(
+            chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True
+        ),
     ),
     "robots.txt elsewhere": (2, lambda _, __: []),
     "only https": (1, lambda _, __: [Spell(0.0, FOREVER, refused, scheme="http:")]),

@@ -1,4 +1,6 @@
-"""Traps of shapes that no filter lists, and good sites, as functions; and a crawl of them in simulated time."""
+"""Traps of shapes that no filter lists, and good sites, as functions; and a crawl of them in
+simulated time.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +47,16 @@ def facets(host: str, path: str) -> Page:
     """A shop's filters in any order and number."""
     chosen = path.partition("?")[2]
     pairs = [f"{name}={value}" for name, value in product(("size", "colour", "sort"), "abc")]
-    return _digest(host, path), [f"http://{host}/shop?{chosen}&{pair}".replace("?&", "?") for pair in pairs]
+    return _digest(host, path), [
+        f"http://{host}/shop?{chosen}&{pair}".replace("?&", "?") for pair in pairs
+    ]
 
 
 def tokens(host: str, path: str) -> Page:
     """Every link has a token that nobody has seen."""
-    return _digest(host, path), [f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)]
+    return _digest(host, path), [
+        f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)
+    ]
 
 
 def commits(host: str, path: str) -> Page:
@@ -63,13 +69,17 @@ def commits(host: str, path: str) -> Page:
 def calendar(host: str, path: str) -> Page:
     """Days by their seconds since 1970."""
     at = _number(path) or 1_700_000_000
-    return _digest(host, path), [f"http://{host}/day?t={at + step * 86_400}" for step in (-30, -7, -1, 1, 7, 30)]
+    return _digest(host, path), [
+        f"http://{host}/day?t={at + step * 86_400}" for step in (-30, -7, -1, 1, 7, 30)
+    ]
 
 
 def wildcard(host: str, path: str) -> Page:
     """Any name below the domain is a host, and each page names more of them."""
     domain = ".".join(host.split(".")[-2:])
-    return _digest(host, path), [f"http://{_digest(host, path, step)}.{domain}/" for step in range(5)]
+    return _digest(host, path), [
+        f"http://{_digest(host, path, step)}.{domain}/" for step in range(5)
+    ]
 
 
 def copies(host: str, path: str) -> Page:
@@ -84,7 +94,8 @@ def tenths(host: str, path: str) -> Page:
 
 
 TRAPS: dict[str, Site] = {
-    trap.__name__: trap for trap in (items, lists, facets, tokens, commits, calendar, wildcard, copies, tenths)
+    trap.__name__: trap
+    for trap in (items, lists, facets, tokens, commits, calendar, wildcard, copies, tenths)
 }
 
 
@@ -106,7 +117,9 @@ def page_of_links(*urls: str) -> Site:
 
 
 def simulated(world: World) -> Site:
-    """The sites of the synthetic web, with their links to the same domain, as the crawler sees them."""
+    """The sites of the synthetic web, with their links to the same domain, as the crawler sees
+    them.
+    """
     reader = LinkReader(("a",))
 
     def page(host: str, path: str) -> Page:
@@ -117,7 +130,11 @@ def simulated(world: World) -> Site:
         body = world.answer(Ask(*place, name=host)).body.decode()
         hrefs = reader.links(body.encode(), "text/html; charset=utf-8", url).links
         found = dict.fromkeys(urljoin(url, address).partition("#")[0] for _, address, *_ in hrefs)
-        return body, [one for one in found if one.startswith("http:") and domain_of(host_of(one)) == domain_of(host)]
+        return body, [
+            one
+            for one in found
+            if one.startswith("http:") and domain_of(host_of(one)) == domain_of(host)
+        ]
 
     return page
 
@@ -127,8 +144,12 @@ def domain_of(host: str) -> str:
     return ".".join(host.split(".")[-2:])
 
 
-def crawl(frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], most: int = 10**9) -> Counter[str]:
-    """The pages fetched by registered domain, when nothing can be fetched any more or after `most` pages."""
+def crawl(
+    frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], most: int = 10**9
+) -> Counter[str]:
+    """The pages fetched by registered domain, when nothing can be fetched any more or after `most`
+    pages.
+    """
     seen, bodies, pages, now = set(seeds), set[str](), Counter[str](), 0.0
     frontier.add([Link(url, seed=url).pack() for url in sorted(seen)])
     while pages.total() < most:

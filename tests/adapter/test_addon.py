@@ -33,7 +33,9 @@ def _updated(tmp_path, monkeypatch):
 class TestSettings:
     def test_the_project_has_the_last_word(self, updated):
         """What the project sets stays; what it does not set is webcrawl's."""
-        found = updated({"POLITENESS_FACTOR": 3, "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"})
+        found = updated(
+            {"POLITENESS_FACTOR": 3, "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager"}
+        )
 
         assert found["POLITENESS_FACTOR"] == 3
         assert found["ITEM_PROCESSOR"] == "scrapy.pipelines.ItemPipelineManager"
@@ -41,13 +43,20 @@ class TestSettings:
         assert found["CHECKPOINT_INTERVAL"] == settings.CHECKPOINT_INTERVAL
 
     def test_a_host_that_is_away_is_given_up_in_minutes(self, updated):
-        """A spider's errbacks are called soon, unless its project says how long hosts are waited for."""
+        """A spider's errbacks are called soon, unless its project says how long hosts are waited
+        for.
+        """
         assert (updated()["HOST_RETRY_WAIT"], updated()["HOST_PATIENCE"]) == (5, 120)
         assert updated({"HOST_PATIENCE": 3600})["HOST_PATIENCE"] == 3600
-        assert updated(kind=WebSpider, seeds="http://a.test/")["HOST_PATIENCE"] == settings.HOST_PATIENCE
+        assert (
+            updated(kind=WebSpider, seeds="http://a.test/")["HOST_PATIENCE"]
+            == settings.HOST_PATIENCE
+        )
 
     def test_components_are_added(self, updated):
-        """The project's own extensions, pipelines and middlewares stay beside the crawl's, which it can switch off."""
+        """The project's own extensions, pipelines and middlewares stay beside the crawl's, which it
+        can switch off.
+        """
         mine = {"tests.adapter.test_addon.Shop": 300}
         found = updated(
             {
@@ -61,8 +70,16 @@ class TestSettings:
         assert extensions["webcrawl.adapter.extensions.progress.Progress"] is None
         assert extensions["webcrawl.adapter.extensions.checkpoints.Checkpoints"] == 100
         assert extensions["scrapy.extensions.corestats.CoreStats"] == 0
-        assert found.getwithbase("ITEM_PIPELINES").keys() >= {*mine, "webcrawl.adapter.pipelines.outputs.WarcPipeline"}
-        assert found.getwithbase("DOWNLOADER_MIDDLEWARES")["scrapy.downloadermiddlewares.retry.RetryMiddleware"] is None
+        assert found.getwithbase("ITEM_PIPELINES").keys() >= {
+            *mine,
+            "webcrawl.adapter.pipelines.outputs.WarcPipeline",
+        }
+        assert (
+            found.getwithbase("DOWNLOADER_MIDDLEWARES")[
+                "scrapy.downloadermiddlewares.retry.RetryMiddleware"
+            ]
+            is None
+        )
 
     @pytest.mark.parametrize(
         "name", ["COOKIES_ENABLED", "LOG_LEVEL", "LOG_FORMATTER", "USER_AGENT", "DOWNLOAD_TIMEOUT"]
@@ -72,7 +89,8 @@ class TestSettings:
         assert updated()[name] == Crawler(Shop).settings[name]
 
     def test_what_an_ordinary_spider_asks_for_is_not_filtered(self, updated):
-        """The filters against traps are for links of pages; a spider gets whole answers, slow ones too.
+        """The filters against traps are for links of pages; a spider gets whole answers, slow ones
+        too.
 
         `web` has its own limits.
         """
@@ -88,7 +106,9 @@ class TestSettings:
         assert web["COOKIES_ENABLED"] is False
 
     def test_the_jobdir(self, updated):
-        """It is named after the spider, for a job of scrapyd after the job too, unless the project names one."""
+        """It is named after the spider, for a job of scrapyd after the job too, unless the project
+        names one.
+        """
         assert updated()["JOBDIR"] == "crawls/shop"
         assert updated(_job="42")["JOBDIR"] == "crawls/shop-42"
         assert updated({"JOBDIR": "mine"})["JOBDIR"] == "mine"
@@ -102,11 +122,21 @@ class TestRefused:
                 {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
                 "^SCHEDULER = .*: webcrawl needs its own; remove the setting, or the add-on",
             ),
-            ({"DOWNLOADER": "scrapy.core.downloader.Downloader"}, "^DOWNLOADER = .*: webcrawl needs its own"),
-            ({"TWISTED_REACTOR_ENABLED": False}, "^TWISTED_REACTOR_ENABLED = False: "),
-            ({"TWISTED_REACTOR": None}, "^TWISTED_REACTOR = None: webcrawl needs Scrapy's default reactor, "),
             (
-                {"DOWNLOAD_HANDLERS": {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}},
+                {"DOWNLOADER": "scrapy.core.downloader.Downloader"},
+                "^DOWNLOADER = .*: webcrawl needs its own",
+            ),
+            ({"TWISTED_REACTOR_ENABLED": False}, "^TWISTED_REACTOR_ENABLED = False: "),
+            (
+                {"TWISTED_REACTOR": None},
+                "^TWISTED_REACTOR = None: webcrawl needs Scrapy's default reactor, ",
+            ),
+            (
+                {
+                    "DOWNLOAD_HANDLERS": {
+                        "https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
+                    }
+                },
                 r"^DOWNLOAD_HANDLERS: .*HTTP11DownloadHandler \(https\) connects without the address guard",
             ),
             ({"FRONTIER_LEVELS": "eight"}, "^FRONTIER_LEVELS = 'eight': must be"),

@@ -46,7 +46,10 @@ def test_a_process_that_nobody_listens_to_dies():
     os.set_blocking(writes, True)
     words = [sys.executable, "-c", DEAF.format(then="", seconds=20)]
 
-    assert subprocess.run(words, cwd=ROOT, stderr=writes, timeout=120, check=False).returncode == -signal.SIGALRM
+    assert (
+        subprocess.run(words, cwd=ROOT, stderr=writes, timeout=120, check=False).returncode
+        == -signal.SIGALRM
+    )
     os.close(reads)
     os.close(writes)
 

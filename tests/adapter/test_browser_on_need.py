@@ -59,7 +59,9 @@ def test_a_page_that_is_the_same_stays_as_it_was_sent(db):
 
 
 def test_only_pages_of_the_crawl_are_looked_at(db):
-    """Not robots.txt, nor what spiders and pages await, nor answers to a POST, nor errors, nor parts of pages."""
+    """Not robots.txt, nor what spiders and pages await, nor answers to a POST, nor errors, nor
+    parts of pages.
+    """
     browser, link = Browser(db), Link(URL)
     shown = [
         browser.shown(trip=Trip(Link(f"{URL}robots.txt", "P"))),

@@ -1,4 +1,6 @@
-"""Answers of middlewares that are still compressed, as those of a cache that Scrapy itself has filled."""
+"""Answers of middlewares that are still compressed, as those of a cache that Scrapy itself has
+filled.
+"""
 
 import gzip
 import zlib
@@ -29,7 +31,9 @@ class TestDecoded:
         assert found.headers.to_unicode_dict() == {"Content-Type": "text/html", "X-A": "b"}
 
     def test_what_was_taken_for_a_text(self):
-        """What the body is now decides, whatever class the response had while nobody knew what was in it."""
+        """What the body is now decides, whatever class the response had while nobody knew what was
+        in it.
+        """
         image = b"\x89PNG\r\n\x1a\n" + bytes(20)
         headers = {"Content-Type": "image/png", "Content-Encoding": "gzip"}
         found = decoded(TextResponse(URL, headers=headers, body=gzip.compress(image)), 1000)
@@ -44,14 +48,18 @@ class TestDecoded:
         assert decoded(given, 1 << 20) is given
 
     def test_what_has_no_end(self):
-        """Of a gzip stream that breaks off there is what could be decoded: it is not handed out as it came."""
+        """Of a gzip stream that breaks off there is what could be decoded: it is not handed out as
+        it came.
+        """
         found = decoded(response(gzip.compress(TEXT, 0)[:200], "gzip"), 1 << 20)
 
         assert found.body
         assert TEXT.startswith(found.body)
 
     def test_no_more_is_decoded_than_the_crawl_takes(self):
-        """No more is decoded than the crawl takes of any body, and the response says that it is cut."""
+        """No more is decoded than the crawl takes of any body, and the response says that it is
+        cut.
+        """
         found = decoded(response(gzip.compress(bytes(10 << 20)), "gzip"), 1000)
 
         assert (len(found.body), found.flags) == (1000, ["cached", "truncated/length"])

@@ -44,7 +44,12 @@ class Shop(Spider):
 @pytest.mark.parametrize(
     ("kind", "name", "keywords"),
     [
-        *((Shop, "item", {}), (Shop, "item", {"n": 2}), (Shop, "_private", {}), (Shop, "failed", {})),
+        *(
+            (Shop, "item", {}),
+            (Shop, "item", {"n": 2}),
+            (Shop, "_private", {}),
+            (Shop, "failed", {}),
+        ),
         *((Shop, "parse", {}), (WebSpider, "parse", {}), (WebSpider, "failed", {})),
         *((CrawlSpider, "_callback", {"a": 1}), (CrawlSpider, "parse_start_url", {})),
     ],
@@ -57,14 +62,36 @@ def test_callbacks(kind, name, keywords):
 @pytest.mark.parametrize(
     ("kind", "name", "keywords"),
     [
-        *((Shop, "absent", {}), (Shop, "item", {"m": 2}), (Shop, "nothing", {}), (Shop, "closed", {})),
-        *((Shop, "lazy", {}), (Shop, "made", {}), (Shop, "apart", {}), (Shop, "name", {}), (Shop, "log", {})),
-        *((Shop, "start", {}), (Shop, "from_crawler", {}), (Shop, "update_settings", {}), (Shop, "__init__", {})),
-        *((WebSpider, "parse_all", {}), (WebSpider, "start", {}), (WebSpider, "known_arguments", {})),
+        *(
+            (Shop, "absent", {}),
+            (Shop, "item", {"m": 2}),
+            (Shop, "nothing", {}),
+            (Shop, "closed", {}),
+        ),
+        *(
+            (Shop, "lazy", {}),
+            (Shop, "made", {}),
+            (Shop, "apart", {}),
+            (Shop, "name", {}),
+            (Shop, "log", {}),
+        ),
+        *(
+            (Shop, "start", {}),
+            (Shop, "from_crawler", {}),
+            (Shop, "update_settings", {}),
+            (Shop, "__init__", {}),
+        ),
+        *(
+            (WebSpider, "parse_all", {}),
+            (WebSpider, "start", {}),
+            (WebSpider, "known_arguments", {}),
+        ),
     ],
 )
 def test_what_is_no_callback(kind, name, keywords):
-    """What Scrapy or the crawl calls, what is no plain method, and what does not take the arguments, may not."""
+    """What Scrapy or the crawl calls, what is no plain method, and what does not take the
+    arguments, may not.
+    """
     assert not Callbacks(kind("a")).takes("callback", name, keywords)
     assert not Shop.ran
 
@@ -72,4 +99,8 @@ def test_what_is_no_callback(kind, name, keywords):
 def test_what_the_state_may_name():
     """A request of the spider's own may name whatever can be called."""
     spider = Shop()
-    assert [has_method(spider, name) for name in ("item", "lazy", "absent", "name", 7)] == [True, True, *[False] * 3]
+    assert [has_method(spider, name) for name in ("item", "lazy", "absent", "name", 7)] == [
+        True,
+        True,
+        *[False] * 3,
+    ]

@@ -26,7 +26,10 @@ class SlowDisk(Disk):
 def test_waiting_for_the_disk_costs_no_processor(tmp_path):
     """While a thread syncs, the loop looks at it once in a millisecond, however fast it could."""
     turns = []
-    with closing(CrawlDB(tmp_path / "state", SlowDisk())) as db, closing(Outputs(db, tmp_path)) as outputs:
+    with (
+        closing(CrawlDB(tmp_path / "state", SlowDisk())) as db,
+        closing(Outputs(db, tmp_path)) as outputs,
+    ):
         outputs.open("log").write(b"a line")
         begun = time.monotonic()
         asyncio.run(by_turns(map(turns.append, outputs.prepare())))
@@ -44,7 +47,9 @@ def test_a_slice_says_how_long_its_pause_is():
 
 
 def test_slices_of_work_go_together():
-    """In one turn of the event loop as many as 4 ms have room for; others have their turns between these."""
+    """In one turn of the event loop as many as 4 ms have room for; others have their turns between
+    these.
+    """
     now = turn = 0
 
     def slices():
@@ -73,7 +78,9 @@ def test_slices_of_work_go_together():
 
 @pytest.mark.parametrize("last", [True, False])
 def test_nothing_is_done_after_the_last_checkpoint(last):
-    """From its COMMIT on everybody knows that what is done is lost, also while the log is still being cut."""
+    """From its COMMIT on everybody knows that what is done is lost, also while the log is still
+    being cut.
+    """
     found = []
 
     def cut():

@@ -21,7 +21,9 @@ def test_all_hear():
 
 
 def test_why_there_is_none():
-    """If no checkpoint will be taken, the reason is raised to who waits; who has gone is left alone."""
+    """If no checkpoint will be taken, the reason is raised to who waits; who has gone is left
+    alone.
+    """
 
     async def waited():
         kept = CheckpointWaiters()

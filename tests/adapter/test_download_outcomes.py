@@ -9,7 +9,14 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.download_errors import ScrapyOutcomes
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.errors import BadHead, ConnectFailed, ConnectionLost, DnsFailed, TimedOut, TlsFailed
+from webcrawl.net.errors import (
+    BadHead,
+    ConnectFailed,
+    ConnectionLost,
+    DnsFailed,
+    TimedOut,
+    TlsFailed,
+)
 from webcrawl.net.shortage import RunningClock
 
 URL = "http://a.test/"
@@ -33,7 +40,8 @@ class Network:
 def test_an_answer_that_is_cut(truncated, is_well):
     """An answer is a sign that the network is well, unless the rest of it was to come and did not.
 
-    DOWNLOAD_TRUNCATE and broken chunks are no such reasons: in a crawl that keeps little of each page, all are cut.
+    DOWNLOAD_TRUNCATE and broken chunks are no such reasons: in a crawl that keeps little of each
+    page, all are cut.
     """
     outcomes = ScrapyOutcomes((), (), RunningClock(), whole=False)
     outcomes.uplink = network = Network()
@@ -65,9 +73,11 @@ def failed(error, *, stopped):
 
 @pytest.mark.parametrize("kind", [DnsFailed, ConnectFailed, TimedOut, ConnectionLost])
 def test_what_fails_after_a_stop_is_charged_to_nobody(kind):
-    """A download that fails after its process was stopped is made again, as if it had not been tried.
+    """A download that fails after its process was stopped is made again, as if it had not been
+    tried.
 
-    The server may have given up on a crawler that did not read, and a limit may have passed meanwhile.
+    The server may have given up on a crawler that did not read, and a limit may have passed
+    meanwhile.
     """
     assert failed(kind("it failed"), stopped=154).status == Status.UNTRIED
     assert failed(kind("it failed"), stopped=0).status == kind.status
@@ -75,7 +85,9 @@ def test_what_fails_after_a_stop_is_charged_to_nobody(kind):
 
 @pytest.mark.parametrize("kind", [BadHead, TlsFailed])
 def test_what_the_host_has_said_counts(kind):
-    """A failure that shows that the host has answered is the host's, and took the time in which the process ran."""
+    """A failure that shows that the host has answered is the host's, and took the time in which the
+    process ran.
+    """
     outcome = failed(kind("it failed"), stopped=154)
 
     assert outcome.status == kind.status

@@ -76,7 +76,9 @@ def test_the_longest_first():
     downloader.add("http://late/").begun -= 10
     downloader.add("http://soon/", source=SimpleNamespace(received=5))
     downloader.active.add(Request("data:,x"))
-    downloader.barrier.inside.add(Trip(Link("http://page/"), outcome=Outcome(200), begun=time.monotonic() - 5))
+    downloader.barrier.inside.add(
+        Trip(Link("http://page/"), outcome=Outcome(200), begun=time.monotonic() - 5)
+    )
     rows = downloads(downloader)
 
     assert [row["host"] for row in rows][:2] == ["late", "page"]

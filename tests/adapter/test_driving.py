@@ -1,4 +1,6 @@
-"""The spider `web` in the crawl's own loop: who looks at requests and responses there, and what keeps it out."""
+"""The spider `web` in the crawl's own loop: who looks at requests and responses there, and what
+keeps it out.
+"""
 
 import json
 
@@ -82,7 +84,9 @@ def _run(tmp_path_factory):
 
 
 def test_listeners_and_a_log_formatter_need_no_engine(run):
-    """Each signal of a page is sent once, in Scrapy's order and with one request; the formatter logs each response."""
+    """Each signal of a page is sent once, in Scrapy's order and with one request; the formatter
+    logs each response.
+    """
     settings = {"EXTENSIONS": {"spiders.Watching": 1}, "LOG_FORMATTER": "spiders.Formatter"}
     with serving() as site:
         folder, said = run(site, **settings)
@@ -90,7 +94,10 @@ def test_listeners_and_a_log_formatter_need_no_engine(run):
     heard = json.loads((folder / "heard.json").read_text())
     signals = [("reached", 0), ("downloaded", 200), ("left", 0), ("received", 200)]
     assert ENGINE not in said
-    assert [tuple(one[::2]) for one in heard if one[1] == f"{site}/page"] == [*signals, ("scraped", 200)]
+    assert [tuple(one[::2]) for one in heard if one[1] == f"{site}/page"] == [
+        *signals,
+        ("scraped", 200),
+    ]
     assert [tuple(one[::2]) for one in heard if one[1] == f"{site}/robots.txt"] == signals
     assert all(one[3] for one in heard)
     assert said.count(f"seen: {site}/page") == 1
@@ -98,7 +105,10 @@ def test_listeners_and_a_log_formatter_need_no_engine(run):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"DOWNLOADER_MIDDLEWARES": {"spiders.Nothing": 1}}, {"SPIDER_MIDDLEWARES": {"spiders.NothingMade": 1}}],
+    [
+        {"DOWNLOADER_MIDDLEWARES": {"spiders.Nothing": 1}},
+        {"SPIDER_MIDDLEWARES": {"spiders.NothingMade": 1}},
+    ],
     ids=["downloader middleware", "spider middleware"],
 )
 def test_a_middleware_keeps_the_crawl_on_scrapys_engine(run, settings):

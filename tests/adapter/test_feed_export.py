@@ -45,7 +45,9 @@ def _feeds(monkeypatch):
 
 
 def test_an_item_waits_for_its_page(feeds):
-    """What a page yields is exported when the page is finished, in its order; what comes without a page, at once."""
+    """What a page yields is exported when the page is finished, in its order; what comes without a
+    page, at once.
+    """
     for number in range(3):
         feeds.feeds.item_scraped(number, None)
     assert feeds.exported == []
@@ -60,7 +62,9 @@ def test_an_item_waits_for_its_page(feeds):
 
 
 def test_memory_is_bounded(feeds, monkeypatch):
-    """Of a page with very many items no more than so many wait; none is lost, and their order stays."""
+    """Of a page with very many items no more than so many wait; none is lost, and their order
+    stays.
+    """
     monkeypatch.setattr(feed_export, "MOST", 10)
 
     for number in range(35):
@@ -78,7 +82,10 @@ def test_an_item_that_is_changed_later(feeds):
         (getattr(item, "words", None) or item["words"]).append("b")
 
     feeds.page.writes[0]()
-    words = [getattr(item, "words", None) if isinstance(item, Data) else item["words"] for item in feeds.exported]
+    words = [
+        getattr(item, "words", None) if isinstance(item, Data) else item["words"]
+        for item in feeds.exported
+    ]
     assert words == [["a"]] * 4
     assert [type(item) for item in feeds.exported] == [dict, OrderedDict, Row, Data]
 
@@ -93,7 +100,9 @@ def test_what_cannot_change_is_shared():
 
 
 def test_an_item_that_nobody_takes(feeds, monkeypatch, caplog):
-    """An item that cannot be copied or exported is counted, and logged with its error; the others are exported."""
+    """An item that cannot be copied or exported is counted, and logged with its error; the others
+    are exported.
+    """
     item = {}
     item["self"] = item
 

@@ -28,7 +28,9 @@ def test_no_text_of_a_page_is_a_formula():
 
 @pytest.mark.parametrize("sign", "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 def test_every_beginning_of_a_formula(sign):
-    """Whatever a spreadsheet of any language takes for the beginning of a formula gets its apostrophe."""
+    """Whatever a spreadsheet of any language takes for the beginning of a formula gets its
+    apostrophe.
+    """
     assert in_sheet(f"{sign}1+1") == f"'{sign}1+1"
 
 

@@ -1,4 +1,6 @@
-"""Other people's download handlers: which may run, what their errors mean, what their documents become."""
+"""Other people's download handlers: which may run, what their errors mean, what their documents
+become.
+"""
 
 import errno
 
@@ -40,18 +42,26 @@ class TestAllowed:
 
     @pytest.mark.parametrize("handler", [SCRAPYS, HTTP11DownloadHandler])
     def test_any_other_must_be_named(self, handler):
-        """A handler that goes round the guard, as a path or as a class, is refused unless it is named."""
+        """A handler that goes round the guard, as a path or as a class, is refused unless it is
+        named.
+        """
         given = settings(DOWNLOAD_HANDLERS={"https": handler})
 
-        with pytest.raises(UnusableHandler, match=f"{SCRAPYS} .https. connects without the address guard"):
+        with pytest.raises(
+            UnusableHandler, match=f"{SCRAPYS} .https. connects without the address guard"
+        ):
             check_handlers(given, ())
         check_handlers(given, (SCRAPYS,))
 
     def test_a_scheme_of_its_own_leaves_the_others(self):
         """DOWNLOAD_HANDLERS for one scheme does not bring back Scrapy's handlers for the others."""
-        check_handlers(settings(DOWNLOAD_HANDLERS={"gopher": "webcrawl.adapter.handlers.GopherHandler"}), ())
+        check_handlers(
+            settings(DOWNLOAD_HANDLERS={"gopher": "webcrawl.adapter.handlers.GopherHandler"}), ()
+        )
 
-    @pytest.mark.parametrize("path", ["no.such.Handler", "webcrawl.adapter.handlers.NoHandler", "nodots"])
+    @pytest.mark.parametrize(
+        "path", ["no.such.Handler", "webcrawl.adapter.handlers.NoHandler", "nodots"]
+    )
     def test_what_cannot_be_imported_is_refused(self, path):
         """A handler that is not there is one line at the start, not an error for each URL."""
         with pytest.raises(UnusableHandler, match=f"DOWNLOAD_HANDLERS: {path} cannot be imported"):
@@ -78,10 +88,26 @@ KNOWN = [
     (ConnectionLost(), Status.CONNECTION_LOST, DownloadFailedError),
     (TimeoutError(), Status.TIMEOUT, DownloadTimeoutError),
     (ConnectionResetError("x"), Status.CONNECT_FAILED, DownloadConnectionRefusedError),
-    (Error("Page.goto: net::ERR_NAME_NOT_RESOLVED at x"), Status.DNS_FAILED, CannotResolveHostError),
-    (Error("Page.goto: net::ERR_CONNECTION_REFUSED at x"), Status.CONNECT_FAILED, DownloadConnectionRefusedError),
-    (Error("Page.goto: net::ERR_CONNECTION_TIMED_OUT at x"), Status.CONNECT_FAILED, DownloadTimeoutError),
-    (Error("Page.goto: net::ERR_CERT_DATE_INVALID at x"), Status.CONNECT_FAILED, DownloadConnectionRefusedError),
+    (
+        Error("Page.goto: net::ERR_NAME_NOT_RESOLVED at x"),
+        Status.DNS_FAILED,
+        CannotResolveHostError,
+    ),
+    (
+        Error("Page.goto: net::ERR_CONNECTION_REFUSED at x"),
+        Status.CONNECT_FAILED,
+        DownloadConnectionRefusedError,
+    ),
+    (
+        Error("Page.goto: net::ERR_CONNECTION_TIMED_OUT at x"),
+        Status.CONNECT_FAILED,
+        DownloadTimeoutError,
+    ),
+    (
+        Error("Page.goto: net::ERR_CERT_DATE_INVALID at x"),
+        Status.CONNECT_FAILED,
+        DownloadConnectionRefusedError,
+    ),
     (Error("Page.goto: net::ERR_EMPTY_RESPONSE at x"), Status.CONNECTION_LOST, DownloadFailedError),
     (TimedOut("Timeout 30000ms exceeded"), Status.TIMEOUT, DownloadTimeoutError),
 ]
@@ -96,13 +122,17 @@ class TestErrors:
         assert ours.status == status
         assert type(raised(ours)) is kind
 
-    @pytest.mark.parametrize("error", [ZeroDivisionError(), Error("Target closed"), OSError(errno.EIO, "x")])
+    @pytest.mark.parametrize(
+        "error", [ZeroDivisionError(), Error("Target closed"), OSError(errno.EIO, "x")]
+    )
     def test_anything_else_is_a_mistake(self, error):
         """What no server can have caused stays what it is, and is reported with its traceback."""
         assert error_of(error) is None
         assert not lacks(error)
 
-    @pytest.mark.parametrize("error", [OSError(errno.EMFILE, "x"), ConnectBindError(errno.EMFILE, "x")])
+    @pytest.mark.parametrize(
+        "error", [OSError(errno.EMFILE, "x"), ConnectBindError(errno.EMFILE, "x")]
+    )
     def test_a_lack_of_ours_is_no_host_s(self, error):
         """A lack of descriptors is recognised in Python's and in Twisted's form."""
         assert lacks(error)
@@ -111,11 +141,16 @@ class TestErrors:
 
 class TestDocuments:
     @pytest.mark.parametrize(
-        "content_type", ["text/html", "text/html; charset=utf-8", "text/html; charset=windows-1251", ""]
+        "content_type",
+        ["text/html", "text/html; charset=utf-8", "text/html; charset=windows-1251", ""],
     )
-    @pytest.mark.parametrize("text", ["<p>\u4e2d\u00e9", "<meta charset=big5><p>\u4e2d\u00e9", "<p>plain"])
+    @pytest.mark.parametrize(
+        "text", ["<p>\u4e2d\u00e9", "<meta charset=big5><p>\u4e2d\u00e9", "<p>plain"]
+    )
     def test_a_document_is_read_as_it_was(self, content_type, text):
-        """A browser's document is UTF-8 and is read as that, whatever the header or its markup declares."""
+        """A browser's document is UTF-8 and is read as that, whatever the header or its markup
+        declares.
+        """
         answer = exchange(headers=[(b"Content-Type", content_type.encode())])
         data = document_of(text, answer)
 
@@ -123,4 +158,9 @@ class TestDocuments:
 
     def test_a_lone_surrogate_is_no_obstacle(self):
         """What UTF-8 cannot hold becomes a question mark."""
-        assert document_of("a\ud800b", exchange(headers=[(b"Content-Type", b"text/html;charset=utf-8")])) == b"a?b"
+        assert (
+            document_of(
+                "a\ud800b", exchange(headers=[(b"Content-Type", b"text/html;charset=utf-8")])
+            )
+            == b"a?b"
+        )

@@ -37,10 +37,14 @@ def test_a_dict_is_json_there_too(settings, monkeypatch):
         given_words(settings, [])
 
 
-@pytest.mark.parametrize(("words", "said"), [((), "'eight'"), (("-s", "FRONTIER_LEVELS=nine"), "'nine'")])
+@pytest.mark.parametrize(
+    ("words", "said"), [((), "'eight'"), (("-s", "FRONTIER_LEVELS=nine"), "'nine'")]
+)
 def test_of_a_crawl(tmp_path, words, said):
     """A crawl is checked, and runs, by them."""
     environment = {"WEBCRAWL_FRONTIER_LEVELS": "eight", "WEBCRAWL_JOBDIR": str(tmp_path / "job")}
-    done = command("webcrawl", "crawl", "http://a.test/", *words, cwd=tmp_path, environment=environment)
+    done = command(
+        "webcrawl", "crawl", "http://a.test/", *words, cwd=tmp_path, environment=environment
+    )
 
     assert done.stderr == f"FRONTIER_LEVELS = {said}: must be a whole number from 1 to 1000\n"

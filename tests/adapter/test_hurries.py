@@ -21,6 +21,9 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 def test_hurries(reason, told, hurries):
     """After a signal or a command, and after a signal that comes while the crawl closes by itself."""
     scheduler = FrontierScheduler.__new__(FrontierScheduler)
-    scheduler.end, scheduler.waking = RunEnd(reason=reason), SimpleNamespace(engine=SimpleNamespace(told_to_stop=told))
+    scheduler.end, scheduler.waking = (
+        RunEnd(reason=reason),
+        SimpleNamespace(engine=SimpleNamespace(told_to_stop=told)),
+    )
 
     assert scheduler.hurries is hurries

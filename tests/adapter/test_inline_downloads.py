@@ -1,4 +1,6 @@
-"""Downloads that somebody awaits: polite like all others, kept like all others, and always answered."""
+"""Downloads that somebody awaits: polite like all others, kept like all others, and always
+answered.
+"""
 
 import json
 import os
@@ -51,13 +53,19 @@ def _crawl_of(tmp_path, site):
 
 @pytest.fixture(name="awaiting")
 def _awaiting(tmp_path, site, crawl_of):
-    """What a spider heard that awaits downloads in one of the ways of `Awaiting`; the crawl must end by itself."""
+    """What a spider heard that awaits downloads in one of the ways of `Awaiting`; the crawl must
+    end by itself.
+    """
 
     def awaiting(how, **settings):
         arguments = {"how": how, "here": site.url("a.test", ""), "there": site.url("b.test", "")}
         crawl = crawl_of("awaiting", arguments, **settings)
         assert crawl.run() == 0, crawl.output.read_text()
-        assert (crawl.stats["reason"], crawl.stats["queued"], crawl.stats["in_flight"]) == ("finished", 0, 0)
+        assert (crawl.stats["reason"], crawl.stats["queued"], crawl.stats["in_flight"]) == (
+            "finished",
+            0,
+            0,
+        )
         return heard(tmp_path)
 
     return awaiting
@@ -81,14 +89,20 @@ def heard(tmp_path):
 
 def logged(crawl):
     """URLs in crawl.log, and how often each is there."""
-    return Counter(line.split()[3] for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines())
+    return Counter(
+        line.split()[3] for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
+    )
 
 
 def archived(crawl):
     """URLs of the archive's answers, and how often each is there."""
     files = sorted((crawl.jobdir / "warc").glob("*.warc.gz*"))
     records = [record for file in files for record in read(file)]
-    return Counter(record.fields["WARC-Target-URI"] for record in records if record.kind in ("response", "revisit"))
+    return Counter(
+        record.fields["WARC-Target-URI"]
+        for record in records
+        if record.kind in ("response", "revisit")
+    )
 
 
 def as_resumed(crawl, tmp_path):
@@ -117,7 +131,9 @@ class TestTurns:
         assert len(site.paths()) == 101
 
     def test_queued_urls_of_the_host_wait_too(self, tmp_path, site, paging):
-        """A host's pages and its pages' images never come closer than the wait, whichever comes first."""
+        """A host's pages and its pages' images never come closer than the wait, whichever comes
+        first.
+        """
         crawl = paging("web", **IMAGES)
 
         assert crawl.run() == 0
@@ -149,25 +165,46 @@ class TestTurns:
         ],
     )
     def test_nobody_waits_for_himself(self, site, awaiting, how, answers):
-        """A page may await its own host, several hosts, and a host whose page awaits the page's, with a single slot."""
-        notes = [text for note in awaiting(how, CONCURRENT_REQUESTS=1, CHECKPOINT_INTERVAL=0.1) for text in note]
+        """A page may await its own host, several hosts, and a host whose page awaits the page's,
+        with a single slot.
+        """
+        notes = [
+            text
+            for note in awaiting(how, CONCURRENT_REQUESTS=1, CHECKPOINT_INTERVAL=0.1)
+            for text in note
+        ]
 
         assert (sorted(notes) if how == "each other" else notes) == answers
         site.check_polite(WAIT)
 
     def test_a_middleware_may_ask_its_requests_host(self, site, awaiting):
-        """What a downloader middleware awaits before a request goes first, and the request waits for the next turn."""
+        """What a downloader middleware awaits before a request goes first, and the request waits
+        for the next turn.
+        """
         middlewares = json.dumps({**DOWNLOADER_MIDDLEWARES, f"{SPIDERS}.LoggingIn": 600})
 
-        assert awaiting("one by one", DOWNLOADER_MIDDLEWARES=middlewares).count(["a.test/login"]) == 5
+        assert (
+            awaiting("one by one", DOWNLOADER_MIDDLEWARES=middlewares).count(["a.test/login"]) == 5
+        )
         site.check_polite(WAIT)
-        assert site.paths() == ["/login", "/first", *(path for n in range(4) for path in ("/login", f"/{n}"))]
+        assert site.paths() == [
+            "/login",
+            "/first",
+            *(path for n in range(4) for path in ("/login", f"/{n}")),
+        ]
 
     def test_pipelines_may_ask_while_they_open_and_close(self, site, awaiting):
-        """Before the first page and after the last one hosts have turns too, and robots.txt comes first."""
+        """Before the first page and after the last one hosts have turns too, and robots.txt comes
+        first.
+        """
         notes = awaiting("twice", ITEM_PIPELINES=json.dumps({f"{SPIDERS}.Opening": 300}))
 
-        assert notes == [["opened", "b.test/opened"], ["a.test/one"], ["a.test/one"], ["closed", "b.test/closed"]]
+        assert notes == [
+            ["opened", "b.test/opened"],
+            ["a.test/one"],
+            ["a.test/one"],
+            ["closed", "b.test/closed"],
+        ]
         assert site.paths("b.test", robots=True) == ["/robots.txt", "/opened", "/closed"]
         site.check_polite(WAIT)
 
@@ -179,7 +216,9 @@ class TestAnswers:
         assert site.paths() == ["/first"]
 
     def test_a_middleware_may_know_robots_txt(self, site, awaiting):
-        """What a middleware answers in a robots.txt's place is obeyed, by awaited and by queued requests."""
+        """What a middleware answers in a robots.txt's place is obeyed, by awaited and by queued
+        requests.
+        """
         middlewares = json.dumps({**DOWNLOADER_MIDDLEWARES, f"{SPIDERS}.Answering": 600})
 
         assert awaiting("from start", DOWNLOADER_MIDDLEWARES=middlewares) == [
@@ -194,7 +233,9 @@ class TestAnswers:
         site.check_polite(WAIT)
 
     def test_a_bad_answer_is_asked_for_again(self, site, awaiting):
-        """A download is tried three times, as a queued one, at its host's next turn; `dont_retry` prevents it."""
+        """A download is tried three times, as a queued one, at its host's next turn; `dont_retry`
+        prevents it.
+        """
         assert awaiting("flaky") == [["/flaky"], ["/flaky2"]]
         assert site.paths() == ["/first", "/flaky", "/flaky", "/flaky2"]
         site.check_polite(WAIT)
@@ -210,7 +251,9 @@ class TestAnswers:
 
     def test_slow_servers_time_out(self, awaiting):
         """DOWNLOAD_TIMEOUT counts from the host's turn."""
-        assert awaiting("slow", DOWNLOAD_TIMEOUT=0.1, HOST_RETRY_WAIT=0.1) == [["DownloadTimeoutError"]]
+        assert awaiting("slow", DOWNLOAD_TIMEOUT=0.1, HOST_RETRY_WAIT=0.1) == [
+            ["DownloadTimeoutError"]
+        ]
 
     def test_a_caller_may_give_up(self, site, awaiting):
         """Cancelling a task ends its download, or its place in the line; the others go on."""
@@ -219,12 +262,18 @@ class TestAnswers:
 
     def test_other_schemes_have_no_turn(self, awaiting):
         """`data:` and the like need no host; a URL that names none is IgnoreRequest."""
-        handlers = json.dumps({"data": "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler"})
+        handlers = json.dumps(
+            {"data": "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler"}
+        )
 
-        assert awaiting("foreign", DOWNLOAD_HANDLERS=handlers) == [["hello", "IgnoreRequest: invalid URL: host"]]
+        assert awaiting("foreign", DOWNLOAD_HANDLERS=handlers) == [
+            ["hello", "IgnoreRequest: invalid URL: host"]
+        ]
 
     def test_a_stored_answer_takes_no_turn(self, tmp_path, site, awaiting):
-        """What Scrapy's HTTP cache has is not asked for, awaited or queued, and no host waits because of it."""
+        """What Scrapy's HTTP cache has is not asked for, awaited or queued, and no host waits
+        because of it.
+        """
         cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}
         assert awaiting("twice", **cache) == [["a.test/one"]] * 2
         assert site.paths() == ["/first", "/one"]
@@ -243,7 +292,11 @@ class TestRecords:
         asked = Counter(site.url("a.test", path) for path in site.paths(robots=True))
         assert logged(crawl) == archived(crawl) == asked
         assert set(asked.values()) == {1}
-        line = next(line for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines() if "/img/page/" in line)
+        line = next(
+            line
+            for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
+            if "/img/page/" in line
+        )
         assert line.split()[4:6] == ["E", site.url("a.test", "/page")]
         assert line.endswith("inline")
         assert crawl.stats["inline"] == 16
@@ -257,9 +310,15 @@ class TestRecords:
 
     @pytest.mark.parametrize("how", [*in_campaign(signal.SIGKILL), signal.SIGINT])
     @pytest.mark.parametrize("spider", ["web", *in_campaign("awaiting pages")])
-    def test_whatever_ends_a_run_nothing_is_lost_or_doubled(self, tmp_path, site, paging, spider, how):
-        """A page that awaits something is not in a checkpoint, nor is what it has written; its downloads are, once."""
-        settings = IMAGES if spider == "web" else {"ITEM_PIPELINES": json.dumps({f"{SPIDERS}.Urls": 300})}
+    def test_whatever_ends_a_run_nothing_is_lost_or_doubled(
+        self, tmp_path, site, paging, spider, how
+    ):
+        """A page that awaits something is not in a checkpoint, nor is what it has written; its
+        downloads are, once.
+        """
+        settings = (
+            IMAGES if spider == "web" else {"ITEM_PIPELINES": json.dumps({f"{SPIDERS}.Urls": 300})}
+        )
         crawl = paging(spider, **settings, CHECKPOINT_INTERVAL=0.1, FILES_EXPIRES=0)
         for _ in range(4 if how == signal.SIGKILL else 2):
             before = len(site.hits)
@@ -285,9 +344,13 @@ class TestRecords:
 
 class TestEnds:
     def test_a_stopped_crawl_waits_for_nobody(self, tmp_path, site, paging):
-        """Ctrl-C ends a crawl within seconds although pages wait for a host's turn; the next run gets those pages."""
+        """Ctrl-C ends a crawl within seconds although pages wait for a host's turn; the next run
+        gets those pages.
+        """
         crawl = paging("web", ["a.test"], **IMAGES, CHECKPOINT_INTERVAL=0.1)
-        running = crawl.start(POLITENESS_MIN_DELAY=600, POLITENESS_MAX_DELAY=600, ROBOTSTXT_OBEY=False)
+        running = crawl.start(
+            POLITENESS_MIN_DELAY=600, POLITENESS_MAX_DELAY=600, ROBOTSTXT_OBEY=False
+        )
         wait_until(lambda: len(site.hits) == 1 and (tmp_path / "job/stats.json").exists())
         time.sleep(0.3)  # some checkpoints, with the page away
         running.interrupt()
@@ -299,9 +362,13 @@ class TestEnds:
         assert set(logged(crawl).values()) == {1}
 
     def test_checkpoints_do_not_wait_for_turns(self, tmp_path, site, paging):
-        """While pages wait for their images checkpoints are taken, and other pages are booked in them."""
+        """While pages wait for their images checkpoints are taken, and other pages are booked in
+        them.
+        """
         crawl = paging("web", ["a.test"], "/many", **IMAGES, CHECKPOINT_INTERVAL=0.1)
-        (tmp_path / "seeds.txt").write_text(f"{site.url('a.test', '/many')}\n{site.url('b.test', '/page')}\n")
+        (tmp_path / "seeds.txt").write_text(
+            f"{site.url('a.test', '/many')}\n{site.url('b.test', '/page')}\n"
+        )
         running = crawl.start()
         wait_until(lambda: (tmp_path / "job/stats.json").exists() and crawl.stats["pages"] >= 3)
 

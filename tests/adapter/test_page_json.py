@@ -17,7 +17,9 @@ BODY = b"<title>T</title><a href=/b>b</a>"
 def test_a_page():
     """A page is what a JSON feed makes of it, but for its body and text."""
     head = b"HTTP/1.1 200 OK\r\n\r\n"
-    answer = Exchange("http://a.test/", b"GET", 200, head, HEADERS, BODY, BODY, BODY, "127.0.0.1", 1.5, Timings())
+    answer = Exchange(
+        "http://a.test/", b"GET", 200, head, HEADERS, BODY, BODY, BODY, "127.0.0.1", 1.5, Timings()
+    )
     page = Page.of(Link("http://a.test/", "L", "http://b.test/"), answer)
     feed = io.BytesIO()
     JsonLinesItemExporter(feed).export_item(page)

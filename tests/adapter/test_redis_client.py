@@ -34,14 +34,25 @@ def test_single_settings():
 
 def test_the_url_wins():
     """What the URL says replaces REDIS_PARAMS."""
-    url, params = "redis://user:word@127.0.0.2:6380/4", {"db": 3, "password": "other", "socket_timeout": 7}
+    url, params = (
+        "redis://user:word@127.0.0.2:6380/4",
+        {"db": 3, "password": "other", "socket_timeout": 7},
+    )
     found = parameters(REDIS_URL=url, REDIS_PARAMS=params)
-    assert (found["username"], found["password"], found["db"], found["socket_timeout"]) == ("user", "word", 4, 7)
+    assert (found["username"], found["password"], found["db"], found["socket_timeout"]) == (
+        "user",
+        "word",
+        4,
+        7,
+    )
 
 
 def test_bytes_whatever_the_user_says():
     """Answers are bytes, and failed commands are not tried again behind our back."""
-    found = parameters(REDIS_URL="redis://127.0.0.1", REDIS_PARAMS={"decode_responses": True, "retry_on_timeout": True})
+    found = parameters(
+        REDIS_URL="redis://127.0.0.1",
+        REDIS_PARAMS={"decode_responses": True, "retry_on_timeout": True},
+    )
     assert not found["decode_responses"]
     assert "retry_on_timeout" not in found
     assert found["retry"].get_retries() == 0
@@ -50,13 +61,18 @@ def test_bytes_whatever_the_user_says():
 @pytest.mark.parametrize("named", ["redis.StrictRedis", "redis.asyncio.Redis", None])
 def test_the_class_of_a_user(named):
     """A class that blocks is for scrapy-redis' own parts."""
-    settings = Settings({"REDIS_URL": "redis://127.0.0.1", "REDIS_PARAMS": {"redis_cls": named} if named else {}})
+    settings = Settings(
+        {"REDIS_URL": "redis://127.0.0.1", "REDIS_PARAMS": {"redis_cls": named} if named else {}}
+    )
     assert type(client_maker(settings)()) is Redis
 
 
 def test_tls():
     """The parameters of rediss:// are checked at the start."""
-    assert parameters(REDIS_URL="rediss://127.0.0.1/0?ssl_cert_reqs=required")["ssl_cert_reqs"] == "required"
+    assert (
+        parameters(REDIS_URL="rediss://127.0.0.1/0?ssl_cert_reqs=required")["ssl_cert_reqs"]
+        == "required"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +86,9 @@ def test_tls():
 )
 def test_impossible_settings(settings):
     """They are refused in one line, without the password."""
-    with pytest.raises(HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be made for ") as error:
+    with pytest.raises(
+        HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be made for "
+    ) as error:
         client_maker(Settings(settings))
     assert "127.0.0.1" in str(error.value)
     assert "word@" not in str(error.value)
@@ -88,7 +106,9 @@ def test_password_from_a_file(tmp_path, caplog):
         assert not caplog.messages
         path.chmod(0o640)
         password_in(path)
-    assert caplog.messages == [f"REDIS_PASSWORD_FILE = {path}: other users may read it; chmod 600 it"]
+    assert caplog.messages == [
+        f"REDIS_PASSWORD_FILE = {path}: other users may read it; chmod 600 it"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Requests of a user's own spider that the frontier ends: who hears of it, and that he does whatever happens."""
+"""Requests of a user's own spider that the frontier ends: who hears of it, and that he does
+whatever happens.
+"""
 
 import json
 import socket
@@ -20,7 +22,10 @@ class Guarded(Site):
     """Whatever is asked for, and a robots.txt that forbids some of it."""
 
     def answer(self):
-        self.say(200, b"User-agent: *\nDisallow: /no" if self.path == "/robots.txt" else self.path.encode())
+        self.say(
+            200,
+            b"User-agent: *\nDisallow: /no" if self.path == "/robots.txt" else self.path.encode(),
+        )
 
 
 @pytest.fixture(name="here", scope="module")
@@ -48,17 +53,26 @@ def _heard(tmp_path, here):
             "POLITENESS_MIN_DELAY": 0,
             **settings,
         }
-        crawl = Crawl(tmp_path / "job", {"here": here, "then": json.dumps(then), "notes": notes}, given, "asking")
+        crawl = Crawl(
+            tmp_path / "job",
+            {"here": here, "then": json.dumps(then), "notes": notes},
+            given,
+            "asking",
+        )
         assert crawl.run() == 0, crawl.output.read_text()
         assert crawl.stats["reason"] == "finished"
-        return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+        return (
+            [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+        )
 
     return heard
 
 
 class TestErrbacks:
     def test_what_robots_forbids_fails_with_ignore_request(self, heard, here):
-        """As with Scrapy's own middleware: the errback gets IgnoreRequest, and what it yields counts."""
+        """As with Scrapy's own middleware: the errback gets IgnoreRequest, and what it yields
+        counts.
+        """
         url = f"{here}/no/1"
 
         assert heard([(url, [])]) == [
@@ -68,24 +82,39 @@ class TestErrbacks:
         ]
 
     def test_without_an_errback_nobody_hears(self, heard, here):
-        """A request without an errback that ends in the frontier has a line in the log, and that is all."""
+        """A request without an errback that ends in the frontier has a line in the log, and that is
+        all.
+        """
         assert heard([(f"{here}/no/1", ["unheard"])]) == []
 
     def test_a_host_without_robots_fails_every_request(self, heard, nowhere):
         """Where robots.txt cannot be had, after its last try, every request of the host fails."""
         urls = [f"{nowhere}/{number}" for number in range(3)]
-        failed = [note for note in heard([(url, []) for url in urls], HOST_PATIENCE=0) if note[0] == "failed"]
+        failed = [
+            note
+            for note in heard([(url, []) for url in urls], HOST_PATIENCE=0)
+            if note[0] == "failed"
+        ]
 
-        assert sorted(failed) == [["failed", url, "IgnoreRequest", "robots unreachable", 1] for url in urls]
+        assert sorted(failed) == [
+            ["failed", url, "IgnoreRequest", "robots unreachable", 1] for url in urls
+        ]
 
     def test_a_host_given_up_fails_what_it_has_left(self, heard, nowhere):
-        """The request that was asked for fails with its own error, those behind it with IgnoreRequest, however many."""
+        """The request that was asked for fails with its own error, those behind it with
+        IgnoreRequest, however many.
+        """
         urls = [f"{nowhere}/{number}" for number in range(600)]
-        notes = heard([(url, []) for url in urls], ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=1, HOST_PATIENCE=0)
+        notes = heard(
+            [(url, []) for url in urls], ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=1, HOST_PATIENCE=0
+        )
         failed = [note for note in notes if note[0] == "failed"]
 
         assert sorted(url for _, url, *_ in failed) == sorted(urls)
-        assert sum(why == ["IgnoreRequest", "connect failed", 1] for _, _, *why in failed) == len(urls) - 1
+        assert (
+            sum(why == ["IgnoreRequest", "connect failed", 1] for _, _, *why in failed)
+            == len(urls) - 1
+        )
 
     def test_what_is_excluded_while_it_waits_fails(self, heard, here, tmp_path):
         """A request that the exclusion file stops when its turn has come fails too."""
@@ -99,10 +128,14 @@ class TestErrbacks:
 
 class TestSignals:
     def test_what_a_filter_keeps_out_is_dropped(self, heard, here):
-        """A request that does not get into the frontier is `request_dropped`, as in Scrapy; no errback is called."""
+        """A request that does not get into the frontier is `request_dropped`, as in Scrapy; no
+        errback is called.
+        """
         urls = [f"{here}/out/1", "nothing://to.do/"]
 
-        assert heard([(url, []) for url in urls], URL_EXCLUDE="/out/") == [["dropped", url] for url in urls]
+        assert heard([(url, []) for url in urls], URL_EXCLUDE="/out/") == [
+            ["dropped", url] for url in urls
+        ]
 
 
 class Log:
@@ -121,7 +154,10 @@ def _spider():
 
 
 def link(spider, number, *, errback=True):
-    return to_link(Request(f"http://a.test/{number}", errback=spider.failed if errback else None, priority=1), spider)
+    return to_link(
+        Request(f"http://a.test/{number}", errback=spider.failed if errback else None, priority=1),
+        spider,
+    )
 
 
 class TestRefusals:
@@ -133,12 +169,18 @@ class TestRefusals:
             for one in (Link("http://a.test/"), link(spider, 1, errback=False), link(spider, 2)):
                 refusals.dropped(one, Status.HOST_RETIRED)
 
-            assert [url for url, _ in log.lines] == ["http://a.test/", "http://a.test/1", "http://a.test/2"]
+            assert [url for url, _ in log.lines] == [
+                "http://a.test/",
+                "http://a.test/1",
+                "http://a.test/2",
+            ]
             assert len(refusals) == 1
             assert refusals.take().reason == "host retired"
 
     def test_what_was_not_told_outlives_a_crash(self, tmp_path, spider):
-        """What waits or is being told at a checkpoint is told by the next run, in order; what was told is not."""
+        """What waits or is being told at a checkpoint is told by the next run, in order; what was
+        told is not.
+        """
         with closing(CrawlDB(tmp_path)) as db:
             refusals = Refusals(db, Log(), has_errback)
             for number in range(4):

@@ -25,11 +25,17 @@ def test_nothing_is_missing(settings):
     check_rendering(settings)
 
     assert rendering_check.chromium() == "/usr/bin/chromium"
-    assert on_need({"http": "a", "https": "b", "ftp": "c"}) == {"http": HANDLER, "https": HANDLER, "ftp": "c"}
+    assert on_need({"http": "a", "https": "b", "ftp": "c"}) == {
+        "http": HANDLER,
+        "https": HANDLER,
+        "ftp": "c",
+    }
 
 
 def test_a_browser_without_windows_comes_first(monkeypatch):
-    """A headless shell is taken before a browser with windows: it takes half as much CPU for a page."""
+    """A headless shell is taken before a browser with windows: it takes half as much CPU for a
+    page.
+    """
     monkeypatch.setattr(rendering_check.shutil, "which", "/usr/bin/{}".format)
 
     assert rendering_check.chromium() == "/usr/bin/chromium-headless-shell"
@@ -48,7 +54,9 @@ def test_the_library_is_missing(settings, monkeypatch):
 def test_the_browser_is_missing(settings, monkeypatch):
     """The line names where it is looked for; a setting may say where it is."""
     monkeypatch.setattr(rendering_check.shutil, "which", lambda _: None)
-    with pytest.raises(SettingError, match=r"none of chromium-headless-shell, .*google-chrome is on PATH"):
+    with pytest.raises(
+        SettingError, match=r"none of chromium-headless-shell, .*google-chrome is on PATH"
+    ):
         check_rendering(settings)
 
     settings.set("PLAYWRIGHT_LAUNCH_OPTIONS", {"executable_path": "/opt/chromium"})
@@ -62,7 +70,9 @@ def test_another_handler_is_in_the_way(settings):
         check_rendering(settings)
 
 
-@pytest.mark.skipif(find_spec("scrapy_playwright") is None, reason="scrapy-playwright is not installed")
+@pytest.mark.skipif(
+    find_spec("scrapy_playwright") is None, reason="scrapy-playwright is not installed"
+)
 def test_the_handler_is_there():
     """The path names a class that looks at each answer before there is a response."""
     from webcrawl.adapter.browser import BrowserHandler

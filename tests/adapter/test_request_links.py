@@ -24,7 +24,9 @@ def _spider():
 
 
 @pytest.mark.parametrize("priority", [0, 1, 10, -1, -10, 10**15])
-@pytest.mark.parametrize("more", [{}, {"method": "POST", "body": b"\xff.-1.", "cb_kwargs": {"n": "a.b"}}])
+@pytest.mark.parametrize(
+    "more", [{}, {"method": "POST", "body": b"\xff.-1.", "cb_kwargs": {"n": "a.b"}}]
+)
 def test_a_priority_comes_back(spider, priority, more):
     """What a request has, its priority among it, is there again after its link was packed."""
     request = Request("http://a.test/", spider.page, priority=priority, **more)
@@ -34,7 +36,9 @@ def test_a_priority_comes_back(spider, priority, more):
 
     assert link.priority == priority
     assert priority_of(record) == priority
-    assert again.to_dict(spider=spider) | {"meta": {}} == request.to_dict(spider=spider) | {"meta": {}}
+    assert again.to_dict(spider=spider) | {"meta": {}} == request.to_dict(spider=spider) | {
+        "meta": {}
+    }
 
 
 def test_a_url_may_be_as_long_as_a_setting_allows(spider):
@@ -71,10 +75,16 @@ class TestClasses:
     @pytest.mark.parametrize("kept", [True, False])
     def test_in_a_hive_it_does_not(self, spider, kept):
         """Without classes it is a plain request that sends the same, whatever the word says."""
-        request = to_request(to_link(self.FORM, spider, classes=kept), spider, Trip(), classes=False)
+        request = to_request(
+            to_link(self.FORM, spider, classes=kept), spider, Trip(), classes=False
+        )
 
         assert type(request) is Request
-        assert (request.method, request.body, request.headers) == ("POST", b"a=1", self.FORM.headers)
+        assert (request.method, request.body, request.headers) == (
+            "POST",
+            b"a=1",
+            self.FORM.headers,
+        )
 
 
 class TestWhatCannotBeKept:
@@ -99,7 +109,9 @@ class TestWhatCannotBeKept:
 
 class TestWhatIsGone:
     def test_methods(self, spider):
-        """A request whose callback is gone cannot be made; its errback is called all the same if it fails."""
+        """A request whose callback is gone cannot be made; its errback is called all the same if it
+        fails.
+        """
         link = to_link(Request("http://a.test/", spider.page, errback=spider.failed), spider)
         other = Asking("", "[]", "/dev/null")
         other.page = None
@@ -115,7 +127,9 @@ class TestWhatIsGone:
 
     @pytest.mark.parametrize("word", ["AAAA", "!", "kQ==", "gaZfY2xhc3OjYS5i"])
     def test_words(self, spider, word):
-        """A word that nobody can read, or that names a class which is gone, is a request that cannot be made."""
+        """A word that nobody can read, or that names a class which is gone, is a request that
+        cannot be made.
+        """
         link = Link("http://a.test/", request=word)
         with pytest.raises(CannotBeMade) as raised:
             to_request(link, spider, Trip())
@@ -152,11 +166,16 @@ class TestStart:
         ],
     )
     def test_start_requests_with_options_are_others(self, spider, options, same):
-        """With `dont_filter` start requests of one URL are told apart by their options, equal ones are not."""
+        """With `dont_filter` start requests of one URL are told apart by their options, equal ones
+        are not.
+        """
         callback = getattr(spider, options.pop("callback", ""), None)
         options = {"dont_filter": True, "callback": callback, **options}
         requests = [
-            Request("http://a.test/", **{**options, "meta": {**options.get("meta", {}), **self.START}}) for _ in "12"
+            Request(
+                "http://a.test/", **{**options, "meta": {**options.get("meta", {}), **self.START}}
+            )
+            for _ in "12"
         ]
         found = [start_variant(to_link(one, spider), one) for one in requests]
 

@@ -1,4 +1,6 @@
-"""What a request's meta and Scrapy's settings ask of a download, in whole crawls of a user's own spider."""
+"""What a request's meta and Scrapy's settings ask of a download, in whole crawls of a user's own
+spider.
+"""
 
 import gzip
 import json
@@ -21,7 +23,12 @@ from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN
 from webcrawl.tools.verify_crawl import verify
 
-POLITE = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "HOST_RETRY_WAIT": 0.1, "DOWNLOAD_TIMEOUT": 5}
+POLITE = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "HOST_RETRY_WAIT": 0.1,
+    "DOWNLOAD_TIMEOUT": 5,
+}
 
 
 class Odd(Site):
@@ -39,7 +46,9 @@ class Odd(Site):
             self.say(200, b"x" * 10, length=20)
         else:
             status = int(kind) if kind.isdigit() else 200
-            self.say(status, b"x" * (3000 if kind == "big" else 10) if kind != "robots.txt" else b"")
+            self.say(
+                status, b"x" * (3000 if kind == "big" else 10) if kind != "robots.txt" else b""
+            )
 
 
 @pytest.fixture(name="here", scope="module")
@@ -55,19 +64,25 @@ def _crawl(tmp_path):
     def run(then, *, after=lambda made: None, **settings):
         notes = tmp_path / "notes"
         given = {"SPIDER_MODULES": "tests.support.option_spiders", **POLITE, **settings}
-        made = Crawl(tmp_path / "job", {"then": json.dumps(then), "notes": notes}, given, "choosing")
+        made = Crawl(
+            tmp_path / "job", {"then": json.dumps(then), "notes": notes}, given, "choosing"
+        )
         running = made.start()
         after(made)
         assert running.wait() == 0, made.output.read_text()
         heard = [json.loads(line) for line in notes.read_text().splitlines()]
-        return {url.partition("/")[2].partition("/")[2].partition("/")[2]: rest for url, *rest in heard}, made
+        return {
+            url.partition("/")[2].partition("/")[2].partition("/")[2]: rest for url, *rest in heard
+        }, made
 
     return run
 
 
 class TestMeta:
     def test_each_request_has_its_own(self, crawl, here):
-        """Time, size, retries and completeness are as each request wants them, and the answer says how long it took."""
+        """Time, size, retries and completeness are as each request wants them, and the answer says
+        how long it took.
+        """
         Odd.asked.clear()
         then = [
             ("slow/in-time", {}),
@@ -136,9 +151,17 @@ class TestMeta:
         assert [Odd.asked[f"/{path}"] for path in then] == [1, 1, 2, 1]
 
     def test_a_large_body_is_told(self, crawl, here):
-        """The log names a body that is larger than the request, or else DOWNLOAD_WARNSIZE, wants to be warned of."""
-        then = [("big/1", {}), ("big/2", {"download_warnsize": 2999}), ("big/3", {"download_warnsize": 3000})]
-        _, made = crawl([(f"{here}/{path}", meta) for path, meta in [*then, ("ok", {})]], DOWNLOAD_WARNSIZE=100)
+        """The log names a body that is larger than the request, or else DOWNLOAD_WARNSIZE, wants to
+        be warned of.
+        """
+        then = [
+            ("big/1", {}),
+            ("big/2", {"download_warnsize": 2999}),
+            ("big/3", {"download_warnsize": 3000}),
+        ]
+        _, made = crawl(
+            [(f"{here}/{path}", meta) for path, meta in [*then, ("ok", {})]], DOWNLOAD_WARNSIZE=100
+        )
 
         said = made.output.read_text()
         assert f"<GET {here}/big/1>: 3000 bytes, more than its warning size of 100" in said
@@ -154,7 +177,8 @@ class TestMeta:
 
         stats = json.loads((tmp_path / "another/stats.json").read_text())
         assert heard["ok/same"][:3] == [200, 10, ["cached"]]
-        assert (Odd.asked["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)  # robots.txt is asked for anew
+        # robots.txt is asked for anew
+        assert (Odd.asked["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)
 
 
 class TestProxies:
@@ -166,7 +190,9 @@ class TestProxies:
             heard, _ = crawl([(f"{far}/ok", {"proxy": f"http://u:p@{address}"})])
 
         assert heard["ok"][:2] == [200, 10]
-        assert proxy.lines == [f"GET {far}/{path} HTTP/1.1".encode() for path in ("robots.txt", "ok")]
+        assert proxy.lines == [
+            f"GET {far}/{path} HTTP/1.1".encode() for path in ("robots.txt", "ok")
+        ]
 
     def test_socks_is_refused(self, crawl, here):
         """A SOCKS proxy fails the request, and the log says so once."""
@@ -174,9 +200,16 @@ class TestProxies:
         Odd.asked.clear()
         heard, made = crawl([(f"{here}/ok/{n}", meta) for n in range(3)], ROBOTSTXT_OBEY=False)
 
-        assert {path: one[0] for path, one in heard.items()} == dict.fromkeys(("ok/0", "ok/1", "ok/2"), "NotSupported")
+        assert {path: one[0] for path, one in heard.items()} == dict.fromkeys(
+            ("ok/0", "ok/1", "ok/2"), "NotSupported"
+        )
         said = made.output.read_text()
-        assert said.count("proxy socks5://127.0.0.1:1: only http:// proxies are supported: not fetched") == 1
+        assert (
+            said.count(
+                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: not fetched"
+            )
+            == 1
+        )
         assert "secret" not in said
         assert not Odd.asked
 
@@ -189,12 +222,18 @@ class TestProxies:
 
         def back(made):
             output = made.output
-            wait_until(lambda: "no request takes it for" in output.read_text() if output.exists() else False)
+            wait_until(
+                lambda: (
+                    "no request takes it for" in output.read_text() if output.exists() else False
+                )
+            )
             shown.append(proxying(proxy, int(address.rpartition(":")[2])))
             shown[0].__enter__()
 
         try:
-            then = [(f"http://far{n}.test:{port}/ok", {"proxy": f"http://{address}"}) for n in range(3)]
+            then = [
+                (f"http://far{n}.test:{port}/ok", {"proxy": f"http://{address}"}) for n in range(3)
+            ]
             heard, made = crawl(then, after=back, HOST_MAX_FAILURES=1, HOST_PATIENCE=0)
         finally:
             for one in shown:
@@ -220,7 +259,9 @@ class TestWeb:
         with proxying(proxy) as address:
             status, made = self.run(tmp_path, here, {"http_proxy": f"http://u:p@{address}"})
 
-        archive = b"".join(gzip.decompress(path.read_bytes()) for path in made.jobdir.glob("warc/*.gz"))
+        archive = b"".join(
+            gzip.decompress(path.read_bytes()) for path in made.jobdir.glob("warc/*.gz")
+        )
         assert (status, made.stats["answers"], len(proxy.lines)) == (0, 2, 2)
         assert b"GET http://far.test:" in archive
         assert b"WARC-IP-Address" not in archive
@@ -232,12 +273,16 @@ class TestWeb:
         [({"no_proxy": "far.test"}, {}), ({}, {"HTTPPROXY_ENABLED": False})],
     )
     def test_exceptions_from_it(self, tmp_path, here, environment, settings):
-        """no_proxy names hosts that are asked directly, and HTTPPROXY_ENABLED = False ignores the environment."""
+        """no_proxy names hosts that are asked directly, and HTTPPROXY_ENABLED = False ignores the
+        environment.
+        """
         proxy = Proxy()
         (tmp_path / "hosts").write_text("127.0.0.1 far.test\n")
         with proxying(proxy) as address:
             given = {"http_proxy": f"http://{address}", **environment}
-            status, made = self.run(tmp_path, here, given, HOSTS_FILE=tmp_path / "hosts", **settings)
+            status, made = self.run(
+                tmp_path, here, given, HOSTS_FILE=tmp_path / "hosts", **settings
+            )
 
         assert (status, made.stats["answers"], proxy.lines) == (0, 2, [])
 
@@ -250,13 +295,18 @@ class TestWeb:
         assert (status, made.stats["answers"]) == (0, 2)
 
     def test_a_proxy_that_is_not_supported(self, tmp_path, here):
-        """A crawl whose environment names a SOCKS proxy does not start; the line does not show its password."""
+        """A crawl whose environment names a SOCKS proxy does not start; the line does not show its
+        password.
+        """
         status, made = self.run(tmp_path, here, {"http_proxy": "socks5://u:secret@127.0.0.1:1"})
 
         said = made.output.read_text()
         assert status == 1
         assert said.count("\n") == 1
-        assert "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy" in said
+        assert (
+            "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy"
+            in said
+        )
 
     @pytest.mark.parametrize(
         ("environment", "said"),
@@ -278,7 +328,8 @@ class TestWeb:
     def test_all_proxy_is_never_ignored(self, tmp_path, here, environment, said):
         """A crawl that would go past the proxy of ALL_PROXY does not start.
 
-        `ALL_PROXY=socks5h://…`, as curl and Tor's users have it, changed nothing, and the crawl went direct.
+        `ALL_PROXY=socks5h://…`, as curl and Tor's users have it, changed nothing, and the crawl
+        went direct.
         """
         status, made = self.run(tmp_path, here, environment)
 
@@ -307,10 +358,17 @@ class TestReading:
 
     @pytest.mark.parametrize(
         "meta",
-        [{}, {"depth": 3}, {"download_timeout": None, "proxy": "", "download_maxsize": 0}, {"download_timeout": 180.0}],
+        [
+            {},
+            {"depth": 3},
+            {"download_timeout": None, "proxy": "", "download_maxsize": 0},
+            {"download_timeout": 180.0},
+        ],
     )
     def test_nothing_asked(self, options, meta):
-        """Without options, and with those that say what the settings say, a request is as all others."""
+        """Without options, and with those that say what the settings say, a request is as all
+        others.
+        """
         assert options.of(Request("http://a.test/", meta=meta)) is PLAIN
 
     @pytest.mark.parametrize(
@@ -330,7 +388,9 @@ class TestReading:
         with pytest.raises(BadOption, match=r"^[^\n]+$"):
             options.of(Request("http://a.test/", meta=meta))
 
-    @pytest.mark.parametrize("key", ["ftp_user", "ftp_password", "ftp_passive", "ftp_local_filename"])
+    @pytest.mark.parametrize(
+        "key", ["ftp_user", "ftp_password", "ftp_passive", "ftp_local_filename"]
+    )
     def test_ftp_has_none_of_its_own(self, options, key):
         """Options of Scrapy's FTP client are refused for ftp, and mean nothing elsewhere."""
         with pytest.raises(BadOption, match=key):
@@ -340,6 +400,9 @@ class TestReading:
     def test_robots_txt_is_never_too_large(self, options):
         """robots.txt is truncated where other bodies would be refused: its beginning counts."""
         meta = {"download_fail_on_dataloss": False}
-        request = give_trip(Request("http://a.test/robots.txt", meta=meta), Trip(Link("http://a.test/robots.txt", "P")))
+        request = give_trip(
+            Request("http://a.test/robots.txt", meta=meta),
+            Trip(Link("http://a.test/robots.txt", "P")),
+        )
 
         assert options.of(request).cut

@@ -20,7 +20,9 @@ def _requests(tmp_path):
     """With rules for one origin at hand, which had an ETag."""
     db = CrawlDB(tmp_path)
     admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl"))
-    admission.book.answered(A, 200, b"User-agent: *\nDisallow: /x", 0.0, RobotsHead(Validators(b'"1"', b"then")))
+    admission.book.answered(
+        A, 200, b"User-agent: *\nDisallow: /x", 0.0, RobotsHead(Validators(b'"1"', b"then"))
+    )
 
     class Visitor:
         robots_conditions = staticmethod(admission.conditions)
@@ -66,7 +68,9 @@ def test_of_another_url_nothing_is_known(requests, link):
     ],
 )
 def test_one_that_had_no_answer(trip, said):
-    """It is unreachable, unless it was heard already, is asked for again, or was cut short by the end of the crawl."""
+    """It is unreachable, unless it was heard already, is asked for again, or was cut short by the
+    end of the crawl.
+    """
     heard = []
 
     class Visitor:

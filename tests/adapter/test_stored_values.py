@@ -147,7 +147,9 @@ def _spider():
 
 def again(spider, value, *, classes=True, held=None):
     """A value of `meta`, through the word of a request."""
-    request = Request("http://a.test/", spider.parse, meta={"value": value}, cb_kwargs={"value": value})
+    request = Request(
+        "http://a.test/", spider.parse, meta={"value": value}, cb_kwargs={"value": value}
+    )
     link = to_link(request, spider, classes=classes, held=held)
     made = to_request(link, spider, Trip(), classes=classes, held=held)
     assert type(made.cb_kwargs["value"]) is type(made.meta["value"])
@@ -155,9 +157,13 @@ def again(spider, value, *, classes=True, held=None):
 
 
 class TestKept:
-    @pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__} {value!s:.30}")
+    @pytest.mark.parametrize(
+        "value", VALUES, ids=lambda value: f"{type(value).__name__} {value!s:.30}"
+    )
     def test_a_value_comes_back(self, spider, value):
-        """A value of one of the types comes back from disk as it was; it vanished from `meta` without a word."""
+        """A value of one of the types comes back from disk as it was; it vanished from `meta`
+        without a word.
+        """
         for classes in (True, False):
             found = again(spider, value, classes=classes)
 
@@ -165,7 +171,9 @@ class TestKept:
             assert repr(found) == repr(value)
 
     def test_more_of_them(self, spider):
-        """Factories, bounds and zones come back too; a subclass of a plain type comes back as that type."""
+        """Factories, bounds and zones come back too; a subclass of a plain type comes back as that
+        type.
+        """
         assert again(spider, defaultdict(list)).default_factory is list
         assert again(spider, deque([1], maxlen=3)).maxlen == 3
         assert again(spider, (bytearray(b"a"),)) == (b"a",)
@@ -181,7 +189,9 @@ class TestKept:
         assert not RAN
 
     def test_requests_and_methods(self, spider):
-        """A request in a value comes back with its methods, values and class; a method of the spider is one again."""
+        """A request in a value comes back with its methods, values and class; a method of the
+        spider is one again.
+        """
         given = {"formdata": {"a": "1"}, "meta": {"value": (1,)}, "cb_kwargs": {"b": AT}}
         inner = FormRequest("http://b.test/", spider.later, **given)
         found = again(spider, {"next": inner, "call": spider.later})
@@ -195,7 +205,12 @@ class TestKept:
         """scrapy-playwright's PageMethod comes back; one that calls a function is held in memory."""
         found = again(spider, [PageMethod("click", "#a", timeout=(1, 2))])[0]
 
-        assert (found.method, found.args, found.kwargs, found.result) == ("click", ("#a",), {"timeout": (1, 2)}, None)
+        assert (found.method, found.args, found.kwargs, found.result) == (
+            "click",
+            ("#a",),
+            {"timeout": (1, 2)},
+            None,
+        )
         with pytest.raises(CannotBeKept):
             again(spider, [PageMethod(lambda page: page)])
 
@@ -203,7 +218,9 @@ class TestKept:
         """A pydantic model comes back with what was set and what is private, unchecked."""
         pydantic = pytest.importorskip("pydantic")
         module = sys.modules[__name__]
-        module.Model = pydantic.create_model("Model", __module__=__name__, name=(str, "a"), when=(datetime, AT))
+        module.Model = pydantic.create_model(
+            "Model", __module__=__name__, name=(str, "a"), when=(datetime, AT)
+        )
         value = module.Model(name="b")
         found = again(spider, value)
 
@@ -240,11 +257,23 @@ RENAMED, Renamed = Renamed, None  # as if a class had another name now
 
 
 class TestHeld:
-    UNPACKED = (Local(), Selector(text="<a>"), lambda: 1, CYCLE, NESTED, RENAMED(), Flags.A | Flags.B, object, "\ud800")
+    UNPACKED = (
+        Local(),
+        Selector(text="<a>"),
+        lambda: 1,
+        CYCLE,
+        NESTED,
+        RENAMED(),
+        Flags.A | Flags.B,
+        object,
+        "\ud800",
+    )
 
     @pytest.mark.parametrize("value", UNPACKED, ids=lambda value: f"{type(value).__name__}")
     def test_another_value_is_held_in_memory(self, spider, value, caplog):
-        """What has no form on disk is the same object when the request is made, with one warning per key and type."""
+        """What has no form on disk is the same object when the request is made, with one warning
+        per key and type.
+        """
         held = HeldValues([])
 
         assert again(spider, value, held=held) is value
@@ -253,11 +282,17 @@ class TestHeld:
         assert len([line for line in caplog.messages if "cb_kwargs 'value' has a" in line]) == 1
 
     def test_the_next_run_says_that_it_is_gone(self, spider):
-        """A request whose value was in the memory of another run cannot be made: it is not sent without it."""
-        link = to_link(Request("http://a.test/", meta={"loader": Local(), "a": 1}), spider, held=HeldValues([]))
+        """A request whose value was in the memory of another run cannot be made: it is not sent
+        without it.
+        """
+        link = to_link(
+            Request("http://a.test/", meta={"loader": Local(), "a": 1}), spider, held=HeldValues([])
+        )
 
         for make in (to_request, to_refused):
-            with pytest.raises(CannotBeMade, match="the meta 'loader' of a request, a Local, was in the memory"):
+            with pytest.raises(
+                CannotBeMade, match="the meta 'loader' of a request, a Local, was in the memory"
+            ):
                 make(link, spider, Trip(), held=HeldValues([]))
 
     def test_it_is_released(self, spider):
@@ -265,7 +300,9 @@ class TestHeld:
         hearers = []
         held = HeldValues(hearers)
         made, refused, unheard = (
-            to_link(Request("http://a.test/", errback=errback, meta={"a": Local()}), spider, held=held)
+            to_link(
+                Request("http://a.test/", errback=errback, meta={"a": Local()}), spider, held=held
+            )
             for errback in (spider.later, spider.later, None)
         )
         (hear,) = hearers
@@ -287,8 +324,12 @@ class TestHeld:
         assert len(held) == MOST
 
     def test_for_another_drone_it_cannot_be_kept(self, spider):
-        """Without memory to hold it, as for another drone, the request cannot be kept, and the line says why."""
-        with pytest.raises(CannotBeKept, match="its meta 'a' has a Local, which cannot go to another drone"):
+        """Without memory to hold it, as for another drone, the request cannot be kept, and the line
+        says why.
+        """
+        with pytest.raises(
+            CannotBeKept, match="its meta 'a' has a Local, which cannot go to another drone"
+        ):
             to_link(Request("http://a.test/", meta={"a": [Local()]}), spider)
 
 
@@ -304,13 +345,17 @@ class TestFromOutside:
     @pytest.mark.parametrize("value", VALUES)
     def test_what_a_drone_sends_is_taken(self, spider, value):
         """Values of these types, of the spider's project, travel between drones."""
-        link = to_link(Request("http://a.test/", spider.parse, meta={"value": value}), spider, classes=False)
+        link = to_link(
+            Request("http://a.test/", spider.parse, meta={"value": value}), spider, classes=False
+        )
 
         check_word(link.request, Callbacks(spider).takes)
 
     def test_requests_and_methods(self, spider):
         """So do requests and callbacks, within values."""
-        inner = FormRequest("http://b.test/", spider.later, formdata={"a": "1"}, meta={"value": (1,)})
+        inner = FormRequest(
+            "http://b.test/", spider.later, formdata={"a": "1"}, meta={"value": (1,)}
+        )
         meta = {"next": [inner], "call": spider.later}
         link = to_link(Request("http://a.test/", spider.parse, meta=meta), spider, classes=False)
 
@@ -319,7 +364,10 @@ class TestFromOutside:
     @pytest.mark.parametrize(
         ("value", "why"),
         [
-            (ext(AN_OBJECT, ["webcrawl.adapter.trip", "Trip", {}]), "a class that is not the spider's"),
+            (
+                ext(AN_OBJECT, ["webcrawl.adapter.trip", "Trip", {}]),
+                "a class that is not the spider's",
+            ),
             (ext(AN_OBJECT, ["subprocess", "Popen", {}]), "a class that is not the spider's"),
             (ext(AN_OBJECT, [__name__, "Local", {}]), "a class that is not the spider's"),
             (ext(AN_OBJECT, [__name__, "Nothing", {}]), "a class that is not the spider's"),
@@ -327,8 +375,14 @@ class TestFromOutside:
             (ext(A_METHOD, "closed"), "no callback closed"),
             (ext(A_METHOD, "__init__"), "no callback __init__"),
             (ext(A_METHOD, ["later"]), "no callback"),
-            (ext(A_REQUEST, {"url": "http://a.test/", "_class": "a.B"}), "no request of the closed form: _class"),
-            (ext(A_REQUEST, {"url": "http://a.test/", "meta": {"proxy": "http://b/"}}), "only the spider's own code"),
+            (
+                ext(A_REQUEST, {"url": "http://a.test/", "_class": "a.B"}),
+                "no request of the closed form: _class",
+            ),
+            (
+                ext(A_REQUEST, {"url": "http://a.test/", "meta": {"proxy": "http://b/"}}),
+                "only the spider's own code",
+            ),
             (ext(A_REQUEST, {}), "without a URL"),
             (ext(A_REQUEST, 1), "without a URL"),
             (ext(IN_MEMORY, [b"", 1, "a"]), "in the memory of one process"),
@@ -337,7 +391,9 @@ class TestFromOutside:
         ],
     )
     def test_what_nobody_may_send(self, spider, value, why):
-        """A letter can name no class of other code, no other method, and no value in somebody's memory."""
+        """A letter can name no class of other code, no other method, and no value in somebody's
+        memory.
+        """
         for name in ("meta", "cb_kwargs"):
             with pytest.raises(UnfitRequest) as raised:
                 check_word(word(**{name: {"a": value}}), Callbacks(spider).takes)
@@ -377,7 +433,9 @@ class TestFromOutside:
         ],
     )
     def test_a_forged_state_runs_nothing(self, spider, value, monkeypatch):
-        """A state of another machine can name a class: nothing is imported, computed or called for it."""
+        """A state of another machine can name a class: nothing is imported, computed or called for
+        it.
+        """
         lazy = ModuleType("lazy")
         lazy.__getattr__ = lambda name: pytest.fail(f"{name} was computed")
         monkeypatch.setitem(sys.modules, "lazy", lazy)
@@ -406,6 +464,25 @@ def made(spider, value):
 def test_codes_stay():
     """The places of the types are in states on disk: new ones come last."""
     assert request_word.SIMPLE[:17] == (
-        *("integer", "tuple", "set", "frozenset", "datetime", "date", "time", "timedelta", "Decimal"),
-        *("UUID", "complex", "PosixPath", "PurePosixPath", "OrderedDict", "Counter", "defaultdict", "deque"),
+        *(
+            "integer",
+            "tuple",
+            "set",
+            "frozenset",
+            "datetime",
+            "date",
+            "time",
+            "timedelta",
+            "Decimal",
+        ),
+        *(
+            "UUID",
+            "complex",
+            "PosixPath",
+            "PurePosixPath",
+            "OrderedDict",
+            "Counter",
+            "defaultdict",
+            "deque",
+        ),
     )

@@ -23,7 +23,12 @@ def test_a_stored_request_has_no_trip(spider, given):
     again = to_request(link, spider, trip := Trip(link))
 
     assert trip_of(again) is trip
-    assert again.meta == {KEY: trip, "depth": 1, **given, **({"verbatim_url": True} if not given else {})}
+    assert again.meta == {
+        KEY: trip,
+        "depth": 1,
+        **given,
+        **({"verbatim_url": True} if not given else {}),
+    }
 
 
 def test_a_request_round_the_scheduler_has_none():
@@ -38,7 +43,9 @@ def test_an_answer_needs_an_exchange():
 
 
 def test_a_copy_of_the_meta_has_no_trip(spider):
-    """A request that copies the meta of the scheduler's, for an inline download, is none of the scheduler's."""
+    """A request that copies the meta of the scheduler's, for an inline download, is none of the
+    scheduler's.
+    """
     first = to_request(Link("http://a.test/"), spider, trip := Trip(Link("http://a.test/")))
 
     assert trip_of(Request("http://a.test/2", meta=first.meta)) is None

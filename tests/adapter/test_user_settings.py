@@ -18,7 +18,8 @@ class Own(Spider):
     name = "own"
 
 
-PLAIN = type("Plain", (Own,), {"__module__": "elsewhere"})  # a spider whose package has nothing to do with tests
+# a spider whose package has nothing to do with tests
+PLAIN = type("Plain", (Own,), {"__module__": "elsewhere"})
 
 
 class Reads:
@@ -74,7 +75,9 @@ class TestWarnings:
         assert list(warnings(settings(), Own())) == list(warnings(web, WebSpider("x"))) == []
 
     def test_it_depends_on_the_spider(self):
-        """What a middleware reads is warned of for `web`, which has none, and what `web` reads for other spiders."""
+        """What a middleware reads is warned of for `web`, which has none, and what `web` reads for
+        other spiders.
+        """
         given = {"HTTPERROR_ALLOW_ALL": True, "LINK_SOURCES": "all"}
         web = settings(**given)
         WebSpider.update_settings(web)
@@ -82,14 +85,19 @@ class TestWarnings:
         assert list(warnings(settings(**given), Own())) == [
             "LINK_SOURCES: no effect, this spider makes its requests itself"
         ]
-        assert list(warnings(web, WebSpider("x"))) == ["HTTPERROR_ALLOW_ALL: no effect, pages of any status are kept"]
+        assert list(warnings(web, WebSpider("x"))) == [
+            "HTTPERROR_ALLOW_ALL: no effect, pages of any status are kept"
+        ]
 
     @pytest.mark.parametrize(("given", "told"), [({}, 1), ({"POLITENESS_FACTOR": 0}, 0)])
     def test_what_a_download_delay_means_here(self, given, told):
         """Beside Scrapy's delay the factor counts: who sets only the delay is told."""
         said = list(warnings(settings(DOWNLOAD_DELAY=2, **given), Own()))
 
-        assert len([line for line in said if line.startswith("DOWNLOAD_DELAY is the least wait")]) == told
+        assert (
+            len([line for line in said if line.startswith("DOWNLOAD_DELAY is the least wait")])
+            == told
+        )
 
     def test_attributes_that_only_scrapys_handlers_read(self):
         """A spider's attribute without effect is named like a setting."""
@@ -103,7 +111,9 @@ class TestWarnings:
 
     @pytest.mark.parametrize("name", ["bytes_received", "headers_received"])
     def test_a_signal_that_is_never_sent(self, name):
-        """A listener that would stop downloads is told that it hears nothing, unless Scrapy's handlers are in use."""
+        """A listener that would stop downloads is told that it hears nothing, unless Scrapy's
+        handlers are in use.
+        """
         spider = Own.from_crawler(get_crawler(Own))
         spider.crawler.signals.connect(spider.parse, getattr(signals, name))
 
@@ -125,7 +135,11 @@ class TestWarnings:
             crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, given)
             assert crawl.run() == 0
 
-        said = [line for line in crawl.output.read_text().splitlines() if "adapter.scheduler] WARNING" in line]
+        said = [
+            line
+            for line in crawl.output.read_text().splitlines()
+            if "adapter.scheduler] WARNING" in line
+        ]
         assert [line.partition("WARNING: ")[2] for line in said] == [
             "COOKIES_ENABLED: no effect, CookiesMiddleware is not enabled",
             "URL_MAX_DEPHT: unknown, is URL_MAX_DEPTH meant?",
@@ -137,13 +151,18 @@ class TestUnread:
     """Names on the command line that no table has."""
 
     def test_in_one_line(self):
-        """Those that nothing reads are in one line, in whatever case, with what does it here if a wish is known."""
+        """Those that nothing reads are in one line, in whatever case, with what does it here if a
+        wish is known.
+        """
         (said,) = warnings(settings(FOOBAR=1, MAX_PAGES=5, http_proxy="http://a.test:1"), PLAIN())
 
         assert said.startswith(
             "FOOBAR, MAX_PAGES, http_proxy: no effect, nothing here reads a setting of this name; for "
         )
-        assert "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host" in said
+        assert (
+            "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host"
+            in said
+        )
         assert "for http_proxy: a proxy is named in the environment: http_proxy=" in said
 
     def test_in_the_project(self):
@@ -152,7 +171,9 @@ class TestUnread:
 
     @pytest.mark.parametrize("by", [f"{__name__}.Reads", Reads, {f"{__name__}.Reads": 300}])
     def test_code_of_ones_own(self, by):
-        """A name that stands in the loaded code of a component that the settings name is read there."""
+        """A name that stands in the loaded code of a component that the settings name is read
+        there.
+        """
         given = settings(MY_SERVER="a.test", MY_COMPONENTS=by)
 
         assert list(warnings(given, PLAIN())) == []
@@ -168,14 +189,20 @@ class TestMeta:
         def said(meta, **given):
             check = UnheardMeta(get_crawler(settings_dict=given).settings)
             for _ in range(2):
-                check.check(Request("http://a.test/", meta=meta, cookies={"a": "1"} if "jar" in meta else None))
+                check.check(
+                    Request(
+                        "http://a.test/", meta=meta, cookies={"a": "1"} if "jar" in meta else None
+                    )
+                )
             return [record.getMessage() for record in caplog.records]
 
         return said
 
     @pytest.mark.parametrize("key", WHY)
     def test_a_key_without_effect_is_named_once(self, said, key):
-        """Each key is warned of when a request has it where nothing reads it, once for all requests."""
+        """Each key is warned of when a request has it where nothing reads it, once for all
+        requests.
+        """
         bare = {"DOWNLOADER_MIDDLEWARES_BASE": {}, "SPIDER_MIDDLEWARES_BASE": {}}
 
         assert said({key: 1}, **bare) == [f"meta {key}: no effect, {WHY[key][0]} (http://a.test/)"]
@@ -193,7 +220,9 @@ class TestMeta:
         ],
     )
     def test_cookies_that_are_not_sent(self, said, given, why):
-        """A request's cookies and its jar are warned of if no middleware sends them; the reason is the one there is."""
+        """A request's cookies and its jar are warned of if no middleware sends them; the reason is
+        the one there is.
+        """
         assert said({"jar": 1, "cookiejar": 1}, **given) == [
             f"meta cookiejar: no effect, {why} (http://a.test/)",
             f"cookies of a request: no effect, {why} (http://a.test/)",

@@ -89,7 +89,10 @@ def test_a_spider_may_have_another_name_than_its_class():
     before = values_of(crawler)["JOBDIR"]
     crawler.spider = Own(name="renamed")
 
-    assert (before, values_of(crawler)["JOBDIR"]) == (default_jobdir("own"), default_jobdir("renamed"))
+    assert (before, values_of(crawler)["JOBDIR"]) == (
+        default_jobdir("own"),
+        default_jobdir("renamed"),
+    )
 
 
 def test_each_crawler_has_its_own():

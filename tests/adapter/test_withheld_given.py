@@ -51,7 +51,9 @@ def test_others_are_refused(link):
 
 
 def test_a_body_that_takes_the_place_of_a_withheld_one():
-    """A middleware that fills a withheld response, which keeps its flag, does not get round the question."""
+    """A middleware that fills a withheld response, which keeps its flag, does not get round the
+    question.
+    """
     response, judged, _ = given(Reader.BOTH, link=Link(URL), flags=[FLAG])
 
     assert judged == [(URL, b"secret")]

@@ -28,7 +28,9 @@ class TestUrl:
         ],
     )
     def test_credentials_go(self, written, kept):
-        """What stands before the last @ of the authority goes, however a browser would let it be written."""
+        """What stands before the last @ of the authority goes, however a browser would let it be
+        written.
+        """
         assert url_without_credentials(written) == kept
 
     @pytest.mark.parametrize(

@@ -27,5 +27,7 @@ def test_the_number_of_failures_tells_the_same_wait():
     """Whoever keeps how often it failed waits as long as whoever keeps the wait."""
     pause = DoublingWait(0.5, 60.0)
 
-    assert [pause.next() for _ in range(12)] == [wait_after(failures, 0.5, 60.0) for failures in range(1, 13)]
+    assert [pause.next() for _ in range(12)] == [
+        wait_after(failures, 0.5, 60.0) for failures in range(1, 13)
+    ]
     assert wait_after(5000, 0.5, 60.0) == 60.0

@@ -34,7 +34,9 @@ def test_it_is_the_standard_library_s(seconds):
     ],
 )
 def test_anything_else_is_no_date(text):
-    """What would not be written in exactly these bytes is not read, so that a reader can give back what was sent."""
+    """What would not be written in exactly these bytes is not read, so that a reader can give back
+    what was sent.
+    """
     assert read_http_date(text) is None
 
 

@@ -9,7 +9,9 @@ import pytest
 from tests.support.places import ROOT
 from webcrawl.base.loading import BOUNDS, MissingLibraryError, install, missing
 
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "optional-dependencies"
+]
 # An install line that would fetch the package that has this project's name on a package index.
 STRANGER = re.compile(
     r"(?:pip|pipx|uv add|uv tool) install\b[^\n`|&;]*[ '\"]webcrawl(?:-mercator)?(?:\[[\w,-]+\])?(?=['\"`\s]|$)"
@@ -17,10 +19,14 @@ STRANGER = re.compile(
 
 
 def test_the_table_is_that_of_the_extras():
-    """Each extra of pyproject.toml installs what the table says, with the same bounds; h2 is required by all."""
+    """Each extra of pyproject.toml installs what the table says, with the same bounds; h2 is
+    required by all.
+    """
     required = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
 
-    assert sorted([*(tuple(extra) for extra in EXTRAS.values()), BOUNDS["h2"]]) == sorted(BOUNDS.values())
+    assert sorted([*(tuple(extra) for extra in EXTRAS.values()), BOUNDS["h2"]]) == sorted(
+        BOUNDS.values()
+    )
     assert BOUNDS["h2"][0] in required
 
 
@@ -28,7 +34,9 @@ def test_the_extras_are_documented():
     """docs/README.md has a row for each extra, and no other."""
     table = (ROOT / "docs/README.md").read_text(encoding="utf-8").partition("## The extras\n")[2]
 
-    assert {*re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))} == {*EXTRAS}
+    assert {
+        *re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    } == {*EXTRAS}
 
 
 def test_a_missing_library_is_named_with_its_bounds():
@@ -64,7 +72,9 @@ def test_such_a_line_is_found(line):
 
 def test_no_line_installs_a_strangers_package():
     """Neither a document nor a message tells anybody to install this project by its name."""
-    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     texts = {name: (ROOT / name).read_text(encoding="utf-8", errors="replace") for name in files}
 
     found = {name: one[0] for name, text in texts.items() if (one := STRANGER.search(text))}

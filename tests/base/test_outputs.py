@@ -65,15 +65,22 @@ def test_what_cannot_be_is_refused(value, why):
 def test_changes_are_of_pages_that_are_fetched_again():
     """A crawl that fetches none again would write nothing, and says so before it starts."""
     assert written(OUTPUTS="changes", REVISIT_POLICY="fixed") == ("changes",)
-    with pytest.raises(SettingError, match=r"changes.*REVISIT_POLICY set \(without it nothing is fetched again"):
+    with pytest.raises(
+        SettingError, match=r"changes.*REVISIT_POLICY set \(without it nothing is fetched again"
+    ):
         written(OUTPUTS="changes")
 
 
 def test_what_an_output_lacks_is_named(monkeypatch):
     """All of its libraries that are not installed, with the command that installs them."""
-    checking = import_module("webcrawl.crawl.checks.check")  # its package has a function of the same name
-    monkeypatch.setattr(checking, "find_spec", lambda library: None if library != "pyarrow" else library)
-    with pytest.raises(SettingError, match=r"\(trafilatura and resiliparse are not installed: pip .*resili.*'\)"):
+    # its package has a function of the same name
+    checking = import_module("webcrawl.crawl.checks.check")
+    monkeypatch.setattr(
+        checking, "find_spec", lambda library: None if library != "pyarrow" else library
+    )
+    with pytest.raises(
+        SettingError, match=r"\(trafilatura and resiliparse are not installed: pip .*resili.*'\)"
+    ):
         written(OUTPUTS="documents")
 
 

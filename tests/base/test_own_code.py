@@ -6,7 +6,18 @@ from typing import Protocol
 import pytest
 
 from webcrawl.base.errors import RulesError
-from webcrawl.base.own_code import OwnCodeError, amount, checked, made, members, misspelt, number, seconds, text, truth
+from webcrawl.base.own_code import (
+    OwnCodeError,
+    amount,
+    checked,
+    made,
+    members,
+    misspelt,
+    number,
+    seconds,
+    text,
+    truth,
+)
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.politeness.mercator import Mercator
 
@@ -63,7 +74,10 @@ class TestMade:
 
     @pytest.mark.parametrize(
         ("name", "why"),
-        [("Turns", r"a method turn\(by\); it has turns: is turn meant\?"), ("NotCallable", r"a method turn\(by\)")],
+        [
+            ("Turns", r"a method turn\(by\); it has turns: is turn meant\?"),
+            ("NotCallable", r"a method turn\(by\)"),
+        ],
     )
     def test_what_lacks_something_is_refused(self, name, why):
         """The line has the setting, the class, and what it lacks."""
@@ -76,7 +90,9 @@ class TestMade:
             made("FRONTIER", f"{HERE}.Starved", Thing)
 
     def test_members_are_those_of_a_protocol(self):
-        """Methods count; attributes and properties, which a constructor may set, and the constructor do not."""
+        """Methods count; attributes and properties, which a constructor may set, and the
+        constructor do not.
+        """
         assert members(Thing) == ["turn"]
         assert members(Politeness) == ["wait"]
 
@@ -103,7 +119,8 @@ class TestAnswers:
         for value in wrong:
             call = checked("SETTING", lambda value=value: value, sound, "something else")
             with pytest.raises(
-                OwnCodeError, match=rf"^SETTING: {HERE}\..*lambda> returned .*: expected something else$"
+                OwnCodeError,
+                match=rf"^SETTING: {HERE}\..*lambda> returned .*: expected something else$",
             ):
                 call()
 

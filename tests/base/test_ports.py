@@ -18,7 +18,9 @@ class TestSchemes:
     @pytest.mark.parametrize("scheme", SCHEMES)
     def test_a_bad_port_is_bad_for_all(self, scheme):
         """No scheme may use a bad port, except that FTP has its own."""
-        assert {port for port in BAD if PORTS.allow(scheme, port)} == ({FTP} if scheme == "ftp" else set())
+        assert {port for port in BAD if PORTS.allow(scheme, port)} == (
+            {FTP} if scheme == "ftp" else set()
+        )
 
     @pytest.mark.parametrize("scheme", ["http", "https", "ftp"])
     @pytest.mark.parametrize("port", [80, 443, 2121, 8080, 65535])
@@ -28,7 +30,9 @@ class TestSchemes:
 
     @pytest.mark.parametrize("port", [80, 443, 1025, 2375, 3306, 6379, 8080, 9100, 11211, 11300])
     def test_gopher_has_only_its_own(self, port):
-        """A Gopher client sends a stranger's line first, so all ports but those of Gopher servers are closed."""
+        """A Gopher client sends a stranger's line first, so all ports but those of Gopher servers
+        are closed.
+        """
         assert not PORTS.allow("gopher", port)
         assert all(PORTS.allow("gopher", port) for port in (70, 1070, 7070))
 
@@ -45,9 +49,18 @@ class TestUrls:
     @pytest.mark.parametrize(
         "url",
         [
-            *("http://a.example/", "http://a.example/x:25/", "http://a.example/?u=http://b.example:25/"),
+            *(
+                "http://a.example/",
+                "http://a.example/x:25/",
+                "http://a.example/?u=http://b.example:25/",
+            ),
             *("http://a.example:8080/", "https://[2001:db8::25]/", "https://[2001:db8::1]:8443/"),
-            *("ftp://a.example/", "gopher://a.example/1:25", "gopher://[::1]:7070/", "http://user25.example/"),
+            *(
+                "ftp://a.example/",
+                "gopher://a.example/1:25",
+                "gopher://[::1]:7070/",
+                "http://user25.example/",
+            ),
         ],
     )
     def test_a_url_without_a_bad_port_passes(self, url):
@@ -57,8 +70,18 @@ class TestUrls:
     @pytest.mark.parametrize(
         "url",
         [
-            *("http://a.example:25/", "https://a.example:22/x", "http://[2001:db8::1]:6667/", "http://1.2.3.4:465/"),
-            *("ftp://a.example:25/", "gopher://a.example:3306/0x", "gopher://a.example:80/", "gopher://[::1]:25/"),
+            *(
+                "http://a.example:25/",
+                "https://a.example:22/x",
+                "http://[2001:db8::1]:6667/",
+                "http://1.2.3.4:465/",
+            ),
+            *(
+                "ftp://a.example:25/",
+                "gopher://a.example:3306/0x",
+                "gopher://a.example:80/",
+                "gopher://[::1]:25/",
+            ),
         ],
     )
     def test_a_url_with_a_bad_port_does_not(self, url):

@@ -10,7 +10,14 @@ from webcrawl.base.readable import count, pace, short
 class TestShort:
     @pytest.mark.parametrize(
         ("number", "text"),
-        [(0, "0"), (9_999, "9999"), (10_000, "10k"), (999_499, "999k"), (999_500, "1.0M"), (9_940_000, "9.9M")],
+        [
+            (0, "0"),
+            (9_999, "9999"),
+            (10_000, "10k"),
+            (999_499, "999k"),
+            (999_500, "1.0M"),
+            (9_940_000, "9.9M"),
+        ],
     )
     def test_two_digits_and_a_unit(self, number, text):
         """Up to four digits are written out; larger numbers are rounded and get a unit."""
@@ -29,8 +36,18 @@ def test_a_number_and_its_noun():
 
 @pytest.mark.parametrize(
     ("pages", "seconds", "text"),
-    [(15, 29, "0.5"), (3, 40, "0.1"), (99, 10, "9.9"), (199, 20, "10"), (0, 0, "0.0"), (2, 0, "20"), (19, 417, "<0.1")],
+    [
+        (15, 29, "0.5"),
+        (3, 40, "0.1"),
+        (99, 10, "9.9"),
+        (199, 20, "10"),
+        (0, 0, "0.0"),
+        (2, 0, "20"),
+        (19, 417, "<0.1"),
+    ],
 )
 def test_a_slow_pace_has_a_decimal(pages, seconds, text):
-    """Half a page per second is neither none nor one, nor are a few per minute; from ten on whole numbers do."""
+    """Half a page per second is neither none nor one, nor are a few per minute; from ten on whole
+    numbers do.
+    """
     assert pace(pages, seconds) == text

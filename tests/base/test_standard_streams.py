@@ -24,7 +24,9 @@ sys.exit(0 if first > 2 and [stream.fileno() for stream in streams] == [0, 1, 2]
 
 def run(words, closed):
     line = " ".join(f"'{word}'" for word in (sys.executable, *words))
-    return subprocess.run(["/bin/sh", "-c", f"{line} {closed}"], cwd=ROOT, capture_output=True, check=False).returncode
+    return subprocess.run(
+        ["/bin/sh", "-c", f"{line} {closed}"], cwd=ROOT, capture_output=True, check=False
+    ).returncode
 
 
 @pytest.mark.parametrize("closed", CLOSED)
@@ -34,10 +36,18 @@ def test_their_numbers(closed):
 
 
 @pytest.mark.parametrize("module", ["scrapy", "webcrawl"])
-@pytest.mark.parametrize(("command", "status"), [*in_campaign(("verify", 1), ("search", 1)), ("ctl", 2)])
+@pytest.mark.parametrize(
+    ("command", "status"), [*in_campaign(("verify", 1), ("search", 1)), ("ctl", 2)]
+)
 def test_commands(tmp_path, module, command, status):
     """The exit status of a command is the same without them."""
-    words = ["-m", module, command, tmp_path / "none", *{"ctl": ["status"], "search": ["word"]}.get(command, ())]
+    words = [
+        "-m",
+        module,
+        command,
+        tmp_path / "none",
+        *{"ctl": ["status"], "search": ["word"]}.get(command, ()),
+    ]
 
     assert run(words, CLOSED[-1]) == status
 

@@ -1,4 +1,7 @@
-"""Keys of URLs in the index of an archive. The Internet Archive's package surt 0.3.1 made these vectors."""
+"""Keys of URLs in the index of an archive.
+
+The Internet Archive's package surt 0.3.1 made these vectors.
+"""
 
 import pytest
 from hypothesis import given
@@ -54,7 +57,9 @@ def test_labels_of_a_host_come_in_reverse(url, key):
     ],
 )
 def test_paths(path, key):
-    """A path is unescaped, walked, escaped as little as possible and put in lower case; its last slash goes."""
+    """A path is unescaped, walked, escaped as little as possible and put in lower case; its last
+    slash goes.
+    """
     assert surt(f"http://a.test{path}") == f"test,a){key}"
 
 

@@ -1,1 +1,3 @@
-"""Hours of kills, faults and long crawls, in pieces that are done once: `python -m tests.campaign FOLDER`."""
+"""Hours of kills, faults and long crawls, in pieces that are done once: `python -m tests.campaign
+FOLDER`.
+"""

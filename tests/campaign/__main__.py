@@ -24,8 +24,13 @@ PAGE = "campaign.md"
 def commit():
     """The tree's commit, with a + if files were changed since."""
     head, changed = (
-        subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+        for words in (
+            ("rev-parse", "--short", "HEAD"),
+            ("status", "--porcelain", "--untracked-files=no"),
+        )
     )
     return head + "+" * bool(changed)
 
@@ -38,7 +43,9 @@ def run(name, folder):
     with said.open("wb") as file:
         with heeded(signal.SIGINT):
             command = [sys.executable, "-m", *words]
-            program = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True)
+            program = subprocess.Popen(
+                command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True
+            )
         try:
             status = program.wait(LIMIT)
         except subprocess.TimeoutExpired:
@@ -65,16 +72,27 @@ def parsed():
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="families")
     parser.add_argument("--hours", type=float, default=1e6, help="begin no piece after so many")
     parser.add_argument("--piece", help="one, whether it is done or not, as kills/17")
-    parser.add_argument("--page", type=Path, help=f"where the page goes (default: {PAGE} in the folder)")
+    parser.add_argument(
+        "--page", type=Path, help=f"where the page goes (default: {PAGE} in the folder)"
+    )
     return parser.parse_args()
 
 
 def main():
     options, begun = parsed(), time.monotonic()
     options.folder.mkdir(parents=True, exist_ok=True)
-    results, target = Results(options.folder / "results.jsonl"), options.page or options.folder / PAGE
-    families = [family for family in FAMILIES if options.only is None or family.name in options.only]
-    names = [options.piece] if options.piece else [name for name in in_turns(families) if name not in results.last]
+    results, target = (
+        Results(options.folder / "results.jsonl"),
+        options.page or options.folder / PAGE,
+    )
+    families = [
+        family for family in FAMILIES if options.only is None or family.name in options.only
+    ]
+    names = (
+        [options.piece]
+        if options.piece
+        else [name for name in in_turns(families) if name not in results.last]
+    )
     for name in names:
         if time.monotonic() - begun > 3600 * options.hours:
             break

@@ -1,4 +1,6 @@
-"""What a killed crawl has left, in each output, beside what an untouched one has; and whether what it says is true."""
+"""What a killed crawl has left, in each output, beside what an untouched one has; and whether what
+it says is true.
+"""
 
 import gzip
 import json
@@ -13,14 +15,16 @@ from webcrawl.record.pagefiles import name_of
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.verify_crawl import verify
 
-FAILED = range(-8, 0)  # statuses of crawl.log that say that something went wrong: names, connections, time limits
+# statuses of crawl.log that say that something went wrong: names, connections, time limits
+FAILED = range(-8, 0)
 QUEUED = re.compile(r"(\d+) URLs? queued")
 TIMELY = re.compile("/x/(changing|endless)")
 FAILURES = re.compile(r"(\d+) failures?\b")
 
 
 def unlike(crawl, other, killed, beside=frozenset()):
-    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have anything twice.
+    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have
+    anything twice.
 
     `beside`: URLs without ports that only one of them need have.
     """
@@ -29,15 +33,26 @@ def unlike(crawl, other, killed, beside=frozenset()):
         find = FINDERS.get(name)
         if find is not None:
             mine, others = find(crawl.jobdir, beside), find(other.jobdir, beside)
-            yield from (f"{name}: {url} is there {times} times" for url, times in mine.urls.items() if times > 1)
-            # Of pages that are the same byte for byte the first has the row, and that may be one that is not compared
+            yield from (
+                f"{name}: {url} is there {times} times"
+                for url, times in mine.urls.items()
+                if times > 1
+            )
+            # Of pages that are the same byte for byte the first has the row, and that may be one
+            # that is not compared
             lost = others.facts - find(crawl.jobdir, None).facts
             new = mine.facts - find(other.jobdir, None).facts
             yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
-            yield from (f"{name}: has {fact!r}, which an untouched crawl has not" for fact in sorted(map(str, new)))
+            yield from (
+                f"{name}: has {fact!r}, which an untouched crawl has not"
+                for fact in sorted(map(str, new))
+            )
     if "requests" in outputs and len({values["OUTPUTS"] for values in killed.settings}) == 1:
         sent = Counter(without_port(row[2]) for row in _rows(crawl.jobdir, "logs/requests.log"))
-        yield from (f"requests: lacks {url}" for url in Counter(without_port(hit.url) for hit in killed.hits) - sent)
+        yield from (
+            f"requests: lacks {url}"
+            for url in Counter(without_port(hit.url) for hit in killed.hits) - sent
+        )
     if "OUTPUT_STORE" in killed.settings[-1]:
         done = command("scrapy", "export", "store", "--verify", crawl.jobdir)
         if done.returncode:
@@ -51,7 +66,9 @@ def untruths(crawl, killed):
     answered, queued = sum(line.status > 0 for line in lines), killed.cut.queued.total()
     if stats["answers"] + stats.get("sitemaps", 0) != answered:
         yield f"stats.json: {stats['answers']} answers, crawl.log has {answered} answers"
-    failed = sum(line.status in FAILED or line.status == 429 or line.status >= 500 for line in lines)
+    failed = sum(
+        line.status in FAILED or line.status == 429 or line.status >= 500 for line in lines
+    )
     if min(map(int, FAILURES.findall(said)[-1:]), default=0) < failed:
         yield f"it says {FAILURES.findall(said)[-1:]} failures, and crawl.log has {failed}"
     if QUEUED.findall(said)[-1:] != [str(queued)]:
@@ -71,24 +88,33 @@ class Found:
 
 def _links(jobdir, beside):
     rows = Counter(without_port(row[0]) for row in _rows(jobdir, "logs/links.log"))
-    passed_over = (url for url in rows if trap_entrance(url) is not None or url in beside) if beside is not None else ()
+    passed_over = (
+        (url for url in rows if trap_entrance(url) is not None or url in beside)
+        if beside is not None
+        else ()
+    )
     return Found((), rows.items() - {(url, rows[url]) for url in passed_over})
 
 
 def _text(jobdir, beside):
     members = (gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
     lines = [json.loads(line) for member in members for line in member.splitlines()]
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines, beside)])
+    return Found(
+        [line["url"] for line in lines],
+        [without_port(line["text"]) for line in _comparable(lines, beside)],
+    )
 
 
 def _documents(jobdir, beside):
     lines = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
-    texts = [without_port(line["text"] or "") for line in _comparable(lines, beside)]  # what broke its reader has none
+    # what broke its reader has none
+    texts = [without_port(line["text"] or "") for line in _comparable(lines, beside)]
     return Found([line["url"] for line in lines], texts)
 
 
 def _neardup(jobdir, _beside):
-    return Found((url for _, url in _rows(jobdir, "logs/neardup.log")), ())  # texts have ports, and each crawl its own
+    # texts have ports, and each crawl its own
+    return Found((url for _, url in _rows(jobdir, "logs/neardup.log")), ())
 
 
 def _images(jobdir, _beside):
@@ -123,11 +149,16 @@ def without_port(text):
 
 
 def _comparable(rows, beside):
-    """The number of a trap's pages depends on the order, what a page of TIMELY says on the time. None: all."""
+    """The number of a trap's pages depends on the order, what a page of TIMELY says on the time.
+
+    None: all.
+    """
     if beside is None:
         return rows
     rows = [row for row in rows if without_port(row["url"]) not in beside]
-    return [row for row in rows if trap_entrance(row["url"]) is None and not TIMELY.search(row["url"])]
+    return [
+        row for row in rows if trap_entrance(row["url"]) is None and not TIMELY.search(row["url"])
+    ]
 
 
 def _rows(jobdir, name):

@@ -1,4 +1,5 @@
-"""Disk operations that fail or are the last: `python -m tests.campaign.faults`, `… --how full --most 10 --seed 3`.
+"""Disk operations that fail or are the last: `python -m tests.campaign.faults`, `… --how full
+--most 10 --seed 3`.
 
 See docs/crashes.md.
 """
@@ -38,7 +39,9 @@ def fault(options, folder, simweb):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.faults", description=__doc__)
     parser.add_argument("--how", choices=(*FAILS, *DIES), help="only in this way")
-    parser.add_argument("--most", type=int, default=10**9, help="no more faults than these of each crawl")
+    parser.add_argument(
+        "--most", type=int, default=10**9, help="no more faults than these of each crawl"
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with workshop("faults") as (folder, simweb):

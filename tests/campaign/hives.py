@@ -11,9 +11,11 @@ from tests.support.hive_campaign import STROKES, assert_survived, campaign
 from tests.support.hives import shared
 
 PATIENT = {
-    "HOST_PATIENCE": 120,  # strokes take their time: no host that answers is given up before all links to it are found
+    # strokes take their time: no host that answers is given up before all links to it are found
+    "HOST_PATIENCE": 120,
     "OUTAGE_END_WAIT": 15,
-    "HIVE_LEASE": 5,  # for so long, those that were killed before they had the hive's key wait for one that has it
+    # for so long, those that were killed before they had the hive's key wait for one that has it
+    "HIVE_LEASE": 5,
 }
 SIZES = ("join", "leave")
 
@@ -32,7 +34,8 @@ def run(options, folder, simweb):
         failing = assert_survived(struck, slack=SLACK, patience=600, patient=True)
     hits = struck.hive.hits()
     assert shared(hits) == {} or {*SIZES} & {*strokes}
-    tell(  # a busy machine takes so long for a stroke that the crawl may end before the last of them
+    # a busy machine takes so long for a stroke that the crawl may end before the last of them
+    tell(
         strokes=len(struck.struck), drones=drones, of_each=dict(Counter(struck.struck)), requests=len(hits),
         urls=len({hit.url for hit in hits}), still_failing=len(failing), seconds=round(time.monotonic() - begun),
     )  # fmt: skip
@@ -46,7 +49,9 @@ def main():
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--partition", default="domain", help="HIVE_PARTITION")
-    parser.add_argument("--strokes", nargs="+", choices=STROKES, default=[*STROKES], help="which kinds")
+    parser.add_argument(
+        "--strokes", nargs="+", choices=STROKES, default=[*STROKES], help="which kinds"
+    )
     options = parser.parse_args()
     warm()
     with workshop("hive") as (folder, simweb):

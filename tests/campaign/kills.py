@@ -1,4 +1,5 @@
-"""Kills of one crawl with settings drawn by chance: `python -m tests.campaign.kills --kills 10 --seed 3`.
+"""Kills of one crawl with settings drawn by chance: `python -m tests.campaign.kills --kills 10
+--seed 3`.
 
 See docs/crashes.md.
 """
@@ -11,7 +12,16 @@ from random import Random
 from tests.campaign.agreement import unlike, untruths
 from tests.campaign.makeup import Makeup, in_words
 from tests.campaign.makeup import drawn as drawn_makeup
-from tests.campaign.programs import IN_FLIGHT, SETTINGS, SLACK, Command, hostile_web, say, tell, workshop
+from tests.campaign.programs import (
+    IN_FLIGHT,
+    SETTINGS,
+    SLACK,
+    Command,
+    hostile_web,
+    say,
+    tell,
+    workshop,
+)
 from tests.support.crashes import assert_as_untouched, crash, crawl_of, warm
 from tests.support.restarts import drawn
 
@@ -19,7 +29,9 @@ PATIENCE = 150  # seconds, a quarter of what a crawl may take that is left alone
 
 
 def kill(options, folder, simweb):
-    """Kills one crawl as often as asked for, and compares it with an untouched crawl of the same web."""
+    """Kills one crawl as often as asked for, and compares it with an untouched crawl of the same
+    web.
+    """
     warm()
     begun, chance = time.monotonic(), Random(options.seed)
     server, quiet = (hostile_web(simweb, options) for _ in range(2))
@@ -31,15 +43,25 @@ def kill(options, folder, simweb):
         for each, web in ((killed_folder, server), (whole_folder, quiet))
     )
     mine, others = (makeup.made(each) for each in (crawl, other))
-    each = max(20, options.pages * 5 // (options.kills + 1))  # three requests per page, and nearly as many lost ones
-    runs = repeat(mine) if options.settings == "same" else _told({**values, **mine} for values in drawn(chance))
+    # three requests per page, and nearly as many lost ones
+    each = max(20, options.pages * 5 // (options.kills + 1))
+    runs = (
+        repeat(mine)
+        if options.settings == "same"
+        else _told({**values, **mine} for values in drawn(chance))
+    )
     killed = crash(
         crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), settings=runs, patience=PATIENCE,
         pause=0.3,
     )  # fmt: skip
     whole = crash(other, quiet, chance, settings=repeat(others), patience=PATIENCE)
     beside = assert_as_untouched(
-        server, killed, whole, IN_FLIGHT, slack=SLACK, beyond=not {"REQUISITES", "RENDER"}.isdisjoint(mine)
+        server,
+        killed,
+        whole,
+        IN_FLIGHT,
+        slack=SLACK,
+        beyond=not {"REQUISITES", "RENDER"}.isdisjoint(mine),
     )
     outputs = unlike(crawl, other, killed, beside) if makeup.outputs else ()
     for found in (outputs, untruths(crawl, killed), untruths(other, whole)):
@@ -70,7 +92,12 @@ def main():
     parser.add_argument("--hosts", type=int, default=40)
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--settings", choices=("same", "random"), default="random", help="of the crawl and of each run")
+    parser.add_argument(
+        "--settings",
+        choices=("same", "random"),
+        default="random",
+        help="of the crawl and of each run",
+    )
     options = parser.parse_args()
     with workshop("kills") as (folder, simweb):
         kill(options, folder, simweb)

@@ -1,14 +1,35 @@
-"""What one crawl of a campaign is like in all its runs, drawn by chance: its outputs and the features that it has."""
+"""What one crawl of a campaign is like in all its runs, drawn by chance: its outputs and the
+features that it has.
+"""
 
 import shutil
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 ALWAYS = ("warc", "cdxj", "requests")
-SOMETIMES = ("links", "tables", "text", "index", "images", "tags", "pagefiles", "neardup", "skipped")
+SOMETIMES = (
+    "links",
+    "tables",
+    "text",
+    "index",
+    "images",
+    "tags",
+    "pagefiles",
+    "neardup",
+    "skipped",
+)
 HAS_DOCUMENTS = all(map(find_spec, ("trafilatura", "resiliparse")))
 HAS_BROWSER = bool(find_spec("scrapy_playwright")) and shutil.which("chromium") is not None
-FEATURES = ("documents", "requisites", "rendering", "store", "moved to a store", "since", "process", "http2")
+FEATURES = (
+    "documents",
+    "requisites",
+    "rendering",
+    "store",
+    "moved to a store",
+    "since",
+    "process",
+    "http2",
+)
 
 
 @dataclass
@@ -41,14 +62,18 @@ class Makeup:
                 "OUTPUT_STORE_KEEP": "moved to a store" not in self.features,
             }
         if "since" in self.features:
-            earlier = type(crawl)(crawl.jobdir.with_name("earlier"), dict(crawl.arguments), crawl.settings)
+            earlier = type(crawl)(
+                crawl.jobdir.with_name("earlier"), dict(crawl.arguments), crawl.settings
+            )
             assert earlier.run() == 0, earlier.output.read_text()[-2000:]
             crawl.arguments["since"] = earlier.jobdir
         return settings
 
 
 def drawn(chance):
-    """One in four is only what changes from run to run; the others have half of all outputs, and some features."""
+    """One in four is only what changes from run to run; the others have half of all outputs, and
+    some features.
+    """
     outputs = [name for name in SOMETIMES if chance.random() < 0.5]
     features = {name for name in FEATURES if chance.random() < 0.3}
     if chance.random() < 0.25:

@@ -24,7 +24,10 @@ TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|-
 def page(results):
     """The text of the page: `results` are the last ones of all pieces."""
     ended = sorted(results, key=lambda result: result.begun)
-    parts = [HEAD, f"## Results\n\n{_span(ended)}\n\n{TABLE}{''.join(_row(family, ended) for family in FAMILIES)}"]
+    parts = [
+        HEAD,
+        f"## Results\n\n{_span(ended)}\n\n{TABLE}{''.join(_row(family, ended) for family in FAMILIES)}",
+    ]
     if wrong := [result for result in ended if result.status]:
         parts.append("## What did not hold\n\n" + "".join(map(_fault, wrong)))
     return "\n".join(parts)
@@ -36,15 +39,23 @@ def _span(ended):
     commits = Counter(result.commit for result in ended)
     first, last = ended[0].begun[:10], ended[-1].begun[:10]
     dates = first if first == last else f"{first} to {last}"
-    return f"{dates}, {len(ended)} pieces: " + ", ".join(f"{count} at {commit}" for commit, count in commits.items())
+    return f"{dates}, {len(ended)} pieces: " + ", ".join(
+        f"{count} at {commit}" for commit, count in commits.items()
+    )
 
 
 def _row(family, ended):
     mine = [result for result in ended if result.piece.partition("/")[0] == family.name]
     held = [result for result in mine if not result.status]
-    counted = sum(result.figures.get(family.counted, 0) for result in held) if family.counted else len(held)
+    counted = (
+        sum(result.figures.get(family.counted, 0) for result in held)
+        if family.counted
+        else len(held)
+    )
     wanted = family.wanted or family.pieces
-    sums = {name: sum(result.figures.get(name, 0) for result in held) for name in family.shown if held}
+    sums = {
+        name: sum(result.figures.get(name, 0) for result in held) for name in family.shown if held
+    }
     said = ", ".join(f"{name} {value:,}" for name, value in sums.items()) or "-"
     minutes = sum(result.seconds for result in mine) / 60
     return (

@@ -1,4 +1,6 @@
-"""What a campaign consists of: numbered pieces, each the command line of a program that ends with status 0."""
+"""What a campaign consists of: numbered pieces, each the command line of a program that ends with
+status 0.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +11,10 @@ from tests.torture.calls import CALLS
 
 @dataclass(frozen=True)
 class Family:
-    """Pieces of one kind. `counted` is a figure that the program prints in its last line; without one, pieces count."""
+    """Pieces of one kind.
+
+    `counted` is a figure that the program prints in its last line; without one, pieces count.
+    """
 
     name: str
     what: str
@@ -74,7 +79,8 @@ FAMILIES = (
         shown=("urls", "lost", "twice", "early", "kills"),
     ),
     Family(
-        "soak", "answers of a web with every fault, TLS, FTP, gopher and attackers", 1,  # one run: memory is level late
+        # one run: memory is level late
+        "soak", "answers of a web with every fault, TLS, FTP, gopher and attackers", 1,
         lambda _: ["benchmarks.soak", "--requests", "700000"], "pages", 700_000,
     ),
     Family("fuzz", "20 minutes of fuzzing", 6, _seeded("tests.fuzz", "--minutes", 20)),
@@ -90,6 +96,12 @@ def words_of(name):
 
 
 def in_turns(families):
-    """The names of all pieces of these families, so that a campaign that is stopped has some of each."""
-    places = ((number / family.pieces, name) for family in families for number, name in enumerate(family.names()))
+    """The names of all pieces of these families, so that a campaign that is stopped has some of
+    each.
+    """
+    places = (
+        (number / family.pieces, name)
+        for family in families
+        for number, name in enumerate(family.names())
+    )
     return [name for _, name in sorted(places, key=lambda place: place[0])]

@@ -1,4 +1,6 @@
-"""What the programs of a campaign share: crawls in processes of their own, a hostile web, lines of output."""
+"""What the programs of a campaign share: crawls in processes of their own, a hostile web, lines of
+output.
+"""
 
 import json
 import shutil
@@ -15,7 +17,8 @@ from tests.support.crawling import Crawl, Running
 from webcrawl.lab.simweb import World, running
 
 IN_FLIGHT = 60
-MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, even without kills
+# over TLS it hangs, even without kills
+MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}
 SETTINGS = {
     "CONCURRENT_REQUESTS": IN_FLIGHT,
     "DNS_TIMEOUT": 5,
@@ -66,7 +69,9 @@ class Command(Crawl):
 
 @contextmanager
 def workshop(name):
-    """A folder that is removed in the end if all was well, and a function that starts synthetic webs."""
+    """A folder that is removed in the end if all was well, and a function that starts synthetic
+    webs.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     with ExitStack() as stack:
 
@@ -84,7 +89,9 @@ def workshop(name):
 
 def hostile_web(simweb, options):
     """A web of every kind, as large as the command line says."""
-    return simweb(options.hosts, options.pages, seed=options.seed, mix=MIX, size=(2000, 3000), slow=0.02)
+    return simweb(
+        options.hosts, options.pages, seed=options.seed, mix=MIX, size=(2000, 3000), slow=0.02
+    )
 
 
 def say(line):

@@ -54,5 +54,9 @@ def figures_of(output):
 def why(output):
     """The line that says most about what was wrong."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    found = [line for line in lines if line.startswith(("WRONG", "FAILED", "AssertionError", "TimeoutError", "E  "))]
+    found = [
+        line
+        for line in lines
+        if line.startswith(("WRONG", "FAILED", "AssertionError", "TimeoutError", "E  "))
+    ]
     return (found or lines or ["nothing was said"])[-1][:500]

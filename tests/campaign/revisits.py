@@ -1,4 +1,5 @@
-"""Kills of a crawl that revisits, a day of its web per second: `python -m tests.campaign.revisits --kills 5`.
+"""Kills of a crawl that revisits, a day of its web per second: `python -m tests.campaign.revisits
+--kills 5`.
 
 See docs/crashes.md.
 """
@@ -18,7 +19,8 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify_crawl import verify
 
 POLICIES = ("fixed", "uniform", "proportional", "history", "optimal")
-LISTED = {"sitemap_plain": 0.3, "sitemap_index": 0.25, "sitemap_now": 0.2, "feed_atom": 0.3}  # with others at most 1
+# with others at most 1
+LISTED = {"sitemap_plain": 0.3, "sitemap_index": 0.25, "sitemap_now": 0.2, "feed_atom": 0.3}
 
 
 def there(jobdir):
@@ -31,14 +33,26 @@ def there(jobdir):
 
 
 def revisit(options, folder, simweb):
-    """After each kill every page that was fetched has one record; in the end the pages have had their turns."""
+    """After each kill every page that was fetched has one record; in the end the pages have had
+    their turns.
+    """
     chance = Random(options.seed)
     policy, outputs = chance.choice(POLICIES), [name for name in SOMETIMES if chance.random() < 0.5]
     listings = chance.random() < 0.5
     rate = chance.choice((0.25, 1)) * options.pages
-    say(f"{policy}, {rate:g} pages per day, {'with' if listings else 'without'} listings: {' '.join(outputs)}")
+    say(
+        f"{policy}, {rate:g} pages per day, {'with' if listings else 'without'} listings: {' '.join(outputs)}"
+    )
     mix = changing() | {"odd_304_always": 0.0} | (LISTED if listings else {})
-    server = simweb(10, options.pages, mix=mix, size=(2000, 2500), seed=options.seed, time_scale=DAY, addresses=10)
+    server = simweb(
+        10,
+        options.pages,
+        mix=mix,
+        size=(2000, 2500),
+        seed=options.seed,
+        time_scale=DAY,
+        addresses=10,
+    )
     settings = {
         "REVISIT_POLICY": policy, "REVISIT_RATE": rate, "SITEMAPS": listings, "FEED_LINKS": listings,
         "CHECKPOINT_INTERVAL": 0.2, "OUTPUTS": " ".join([*ALWAYS, "changes", *outputs]),
@@ -52,9 +66,13 @@ def revisit(options, folder, simweb):
         lost = there(crawl.jobdir) - records.keys()
         assert listings or not lost, sorted(lost)[:5]
         kills += 1
-        say(f"kill {kills}: {found['rows'] if 'rows' in found else len(fetched)} pages, {len(records)} records")
+        say(
+            f"kill {kills}: {found['rows'] if 'rows' in found else len(fetched)} pages, {len(records)} records"
+        )
     since, last_began = server.log.count, time.monotonic()
-    status, last = run_until(crawl, server, lambda _: time.monotonic() - last_began > options.days, since)
+    status, last = run_until(
+        crawl, server, lambda _: time.monotonic() - last_began > options.days, since
+    )
     assert status == 0, crawl.output.read_text()[-2000:]
     assert last.rude + seen(server).without_robots == []
     assert [*verify(crawl.jobdir, Counter())] == []

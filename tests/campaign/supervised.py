@@ -1,4 +1,7 @@
-"""Kills of what `scrapy hive` starts: `python -m tests.campaign.supervised --kills 5 --seed 1`. See docs/crashes.md."""
+"""Kills of what `scrapy hive` starts: `python -m tests.campaign.supervised --kills 5 --seed 1`.
+
+See docs/crashes.md.
+"""
 
 import argparse
 import json
@@ -42,7 +45,16 @@ class Supervised:
         values = {**LOOPBACK, **SETTINGS, **PATIENT, "CHECKPOINT_INTERVAL": 0.3}
         values |= {"DNS_NAMESERVERS": server.nameserver, "JOBDIR": self.job}
         options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
-        self._words = ["scrapy", "hive", "web", "-n", drones, "-a", f"seeds={folder}/seeds.txt", *options]
+        self._words = [
+            "scrapy",
+            "hive",
+            "web",
+            "-n",
+            drones,
+            "-a",
+            f"seeds={folder}/seeds.txt",
+            *options,
+        ]
         self.start()
 
     def start(self):
@@ -64,7 +76,9 @@ class Supervised:
             with suppress(ProcessLookupError):
                 os.kill(drone, signal.SIGCONT)
         elif "drone" in stroke:
-            for drone in self._chance.sample(drones, min(len(drones), 2 if stroke == "two drones" else 1)):
+            for drone in self._chance.sample(
+                drones, min(len(drones), 2 if stroke == "two drones" else 1)
+            ):
                 self._kill(drone)
         else:
             self._kill(self.process.pid)
@@ -78,13 +92,23 @@ class Supervised:
         return [pid for pid in self._children() if pid not in self.server()]
 
     def server(self):
-        with suppress(OSError, RedisError), Redis.from_url((self.job / "server/url").read_text().strip()) as client:
+        with (
+            suppress(OSError, RedisError),
+            Redis.from_url((self.job / "server/url").read_text().strip()) as client,
+        ):
             return [client.info("server")["process_id"]]
         return []
 
     def _children(self):
         with suppress(OSError):
-            return [*map(int, Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split())]
+            return [
+                *map(
+                    int,
+                    Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+                    .read_text()
+                    .split(),
+                )
+            ]
         return []
 
     def _kill(self, *pids):
@@ -100,7 +124,9 @@ class Supervised:
 
 
 def _alive(pid):
-    """Whether this process still does anything: one whose parent is gone may stay as a zombie for a while."""
+    """Whether this process still does anything: one whose parent is gone may stay as a zombie for a
+    while.
+    """
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
@@ -123,7 +149,9 @@ def run(options, folder, simweb):
             say(f"{stroke}, after {web.log.count} requests")
             hive.strike(stroke)
         hive.process.join(SECONDS)
-        assert hive.process.exitcode == 0, f"status {hive.process.exitcode}: {hive.output.read_text()[-3000:]}"
+        assert hive.process.exitcode == 0, (
+            f"status {hive.process.exitcode}: {hive.output.read_text()[-3000:]}"
+        )
     finally:
         hive.end()
     judge(hive, web)
@@ -148,14 +176,18 @@ def judge(hive, web):
     damage = [*verify_hive(hive.job, Counter())]
     assert damage == [], damage
     said, queued = hive.output.read_text(), whole.queued.total()
-    assert QUEUED.findall(said)[-1:] == [str(queued)], f"{queued} URLs are queued, and it says {said[-1000:]}"
+    assert QUEUED.findall(said)[-1:] == [str(queued)], (
+        f"{queued} URLs are queued, and it says {said[-1000:]}"
+    )
     assert json.loads((hive.job / "stats.json").read_text())["queued"] == queued
     status = command("scrapy", "hive", "status", hive.job).stdout
     assert "\nweb: finished" in status, status
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.campaign.supervised", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaign.supervised", description=__doc__
+    )
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--hosts", type=int, default=60)
     parser.add_argument("--pages", type=int, default=800)

@@ -16,9 +16,13 @@ HOLDS, FAILS = "print('{\"kills\": 10}')", "raise AssertionError('one URL is los
 
 @pytest.fixture(name="campaign")
 def _campaign(tmp_path, monkeypatch):
-    """Runs a campaign of three pieces, the second of which does not hold; the answer is its exit status."""
+    """Runs a campaign of three pieces, the second of which does not hold; the answer is its exit
+    status.
+    """
     codes = [HOLDS, FAILS, HOLDS]
-    family = Family("kills", "kills", 3, lambda number: ["timeit", "-n1", "-r1", codes[number - 1]], "kills", 30)
+    family = Family(
+        "kills", "kills", 3, lambda number: ["timeit", "-n1", "-r1", codes[number - 1]], "kills", 30
+    )
     monkeypatch.setattr(program, "FAMILIES", (family,))
     monkeypatch.setattr(pieces, "BY_NAME", {"kills": family})
 
@@ -30,7 +34,9 @@ def _campaign(tmp_path, monkeypatch):
 
 
 def pieces_of(folder):
-    return [json.loads(line)["piece"] for line in (folder / "results.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)["piece"] for line in (folder / "results.jsonl").read_text().splitlines()
+    ]
 
 
 def test_a_piece_is_done_once(campaign, tmp_path):
@@ -78,15 +84,21 @@ def test_every_family_comes_early():
     """A campaign that is stopped has done something of each family."""
     names = in_turns(FAMILIES)
 
-    assert [name for name in names[: len(FAMILIES)] if name.endswith("/1")] == [f"{one.name}/1" for one in FAMILIES]
+    assert [name for name in names[: len(FAMILIES)] if name.endswith("/1")] == [
+        f"{one.name}/1" for one in FAMILIES
+    ]
     assert len({*names}) == len(names) == sum(family.pieces for family in FAMILIES)
 
 
 def test_every_piece_is_a_program():
     """Each has a command line of its own."""
-    commands = {family.name: {" ".join(words_of(name)) for name in family.names()} for family in FAMILIES}
+    commands = {
+        family.name: {" ".join(words_of(name)) for name in family.names()} for family in FAMILIES
+    }
 
-    assert [name for name, found in commands.items() if len(found) != pieces.BY_NAME[name].pieces] == []
+    assert [
+        name for name, found in commands.items() if len(found) != pieces.BY_NAME[name].pieces
+    ] == []
 
 
 def test_results_outlive_a_crash(tmp_path):

@@ -1,4 +1,6 @@
-"""Fingerprints of texts, the count of near-duplicates among many, and groups of them, found while texts come."""
+"""Fingerprints of texts, the count of near-duplicates among many, and groups of them, found while
+texts come.
+"""
 
 import random
 from itertools import combinations, pairwise
@@ -32,7 +34,9 @@ def distance(one, other):
 
 class TestFingerprint:
     def test_it_is_the_same_everywhere(self):
-        """No process and no crawl has a key of its own: fingerprints of several crawls can be compared."""
+        """No process and no crawl has a key of its own: fingerprints of several crawls can be
+        compared.
+        """
         assert f"{fingerprint(' '.join(text(1))):016x}" == "42e0f53bdea4da51"
 
     def test_case_and_space_do_not_matter(self):
@@ -43,7 +47,9 @@ class TestFingerprint:
 
     @pytest.mark.parametrize("seed", range(20))
     def test_little_change_is_near(self, seed):
-        """With two in a hundred words changed the average text is within the distance, and none is far off."""
+        """With two in a hundred words changed the average text is within the distance, and none is
+        far off.
+        """
         words = text(seed)
         changed = words[:300] + ["new"] * 6 + words[306:]
 
@@ -60,11 +66,15 @@ class TestFingerprint:
         assert fingerprint(said) is None
 
     def test_a_language_without_blanks(self):
-        """Characters count as words: Chinese and Thai texts have fingerprints, and little change is near."""
+        """Characters count as words: Chinese and Thai texts have fingerprints, and little change is
+        near.
+        """
         for first in (0x4E00, 0x0E01):
             signs = [chr(first + random.Random(at).randrange(50)) for at in range(400)]
             other = [*signs[:200], chr(first), *signs[200:]]
-            assert (fingerprint("".join(signs)) ^ fingerprint("".join(other))).bit_count() <= DISTANCE
+            assert (
+                fingerprint("".join(signs)) ^ fingerprint("".join(other))
+            ).bit_count() <= DISTANCE
 
     @given(st.text(max_size=300) | st.text("ab \ud800\n", max_size=300))
     def test_any_text_has_a_fingerprint_of_64_bits(self, said):
@@ -77,7 +87,8 @@ class TestFingerprint:
 class TestCurve:
     @pytest.mark.parametrize("changed", [1, 3, 5, 10])
     def test_it_is_what_pairs_of_texts_have(self, changed):
-        """Of texts of 200 words, some of them changed, as many are within the distance as the curve says.
+        """Of texts of 200 words, some of them changed, as many are within the distance as the curve
+        says.
 
         That is within four standard deviations, for each distance.
         """
@@ -95,11 +106,16 @@ class TestCurve:
         for bits in (2, DISTANCE, 6):
             chances = [reported(share, bits) for share in shares]
             found = sum(one <= bits for one in distances)
-            assert abs(found - sum(chances)) <= 4 * sum(chance * (1 - chance) for chance in chances) ** 0.5 + 1
+            assert (
+                abs(found - sum(chances))
+                <= 4 * sum(chance * (1 - chance) for chance in chances) ** 0.5 + 1
+            )
 
     @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 63))
     def test_more_in_common_is_found_more_often(self, one, other, bits):
-        """With a larger share, and with a longer distance, a pair is reported with a larger probability, up to one."""
+        """With a larger share, and with a longer distance, a pair is reported with a larger
+        probability, up to one.
+        """
         less, more = sorted((one, other))
 
         assert reported(less, bits) <= reported(more, bits) + 1e-12
@@ -110,30 +126,46 @@ class TestCurve:
 class TestSearch:
     @given(st.lists(st.integers(0, 63), max_size=12), st.integers(0, 2**64 - 1), st.integers(0, 8))
     def test_no_pair_is_missed(self, bits, one, distance):
-        """Wherever two fingerprints differ, they are found if and only if that is in at most so many bits."""
+        """Wherever two fingerprints differ, they are found if and only if that is in at most so
+        many bits.
+        """
         other = one
         for bit in bits:
             other ^= 1 << bit
         found = near_duplicates(np.array([one, other], np.uint64), distance)
 
-        assert found == (2, 2 if (one ^ other).bit_count() <= distance else 0, 2 if one == other else 0)
+        assert found == (
+            2,
+            2 if (one ^ other).bit_count() <= distance else 0,
+            2 if one == other else 0,
+        )
 
     def test_as_comparing_each_with_each(self):
         """Among some thousand, in groups, the counts are those of the plain way."""
         chance = random.Random(7)
         centres = [
-            centre for centre in (chance.getrandbits(64) for _ in range(150)) for _ in range(chance.choice((1, 2, 6)))
+            centre
+            for centre in (chance.getrandbits(64) for _ in range(150))
+            for _ in range(chance.choice((1, 2, 6)))
         ]
-        found = [one ^ sum({1 << chance.randrange(64) for _ in range(chance.randrange(6))}) for one in centres]
+        found = [
+            one ^ sum({1 << chance.randrange(64) for _ in range(chance.randrange(6))})
+            for one in centres
+        ]
         pairs = combinations(range(len(found)), 2)
         near = {
-            at for one, other in pairs for at in (one, other) if (found[one] ^ found[other]).bit_count() <= DISTANCE
+            at
+            for one, other in pairs
+            for at in (one, other)
+            if (found[one] ^ found[other]).bit_count() <= DISTANCE
         }
 
         assert near_duplicates(np.array(found, np.uint64))[:2] == (len(found), len(near))
 
     def test_many_alike_are_bounded(self):
-        """Thousands that share two blocks without being near cost a bounded number of comparisons, and are not near."""
+        """Thousands that share two blocks without being near cost a bounded number of comparisons,
+        and are not near.
+        """
         chance = np.random.default_rng(1)
         found = chance.integers(0, 2**40, 5000, dtype=np.uint64)
 
@@ -146,7 +178,11 @@ class TestSearch:
 
     def test_a_log_is_read(self):
         """Pages without a fingerprint are left out."""
-        lines = [b"ffffffffffffffff\thttp://a.test/\n", b"-\thttp://a.test/b\n", b"fffffffffffffffe\thttp://a.test/c\n"]
+        lines = [
+            b"ffffffffffffffff\thttp://a.test/\n",
+            b"-\thttp://a.test/b\n",
+            b"fffffffffffffffe\thttp://a.test/c\n",
+        ]
 
         assert near_duplicates(read_log(lines)) == (2, 2, 0)
 

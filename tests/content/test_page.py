@@ -8,7 +8,12 @@ from dataclasses import astuple, fields
 
 import pytest
 from itemadapter import ItemAdapter
-from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
+from scrapy.exporters import (
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    XmlItemExporter,
+)
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.model import Exchange, Link, Timings
@@ -37,16 +42,34 @@ def exchange(body=BODY, headers=HEADERS):
 
 
 def page(*answer, **more):
-    return Page.of(Link("http://a.test/", "LRL", "http://b.test/", "http://s.test/", 1), exchange(*answer, **more))
+    return Page.of(
+        Link("http://a.test/", "LRL", "http://b.test/", "http://s.test/", 1),
+        exchange(*answer, **more),
+    )
 
 
 class TestPage:
     def test_it_says_what_was_asked_and_answered(self):
         """URL, history and answer stand in the page's fields."""
         made = page()
-        assert (made.url, made.status, made.body, made.depth, made.attempt) == ("http://a.test/", 200, BODY, 2, 1)
-        assert (made.via, made.ip, made.fetched_at, made.truncated) == ("http://b.test/", "127.0.0.1", 1.5, "")
-        assert (made.content_type, made.header("SET-cookie"), made.header("x")) == ("text/html", "a=b", "")
+        assert (made.url, made.status, made.body, made.depth, made.attempt) == (
+            "http://a.test/",
+            200,
+            BODY,
+            2,
+            1,
+        )
+        assert (made.via, made.ip, made.fetched_at, made.truncated) == (
+            "http://b.test/",
+            "127.0.0.1",
+            1.5,
+            "",
+        )
+        assert (made.content_type, made.header("SET-cookie"), made.header("x")) == (
+            "text/html",
+            "a=b",
+            "",
+        )
 
     def test_text_is_decoded_when_it_is_asked_for(self):
         """Neither encoding nor text is looked for before; then both are those of a browser."""
@@ -62,7 +85,9 @@ class TestPage:
         assert made.text == BODY.decode("cp1251")
 
     def test_what_the_owner_says_is_found_once_when_the_document_is_read(self):
-        """Archive and table get the same words; before the document is read there may be more to come."""
+        """Archive and table get the same words; before the document is read there may be more to
+        come.
+        """
         made = page(headers=[*HEADERS, (b"X-Robots-Tag", b"noindex")])
         assert made.said_so_far.directives == {"noindex"}
         made.found = DocumentLinks("http://a.test/", "koi8-r", meta_robots=frozenset({"noarchive"}))
@@ -146,7 +171,9 @@ class TestLookedUp:
         assert made.links == []
 
     def test_what_it_says_of_itself(self):
-        """Language, canonical URL, description, headings, Open Graph, and robots directives that hold for all."""
+        """Language, canonical URL, description, headings, Open Graph, and robots directives that
+        hold for all.
+        """
         made = page(DOCUMENT, HTML)
         made.meta_robots = frozenset(["noindex"])
         assert (made.language, made.canonical, made.description) == ("en", "http://a.test/c", "d")
@@ -156,7 +183,9 @@ class TestLookedUp:
 
     @pytest.mark.parametrize("first", ["", "links", "visible_text", "language"])
     def test_one_reading_for_both(self, first):
-        """After `look_through` text and headings are known, and are what each is when it is read alone."""
+        """After `look_through` text and headings are known, and are what each is when it is read
+        alone.
+        """
         body = b"<html lang=de><h1>Head</h1><p>text<p hidden>no"
         alone, both = page(body), page(body)
         getattr(both, first or "url")
@@ -170,16 +199,21 @@ class TestLookedUp:
         """A document that declares none has its answer's."""
         assert page(b"<p>", [*HTML, (b"Content-Language", b"sv")]).language == "sv"
 
-    @pytest.mark.parametrize(("content_type", "text"), [("text/plain", "<b>a"), ("image/png", ""), ("text/html", "a")])
+    @pytest.mark.parametrize(
+        ("content_type", "text"), [("text/plain", "<b>a"), ("image/png", ""), ("text/html", "a")]
+    )
     def test_the_visible_text_of_other_types(self, content_type, text):
         """A plain text is visible as it is, what is no text is not."""
         assert page(b"<b>a", [(b"Content-Type", content_type.encode())]).visible_text == text
 
     @pytest.mark.parametrize(
-        ("declared", "contradicted"), [("en", True), ("de", False), ("de-AT", False), ("tlh", False), ("", False)]
+        ("declared", "contradicted"),
+        [("en", True), ("de", False), ("de-AT", False), ("tlh", False), ("", False)],
     )
     def test_a_declared_language_may_be_contradicted(self, declared, contradicted):
-        """A text that is surely in another language than the declared one, if the detector knows that at all."""
+        """A text that is surely in another language than the declared one, if the detector knows
+        that at all.
+        """
         pytest.importorskip("resiliparse")
         text = (
             "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als "
@@ -208,12 +242,16 @@ class TestLookedUp:
 
         assert page(body, HTML).contradicts_language is contradicted
 
-    @pytest.mark.parametrize(("name", "package"), [("guessed_language", "resiliparse"), ("main_text", "trafilatura")])
+    @pytest.mark.parametrize(
+        ("name", "package"), [("guessed_language", "resiliparse"), ("main_text", "trafilatura")]
+    )
     def test_what_needs_a_package(self, name, package, monkeypatch):
         """Without the package, what to install is one clear line."""
         for module in ("resiliparse.parse.lang", "trafilatura"):
             monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(MissingLibraryError, match=f"{package} is not installed: pip install '{package}>="):
+        with pytest.raises(
+            MissingLibraryError, match=f"{package} is not installed: pip install '{package}>="
+        ):
             getattr(page(DOCUMENT, HTML), name)
 
 
@@ -234,7 +272,9 @@ class TestItemAdapter:
         adapter["text"] = "changed"
         assert (adapter.item.title, adapter.item.text) == ("new", "changed")
 
-    @pytest.mark.parametrize("exporter", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter, XmlItemExporter])
+    @pytest.mark.parametrize(
+        "exporter", [JsonLinesItemExporter, JsonItemExporter, CsvItemExporter, XmlItemExporter]
+    )
     def test_scrapys_exporters_write_it(self, exporter):
         """A feed of pages works as it is: bytes become text that can be turned back."""
         file = io.BytesIO()
@@ -249,18 +289,24 @@ class TestItemAdapter:
     def test_json_has_plain_values(self):
         """In JSON lines headers are pairs, the digest is hexadecimal, the timings are numbers."""
         file = io.BytesIO()
-        JsonLinesItemExporter(file, fields_to_export=["headers", "digest", "timings", "text"]).export_item(page())
+        JsonLinesItemExporter(
+            file, fields_to_export=["headers", "digest", "timings", "text"]
+        ).export_item(page())
         row = json.loads(file.getvalue())
         assert row["headers"][1] == ["Set-Cookie", "a=b"]
         assert (row["digest"], row["timings"]["dns"], row["text"]) == ("", 0.0, "<p>Привет")
 
 
 def test_of_what_a_reader_sees():
-    """It is that of the visible text, whatever the markup; it is read once, and no field of the item."""
+    """It is that of the visible text, whatever the markup; it is read once, and no field of the
+    item.
+    """
     words = " ".join(f"word{number}" for number in range(50))
     body = f"<title>x</title><p>{words}</p><script>more()</script>".encode()
     kind = [(b"Content-Type", b"text/html")]
-    exchange = Exchange("http://a.test/", b"", 200, b"", kind, body, body, body, "192.0.2.1", 0.0, Timings())
+    exchange = Exchange(
+        "http://a.test/", b"", 200, b"", kind, body, body, body, "192.0.2.1", 0.0, Timings()
+    )
     page = Page.of(Link("http://a.test/"), exchange)
 
     assert page.fingerprint == fingerprint(words)

@@ -1,4 +1,6 @@
-"""All outputs of one crawl that is killed by kill -9 again and again agree with its archive and its log."""
+"""All outputs of one crawl that is killed by kill -9 again and again agree with its archive and its
+log.
+"""
 
 import gzip
 import json
@@ -8,7 +10,16 @@ from collections import Counter
 import pytest
 from pyarrow import parquet
 
-from tests.support.all_outputs import HAS_DOCUMENTS, KINDS, OUTPUTS, PAGES, Everything, archived, page, rows
+from tests.support.all_outputs import (
+    HAS_DOCUMENTS,
+    KINDS,
+    OUTPUTS,
+    PAGES,
+    Everything,
+    archived,
+    page,
+    rows,
+)
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
@@ -41,7 +52,9 @@ def _killed(tmp_path_factory):
             running, before = crawl.start(), Everything.asked.total()
             many = before + chance.randint(6, 14)
             wait_until(
-                lambda many=many, running=running: Everything.asked.total() >= many or not running.process.is_alive()
+                lambda many=many, running=running: (
+                    Everything.asked.total() >= many or not running.process.is_alive()
+                )
             )
             assert running.process.is_alive(), crawl.output.read_text()
             running.kill()
@@ -62,8 +75,13 @@ def test_verify_finds_no_damage(killed):
 def test_every_url_has_its_line_and_its_record(killed):
     """Once in crawl.log, and once in the archive unless it was not fetched."""
     jobdir, here, _ = killed
-    logged = Counter(line.split()[3] for line in (jobdir / "logs/crawl.log").read_text().splitlines())
-    all_of_them = set().union(*(numbered(here, kind) for kind in KINDS)) | {f"{here}/page/0", f"{here}/robots.txt"}
+    logged = Counter(
+        line.split()[3] for line in (jobdir / "logs/crawl.log").read_text().splitlines()
+    )
+    all_of_them = set().union(*(numbered(here, kind) for kind in KINDS)) | {
+        f"{here}/page/0",
+        f"{here}/robots.txt",
+    }
 
     assert logged == Counter(all_of_them)
     assert archived(jobdir).keys() == all_of_them - numbered(here, "forbidden")
@@ -77,7 +95,9 @@ def test_links(killed):
     wanted |= {f"{here}/page/{PAGES}": 2} | dict.fromkeys(numbered(here, "moved"), 1)
 
     assert found == wanted
-    assert {row[0] for row in rows(jobdir, "logs/links.log") if row[3] == "redirect"} == numbered(here, "moved")
+    assert {row[0] for row in rows(jobdir, "logs/links.log") if row[3] == "redirect"} == numbered(
+        here, "moved"
+    )
 
 
 def test_tags(killed):
@@ -126,14 +146,18 @@ def test_fingerprints(killed):
 
 
 def test_tables(killed):
-    """The lines of crawl.log in their order, with places in the archive, and the fingerprints of neardup.log."""
+    """The lines of crawl.log in their order, with places in the archive, and the fingerprints of
+    neardup.log.
+    """
     jobdir, *_ = killed
     pages = parquet.read_table(sorted((jobdir / "tables").glob("pages-*.parquet"))).to_pylist()
     links = parquet.read_table(sorted((jobdir / "tables").glob("links-*.parquet"))).to_pylist()
     logged = [line.split() for line in (jobdir / "logs/crawl.log").read_text().splitlines()]
     prints = {url: int(number, 16) for number, url in rows(jobdir, "logs/neardup.log")}
 
-    assert [(row["url"], row["fetch_status"]) for row in pages] == [(line[3], int(line[1])) for line in logged]
+    assert [(row["url"], row["fetch_status"]) for row in pages] == [
+        (line[3], int(line[1])) for line in logged
+    ]
     assert {row["url"] for row in pages if row["warc_filename"]} == archived(jobdir).keys()
     assert {row["url"]: row["neardup"] for row in pages if row["neardup"] is not None} == prints
     assert Counter(row["from_url"] for row in links) == Counter(
@@ -156,26 +180,34 @@ def test_documents(killed):
 def test_text_and_index(killed):
     """Each new page has one line of text, and is found once."""
     jobdir, here, _ = killed
-    texts = b"".join(gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
+    texts = b"".join(
+        gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir())
+    )
     lines = [json.loads(line) for line in texts.splitlines()]
     done = command("scrapy", "search", jobdir, "--json", "-n", 100, "page")
 
     assert Counter(line["url"] for line in lines) == Counter(numbered(here, "page", 0))
-    assert sorted(json.loads(line)["url"] for line in done.stdout.splitlines()) == sorted(numbered(here, "page", 0))
+    assert sorted(json.loads(line)["url"] for line in done.stdout.splitlines()) == sorted(
+        numbered(here, "page", 0)
+    )
 
 
 def test_skipped(killed):
     """What robots.txt forbids and what a filter drops, each once, with the page that links there."""
     jobdir, here, _ = killed
     found = Counter((reason, url, via) for _, reason, url, via in rows(jobdir, "logs/skipped.log"))
-    forbidden = [("robots_forbidden", f"{here}/forbidden/{n + 1}", f"{here}/page/{n}") for n in range(PAGES)]
+    forbidden = [
+        ("robots_forbidden", f"{here}/forbidden/{n + 1}", f"{here}/page/{n}") for n in range(PAGES)
+    ]
     dropped = [("extension", f"{here}/deep/{n}.zip", f"{here}/page/{n}") for n in range(PAGES + 1)]
 
     assert found == Counter(forbidden + dropped)
 
 
 def test_requests(killed):
-    """Every request that reached the server has its line, repeats included; a kill can only come between the two."""
+    """Every request that reached the server has its line, repeats included; a kill can only come
+    between the two.
+    """
     jobdir, here, asked = killed
     found = Counter(row[2].removeprefix(here) for row in rows(jobdir, "logs/requests.log"))
 

@@ -1,4 +1,6 @@
-"""At every write, sync, rename, unlink, truncate and COMMIT of a crawl, the operation fails or the process dies."""
+"""At every write, sync, rename, unlink, truncate and COMMIT of a crawl, the operation fails or the
+process dies.
+"""
 
 import itertools
 import shutil
@@ -19,11 +21,14 @@ TOLERATED = (
     "unlink",
     "rename webcrawl",
     "sync folder warc",
-    *(f"{what} webcrawl.cdxj" for what in ("create", "write", "late write", "sync", "truncate")),  # sorted at a start
-    *("create content", "write content", "sync content"),  # the end overtakes a merge: the digests are saved without it
+    # sorted at a start
+    *(f"{what} webcrawl.cdxj" for what in ("create", "write", "late write", "sync", "truncate")),
+    # the end overtakes a merge: the digests are saved without it
+    *("create content", "write content", "sync content"),
 )  # the next checkpoint or the next start does what remains
 OPENING = (
-    "[webcrawl.tools.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
+    # fails after the check before the crawl: then Scrapy adds tracebacks
+    "[webcrawl.tools.commands.crawl] CRITICAL"
 )
 LEFT_OVER = ("keeps its .open", "not removed")
 SAMPLE = 5  # faults per test; `python -m tests.campaign.faults` tries all
@@ -73,13 +78,17 @@ class Faulty:
         said = crawl.output.read_text()
         opened = OPENING not in said
         assert not opened or "Traceback" not in said, said
-        told = [line for line in said.splitlines() if "injected" in line and (opened or OPENING in line)]
+        told = [
+            line for line in said.splitlines() if "injected" in line and (opened or OPENING in line)
+        ]
         refused = [line for line in told if not any(words in line for words in LEFT_OVER)]
         if not happened:
             assert (status, told) == (0, [])
         elif fault.how in DIES:
             assert status == -9
-        elif status == 0 and (fault.what.startswith(TOLERATED) or before(crawl, fault) == "sync content"):
+        elif status == 0 and (
+            fault.what.startswith(TOLERATED) or before(crawl, fault) == "sync content"
+        ):
             assert refused == []
         else:
             assert (status, len(refused)) == (1, 1), f"{fault}, {refused}: {said[-2000:]}"
@@ -116,7 +125,9 @@ def _world(simweb, tmp_path):
 
 
 def killed_in_the_middle(world):
-    """Makes faults happen while resuming a crawl that died between a COMMIT and the renaming of a file."""
+    """Makes faults happen while resuming a crawl that died between a COMMIT and the renaming of a
+    file.
+    """
     crawl = world.crawl("killed")
     assert run(crawl, Fault("rename webcrawl.warc.gz.open", 2, "before")) == -9
     world.begun = crawl
@@ -132,16 +143,21 @@ def test_a_new_crawl(world):
 
 
 def test_an_archive_that_cannot_be_resumed(world):
-    """A failure after the check before a crawl, while the spider is opened, is reported in one line too."""
+    """A failure after the check before a crawl, while the spider is opened, is reported in one line
+    too.
+    """
     killed_in_the_middle(world)
-    (world.begun.jobdir / "warc/webcrawl-20260101000000-00099.warc.gz.open").touch()  # started after the checkpoint
+    # started after the checkpoint
+    (world.begun.jobdir / "warc/webcrawl-20260101000000-00099.warc.gz.open").touch()
 
     assert world.suffer(Fault("unlink webcrawl.warc.gz.open", 1, "eio"))
     assert world.suffer(Fault("append crawl.log", world.operations()["append crawl.log"], "eio"))
 
 
 def test_a_crawl_that_is_resumed(world):
-    """A failure or kill during recovery from a crash changes nothing: the next recovery gives the same."""
+    """A failure or kill during recovery from a crash changes nothing: the next recovery gives the
+    same.
+    """
     killed_in_the_middle(world)
     faults = every_fault(world.operations())
 

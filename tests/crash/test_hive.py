@@ -1,4 +1,6 @@
-"""A hive whose drones, server and network fail while it runs loses nothing, and fetches nothing twice."""
+"""A hive whose drones, server and network fail while it runs loses nothing, and fetches nothing
+twice.
+"""
 
 import time
 from random import Random
@@ -26,7 +28,9 @@ GONE = "is no part of the hive any more"
     ],
 )
 def test_under_fire(tmp_path, simweb, strokes):
-    """After each kind of failure the same URLs are fetched, each by its drone, once but for what a kill undid."""
+    """After each kind of failure the same URLs are fetched, each by its drone, once but for what a
+    kill undid.
+    """
     web = simweb(30, 120, mix=MIX, size=(2000, 3000), latency=0.01)
 
     with campaign(tmp_path, web, Random(1)) as struck:
@@ -39,7 +43,9 @@ def test_under_fire(tmp_path, simweb, strokes):
 
 @pytest.mark.parametrize("seed", [1])
 def test_killed_near_the_end(tmp_path, simweb, seed):
-    """A drone that is killed when nothing is left to fetch, or others have ended, ends like them when started again."""
+    """A drone that is killed when nothing is left to fetch, or others have ended, ends like them
+    when started again.
+    """
     web = simweb(12, 60, mix=MIX, size=(2000, 3000))
     chance = Random(seed)
 
@@ -53,7 +59,9 @@ def test_killed_near_the_end(tmp_path, simweb, seed):
 
 
 def test_after_a_drone_has_left(tmp_path, simweb):
-    """A stroke that waits for a hive whose drones are all known does not wait for one that has left."""
+    """A stroke that waits for a hive whose drones are all known does not wait for one that has
+    left.
+    """
     web = simweb(30, 120, mix=MIX, size=(2000, 3000), latency=0.01)
 
     with campaign(tmp_path, web, Random(1)) as struck:

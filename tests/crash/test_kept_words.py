@@ -1,4 +1,6 @@
-"""kill -9 of crawls that owe something to what they were told: for how long a page holds, and that one was gone."""
+"""kill -9 of crawls that owe something to what they were told: for how long a page holds, and that
+one was gone.
+"""
 
 import time
 from collections import Counter
@@ -34,7 +36,9 @@ def kill(crawl, running):
 
 
 def test_pages_that_hold(tmp_path):
-    """They are asked for too early only if a kill has undone that they were asked; and no record is lost or doubled."""
+    """They are asked for too early only if a kill has undone that they were asked; and no record is
+    lost or doubled.
+    """
     lasting = Timed(b"<p>lasts", headers={"Cache-Control": f"max-age={HOLDS:.0f}"})
     others = {f"/{number}": Timed(b"<p>%d" % number) for number in range(20)}
     with changing_site({"/a": lasting, **others}) as site:
@@ -56,12 +60,16 @@ def test_pages_that_hold(tmp_path):
 
 
 def test_a_page_that_was_gone(tmp_path):
-    """It was found so in its turn before the kill; a signal after it finds it back as it was: that is a change."""
+    """It was found so in its turn before the kill; a signal after it finds it back as it was: that
+    is a change.
+    """
     here = Document(b"<p>here")
     documents = {"/a": here, "/b": Document(b"<p>other")}
     with changing_site(documents) as site:
         listing = "<urlset><url><loc>{}</loc><lastmod>{}</lastmod></url></urlset>"
-        documents["/map.xml"] = Document(listing.format(site.url("/a"), "2024-01-01").encode(), media="text/xml")
+        documents["/map.xml"] = Document(
+            listing.format(site.url("/a"), "2024-01-01").encode(), media="text/xml"
+        )
         settings = {"REVISIT_AGE": 0.5, "CHECKPOINT_INTERVAL": 0.1, "SITEMAPS": True}
         crawl = site.crawl(tmp_path, "/map.xml", "/a", "/b", **settings)
         running = crawl.start()
@@ -72,10 +80,13 @@ def test_a_page_that_was_gone(tmp_path):
         known = len(site.of("/a"))
         documents["/a"] = here
         today = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 60))
-        documents["/map.xml"] = Document(listing.format(site.url("/a"), today).encode(), media="text/xml")
+        documents["/map.xml"] = Document(
+            listing.format(site.url("/a"), today).encode(), media="text/xml"
+        )
         assert site.until("/a", known + 1, crawl.start()) == 0
 
     status, _, notes = [line for line in log_of(crawl) if line[1] == "/a"][-1]
     assert (status, notes[0]) == (200, "revisit")
     assert "changed" in notes[1]
-    assert (crawl.stats["revisit/changed_text"], crawl.stats["signals/true"]) == (2, 1)  # the sitemap has changed, too
+    # the sitemap has changed, too
+    assert (crawl.stats["revisit/changed_text"], crawl.stats["signals/true"]) == (2, 1)

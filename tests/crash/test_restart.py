@@ -1,4 +1,6 @@
-"""A killed crawl can be resumed elsewhere, with other settings, by one process only; a full disk pauses it."""
+"""A killed crawl can be resumed elsewhere, with other settings, by one process only; a full disk
+pauses it.
+"""
 
 import os
 import re
@@ -64,7 +66,9 @@ def test_a_second_process(server, crawl):
     """A second process on one JOBDIR is refused in one line, and the first is not affected."""
     running = crawl.start()
     wait_until(lambda: server.log.count > 20)
-    second = Crawl(crawl.jobdir, crawl.arguments, crawl.settings, output=crawl.jobdir.with_suffix(".second"))
+    second = Crawl(
+        crawl.jobdir, crawl.arguments, crawl.settings, output=crawl.jobdir.with_suffix(".second")
+    )
     line = refused(second)
 
     assert running.process.is_alive()
@@ -76,7 +80,9 @@ def test_a_second_process(server, crawl):
 
 
 def test_on_another_machine(tmp_path, server, crawl, kill):
-    """After a kill, JOBDIR is copied and the crawl resumed in the copy; nothing refers to the old path."""
+    """After a kill, JOBDIR is copied and the crawl resumed in the copy; nothing refers to the old
+    path.
+    """
     kill()
     half = sound(crawl.jobdir).logged
     elsewhere = Crawl(tmp_path / "elsewhere" / "moved", crawl.arguments, crawl.settings)
@@ -93,14 +99,17 @@ def test_on_another_machine(tmp_path, server, crawl, kill):
 
 
 def test_moved_while_it_runs(tmp_path, server, crawl):
-    """A crawl whose JOBDIR is moved ends with status 1 and one line; it goes on where the folder is now."""
+    """A crawl whose JOBDIR is moved ends with status 1 and one line; it goes on where the folder is
+    now.
+    """
     running = crawl.start()
     wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
     crawl.jobdir.rename(tmp_path / "moved")
 
     assert running.wait() == 1
     line = (
-        rf"CRITICAL: {re.escape(str(crawl.jobdir))}: moved or removed while the crawl ran: nothing after the checkpoint"
+        rf"CRITICAL: {re.escape(str(crawl.jobdir))}: moved or removed while the crawl ran: "
+        r"nothing after the checkpoint"
     )
     assert says(crawl, rf"{line} of \d\d:\d\d:\d\d is kept") == 1
     assert not crawl.jobdir.exists()
@@ -124,7 +133,13 @@ def test_a_folder_in_its_place_is_left_alone(tmp_path, server, crawl):
     os.kill(running.process.pid, signal.SIGCONT)
 
     assert running.wait() == 1
-    assert says(crawl, rf"CRITICAL: {re.escape(str(crawl.jobdir))}: replaced while the crawl ran: nothing after") == 1
+    assert (
+        says(
+            crawl,
+            rf"CRITICAL: {re.escape(str(crawl.jobdir))}: replaced while the crawl ran: nothing after",
+        )
+        == 1
+    )
     assert everything(crawl.jobdir) == before
 
 
@@ -140,7 +155,11 @@ def test_a_copy_is_a_crawl_of_its_own(tmp_path, server, crawl):
 
     assert (second.wait(), running.wait()) == (0, 0)
     wait_until_idle(server)
-    assert sound(copy.jobdir).logged.keys() == sound(crawl.jobdir).logged.keys() == expected(server).must
+    assert (
+        sound(copy.jobdir).logged.keys()
+        == sound(crawl.jobdir).logged.keys()
+        == expected(server).must
+    )
 
 
 def test_changed_settings_are_told(server, crawl):
@@ -162,14 +181,25 @@ def test_with_other_settings(server, crawl):
     caches, orders = "webcrawl.frontier.seen.caches", "webcrawl.frontier.prioritizers"
     settings = [
         {},
-        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.links.ByOpic"},
-        {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.policies.LruCache"},
+        {
+            "CONCURRENT_REQUESTS": 2,
+            "FRONTIER_LEVELS": 3,
+            "FRONTIER_PRIORITIZER": f"{orders}.links.ByOpic",
+        },
+        {
+            "FRONTIER_MEMORY": 8,
+            "SEEN_MEMORY": 16,
+            "FRONTIER_LEVELS": 1,
+            "URL_CACHE": f"{caches}.policies.LruCache",
+        },
         {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2},
         {"FRONTIER_PRIORITIZER": f"{orders}.links.ByIndegree", "POLITENESS_PER_IP": True},
         {"URL_CACHE": f"{caches}.policies.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
     ]
 
-    killed = crash(crawl, server, Random(3), kills=len(settings) - 1, requests=(15, 45), settings=settings)
+    killed = crash(
+        crawl, server, Random(3), kills=len(settings) - 1, requests=(15, 45), settings=settings
+    )
 
     assert (killed.status, len(killed.deaths)) == (0, len(settings) - 1)
     assert killed.cut.logged.keys() == expected(server).must
@@ -216,10 +246,25 @@ def test_hosts_are_left_alone_over_a_kill(simweb, tmp_path):
     """After a kill, a host whose last answer is in the checkpoint still has its wait."""
     server = simweb(8, 80, size=(2000, 3000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "CHECKPOINT_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 1.5}
-    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**settings, "POLITENESS_MAX_DELAY": 1.5})
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "CHECKPOINT_INTERVAL": 0.1,
+        "POLITENESS_MIN_DELAY": 1.5,
+    }
+    crawl = Crawl(
+        tmp_path / "job",
+        {"seeds": tmp_path / "seeds.txt"},
+        {**settings, "POLITENESS_MAX_DELAY": 1.5},
+    )
 
-    killed = crash(crawl, server, Random(4), kills=2, requests=(9, 12), settings=[{}, {}, {"CLOSESPIDER_TIMEOUT": 2.5}])
+    killed = crash(
+        crawl,
+        server,
+        Random(4),
+        kills=2,
+        requests=(9, 12),
+        settings=[{}, {}, {"CLOSESPIDER_TIMEOUT": 2.5}],
+    )
 
     wait = {"factor": 0.0, "minimum": 1.5, "maximum": 1.5}
     assert [*hurried(server.world, killed, **wait)] == []
@@ -227,7 +272,9 @@ def test_hosts_are_left_alone_over_a_kill(simweb, tmp_path):
 
 
 def test_a_full_disk_pauses_the_crawl(server, crawl):
-    """Below MIN_FREE_DISK fetching pauses, checkpoints still work, and with room again the crawl continues."""
+    """Below MIN_FREE_DISK fetching pauses, checkpoints still work, and with room again the crawl
+    continues.
+    """
     free = crawl.jobdir.with_suffix(".free")
     free.write_text("2000")
     running = roomy(crawl, free, MIN_FREE_DISK=1000)

@@ -19,7 +19,8 @@ RATES = {"fixed": 2 * PAGES, "optimal": PAGES / 2}
 
 
 def killed(crawl, server, chance, times, begun=lambda: True):
-    """Kills the crawl so many times, each at some moment within a second of its next 80 requests, once it has begun.
+    """Kills the crawl so many times, each at some moment within a second of its next 80 requests,
+    once it has begun.
 
     After each, what it left is sound: yields what was counted of it.
     """
@@ -37,10 +38,17 @@ def killed(crawl, server, chance, times, begun=lambda: True):
 
 @pytest.mark.parametrize("policy", ["fixed", "optimal"])
 def test_killed_while_it_revisits(tmp_path, simweb, policy):
-    """After each kill each page that was fetched has one record, and in the end each has had its turns, and no more."""
+    """After each kill each page that was fetched has one record, and in the end each has had its
+    turns, and no more.
+    """
     mix = {"change_poisson": 0.6, "change_never": 0.4, "validator_strong": 0.5}
     server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
-    settings = {"REVISIT_POLICY": policy, "REVISIT_AGE": AGE, "REVISIT_RATE": RATES[policy], "CHECKPOINT_INTERVAL": 0.2}
+    settings = {
+        "REVISIT_POLICY": policy,
+        "REVISIT_AGE": AGE,
+        "REVISIT_RATE": RATES[policy],
+        "CHECKPOINT_INTERVAL": 0.2,
+    }
     crawl = crawl_of(server, tmp_path, **settings)
     for _ in killed(crawl, server, Random(1), times=4):
         records, fetched = records_of(crawl)
@@ -48,7 +56,9 @@ def test_killed_while_it_revisits(tmp_path, simweb, policy):
 
     def enough(found):
         asked = [len(hits) for hits in found.pages.values()]
-        return sum(asked) > 2 * PAGES and (policy != "fixed" or (len(asked) == PAGES and min(asked) > 1))
+        return sum(asked) > 2 * PAGES and (
+            policy != "fixed" or (len(asked) == PAGES and min(asked) > 1)
+        )
 
     status, last = run_until(crawl, server, enough, server.log.count)
 
@@ -66,16 +76,26 @@ def has_listings(crawl):
     path = crawl.jobdir / "state/crawl.db"
     if not path.exists():
         return False
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db, suppress(sqlite3.OperationalError):
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+        suppress(sqlite3.OperationalError),
+    ):
         return db.execute("SELECT count(*) FROM listed").fetchone()[0] > 0
     return False  # it makes the table when it first needs it
 
 
 def test_killed_while_it_is_told(tmp_path, simweb):
-    """Sitemaps have pages fetched ahead of their turns; a kill then loses and doubles no record either."""
+    """Sitemaps have pages fetched ahead of their turns; a kill then loses and doubles no record
+    either.
+    """
     mix = {"change_poisson": 0.8, "change_moves": 0.1, "sitemap_plain": 0.6, "sitemap_index": 0.4}
     server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
-    settings = {"REVISIT_AGE": AGE, "REVISIT_RATE": PAGES, "CHECKPOINT_INTERVAL": 0.2, "SITEMAPS": True}
+    settings = {
+        "REVISIT_AGE": AGE,
+        "REVISIT_RATE": PAGES,
+        "CHECKPOINT_INTERVAL": 0.2,
+        "SITEMAPS": True,
+    }
     crawl = crawl_of(server, tmp_path, **settings)
     for found in killed(crawl, server, Random(2), 3, lambda: has_listings(crawl)):
         records, fetched = records_of(crawl)

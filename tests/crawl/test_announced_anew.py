@@ -1,4 +1,6 @@
-"""A page that was not there when it was fetched, and then is announced: it is fetched again from then on."""
+"""A page that was not there when it was fetched, and then is announced: it is fetched again from
+then on.
+"""
 
 import time
 
@@ -11,7 +13,10 @@ HOUR, DAY = 3600, 86_400
 
 
 def sitemap(**dates):
-    entries = "".join(f"<url><loc>{HOST}/{path}</loc><lastmod>{date}</lastmod></url>" for path, date in dates.items())
+    entries = "".join(
+        f"<url><loc>{HOST}/{path}</loc><lastmod>{date}</lastmod></url>"
+        for path, date in dates.items()
+    )
     return Document(f"<urlset>{entries}</urlset>".encode(), media="text/xml")
 
 
@@ -104,7 +109,9 @@ def test_a_page_that_was_forgotten(web):
 
 
 def test_after_the_machine_slept(web):
-    """The crawl's own time stands meanwhile: whether a date is one of tomorrow is seen by the machine's clock."""
+    """The crawl's own time stands meanwhile: whether a date is one of tomorrow is seen by the
+    machine's clock.
+    """
     web.slept = 40 * DAY
     yesterday = time.strftime("%Y-%m-%d", time.gmtime(web.now + web.slept - DAY))
     web.documents |= {"/a": Document(b"<p>a"), "/map.xml": sitemap(a=yesterday)}

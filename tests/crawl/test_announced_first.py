@@ -14,7 +14,11 @@ FINDINGS = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text
 @pytest.fixture(name="web")
 def _web(tmp_path):
     """A crawl that knows a listing, and nothing else of its host."""
-    documents = {"/a": Document(b"<p>a"), "/map.xml": Document(LISTING, media="text/xml"), "*": Document(status=404)}
+    documents = {
+        "/a": Document(b"<p>a"),
+        "/map.xml": Document(LISTING, media="text/xml"),
+        "*": Document(status=404),
+    }
     one = Web(tmp_path / "crawl", documents, SITEMAPS=True, REVISIT_AGE=24 * HOUR)
     one.seed("/map.xml")
     one.run(HOUR)
@@ -113,8 +117,14 @@ def test_a_page_that_was_fetched(web):
 
 
 def test_pages_of_a_crawl_without_revisits(tmp_path):
-    """Which pages were fetched before revisits were switched on is not known: a signal finds them changed."""
-    documents = {"/a": Document(b"<p>a"), "/map.xml": Document(LISTING, media="text/xml"), "*": Document(status=404)}
+    """Which pages were fetched before revisits were switched on is not known: a signal finds them
+    changed.
+    """
+    documents = {
+        "/a": Document(b"<p>a"),
+        "/map.xml": Document(LISTING, media="text/xml"),
+        "*": Document(status=404),
+    }
     web = Web(tmp_path / "crawl", documents, REVISIT_POLICY="none")
     turn(web)
     web.stop()

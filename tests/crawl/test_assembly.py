@@ -26,7 +26,14 @@ PARTS = (
 OFF = {
     f"webcrawl.crawl.{name}"
     for name in (
-        *("open_revisits", "revisiting", "page_states", "signalling", "revisit.revisits", "revisit.signals"),
+        *(
+            "open_revisits",
+            "revisiting",
+            "page_states",
+            "signalling",
+            "revisit.revisits",
+            "revisit.signals",
+        ),
         *("own_features", "score_book", "rendering.deciding", "requisites"),
         *("hive_parts", "hive.drone", "hive.letter", "hive.outbox", "metrics", "control.server"),
     )
@@ -41,23 +48,32 @@ def values(folder):
 
 
 def descriptors():
-    return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return sorted(
+        str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()
+    )
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them"
+)
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_stays_open(tmp_path, monkeypatch, part):
-    """Whichever part fails, no file stays open, no thread is left, and the crawl can be opened again at once."""
+    """Whichever part fails, no file stays open, no thread is left, and the crawl can be opened
+    again at once.
+    """
 
     def fail(*_, **__):
         raise OSError(5, "Input/output error")
 
     begun, work = [], worker._work
-    monkeypatch.setattr(worker, "_work", lambda jobs, ready, alive: begun.append(alive) or work(jobs, ready, alive))
+    monkeypatch.setattr(
+        worker, "_work", lambda jobs, ready, alive: begun.append(alive) or work(jobs, ready, alive)
+    )
     with monkeypatch.context() as broken:
         broken.setattr(f"webcrawl.crawl.{part}", fail)
         with pytest.raises(OSError, match="Input/output") as caught:
-            assemble(values(tmp_path), spider="web")  # its traceback holds on to what was not closed
+            # its traceback holds on to what was not closed
+            assemble(values(tmp_path), spider="web")
 
         open_files = [path for path in descriptors() if path.startswith(str(tmp_path))]
         assert (open_files, [lock for lock in begun if lock.locked()]) == ([], [])
@@ -74,7 +90,10 @@ def test_nothing_stays_open(tmp_path, monkeypatch, part):
         ({"URL_SCOPE": "seeds"}, True),
         ({"URL_SCOPE": "host"}, False),
         ({"URL_SCOPE": "domain"}, False),
-        ({"URL_SCOPE": "domain", "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed"}, True),
+        (
+            {"URL_SCOPE": "domain", "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed"},
+            True,
+        ),
         ({"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}, False),
     ],
 )
@@ -101,14 +120,18 @@ def test_what_is_said_of_a_crawl_that_is_over(tmp_path):
 
 
 def test_what_is_off_is_not_imported(tmp_path):
-    """A crawl with the defaults imports neither revisits nor scores, a hive, metrics or a control server."""
+    """A crawl with the defaults imports neither revisits nor scores, a hive, metrics or a control
+    server.
+    """
     code = (
         "import sys; from pathlib import Path; from tests.crawl.test_assembly import values\n"
         "from webcrawl.crawl.assembly import assemble\n"
         f"assemble(values(Path({str(tmp_path)!r})), spider='web')[0].close()\n"
         f"print(*({OFF!r} & sys.modules.keys()))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
 
     assert run.stdout.split() == []
 

@@ -49,7 +49,9 @@ class TestBarrier:
         run(script)
 
     def test_it_leaves_out_pages_that_do_not_return(self, monkeypatch):
-        """After OVERDUE a page is left out, also of later checkpoints, until it is booked; it is told once."""
+        """After OVERDUE a page is left out, also of later checkpoints, until it is booked; it is
+        told once.
+        """
         monkeypatch.setattr(module, "OVERDUE", 0.02)
 
         async def script(barrier, one, two):
@@ -113,7 +115,9 @@ class TestBarrier:
         run(script)
 
     def test_those_who_may_wait_for_others_are_left_out_after_a_while(self):
-        """A page that waits for another's download in a way of its own does not hold the checkpoint up for ever."""
+        """A page that waits for another's download in a way of its own does not hold the checkpoint
+        up for ever.
+        """
 
         async def script(barrier, one, two):
             barrier.away(one)

@@ -23,7 +23,8 @@ from webcrawl.crawl.bound import (
 from webcrawl.crawl.metrics import TROUBLES
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
-ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in capitals, and no settings of ours
+# in capitals, and no settings of ours
+ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,8 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in ca
         ({"waiting": 12, "failing": 7}, Cause.FAILURES),
         ({"waiting": 1, "told": 1}, Cause.RETRY_AFTER),
         ({"waiting": 9, "delayed": 5, "failing": 2}, Cause.CRAWL_DELAY),
-        ({}, Cause.POLITENESS),  # all hosts have just ended, and links are on their way into the frontier
+        # all hosts have just ended, and links are on their way into the frontier
+        ({}, Cause.POLITENESS),
     ],
 )
 def test_the_cause(figures, cause):
@@ -140,7 +142,12 @@ class TestWords:
             (Cause.BROWSER, {"rendering": 7, "asked": 9}, ["7 of 9"], "PLAYWRIGHT_MAX_CONTEXTS"),
             (Cause.READERS, {"reading": 7, "asked": 9}, ["7 of 9"], "SCORER"),
             (Cause.PAGES, {"processing": 7, "asked": 9}, ["7 of 9"], "pipelines"),
-            (Cause.SLOTS, {"asked": 9, "ready": 4}, ["9 downloads", "4 more hosts"], "CONCURRENT_REQUESTS"),
+            (
+                Cause.SLOTS,
+                {"asked": 9, "ready": 4},
+                ["9 downloads", "4 more hosts"],
+                "CONCURRENT_REQUESTS",
+            ),
             (Cause.FAILURES, {"failing": 7, "waiting": 9}, ["7 of 9"], "HOST_RETRY_WAIT"),
             (Cause.RETRY_AFTER, {"told": 7, "waiting": 9}, ["7 of 9"], "RETRY_AFTER_MAX"),
             (Cause.CRAWL_DELAY, {"delayed": 7, "waiting": 9}, ["7 of 9"], "CRAWL_DELAY_MAX"),
@@ -160,7 +167,9 @@ class TestWords:
         assert helps in advice
 
     def test_failures_beside_folded_urls(self):
-        """Time is not all that helps while hosts fail, if URLs are folded: the setting that fetches them is named."""
+        """Time is not all that helps while hosts fail, if URLs are folded: the setting that fetches
+        them is named.
+        """
         said = self.said(Cause.FAILURES, waiting=1, failing=1, over_budget=9)
 
         assert "nothing but time" in said
@@ -175,7 +184,9 @@ class TestWords:
 
     @pytest.mark.parametrize("trouble", TROUBLES)
     def test_what_ends_a_pause(self, trouble):
-        """What helps is said of each kind of pause alone: `resume` ends only one that was commanded."""
+        """What helps is said of each kind of pause alone: `resume` ends only one that was
+        commanded.
+        """
         helps = self.said(Cause.PAUSE, trouble=trouble).partition("what helps: ")[2]
         assert helps == PAUSES[trouble]
         assert ("scrapy ctl JOBDIR resume" in helps) == (trouble == "paused")
@@ -191,19 +202,25 @@ class TestWords:
 
     def test_a_pause_of_another_kind(self):
         """An extension of the user's may have reasons of its own: all that may help is said."""
-        assert self.said(Cause.PAUSE, trouble="too hot").endswith(f"what helps: {HELPS[Cause.PAUSE]}")
+        assert self.said(Cause.PAUSE, trouble="too hot").endswith(
+            f"what helps: {HELPS[Cause.PAUSE]}"
+        )
 
     def test_slots_that_files_take(self):
         """Where fewer downloads fit than are wanted, the limit of open files is named."""
         said = self.said(Cause.FILES, slots=20, wanted=100)
         assert said.endswith("a higher ulimit -n: only 20 of CONCURRENT_REQUESTS = 100 fit")
         assert self.said(Cause.FILES, slots=100, wanted=100).endswith(HELPS[Cause.FILES])
-        assert self.said(Cause.SLOTS, slots=100, wanted=100).endswith("a higher CONCURRENT_REQUESTS")
+        assert self.said(Cause.SLOTS, slots=100, wanted=100).endswith(
+            "a higher CONCURRENT_REQUESTS"
+        )
 
     def test_a_crowded_machine(self):
         """If others had the core for longer than the crawl, no setting of the crawl is named."""
         said = self.said(Cause.PROCESSOR, ran=0.6, crowded=2.1)
-        assert said.endswith("fewer other programs on this machine: they had the core 70 % of the time")
+        assert said.endswith(
+            "fewer other programs on this machine: they had the core 70 % of the time"
+        )
 
     def test_nothing_known(self):
         """Before the first look there is nothing to say."""
@@ -215,14 +232,18 @@ class TestWords:
         for cause in Cause:
             assert self.said(cause, asked=3).startswith(WORDS[cause])
 
-    @pytest.mark.parametrize("text", [*HELPS.values(), *WORDS.values(), *FIGURES.values(), *PAUSES.values()])
+    @pytest.mark.parametrize(
+        "text", [*HELPS.values(), *WORDS.values(), *FIGURES.values(), *PAUSES.values()]
+    )
     def test_settings_exist(self, text):
         """What is named in capitals is a setting that there is."""
         names = set(re.findall(r"\b[A-Z][A-Z_]+\b", text)) - ELSEWHERE
         assert {name for name in names if not hasattr(settings, name)} == set()
 
     def test_of_counters(self):
-        """The counters of a whole crawl give shares, the largest first; what is hardly there is left out."""
+        """The counters of a whole crawl give shares, the largest first; what is hardly there is
+        left out.
+        """
         figures = {"bound/politeness": 930, "bound/processor": 69, "bound/disk": 1, "pages": 5}
         assert [*shares(figures)] == [Cause.POLITENESS, Cause.PROCESSOR]
         assert in_words(figures) == "politeness 93 %, the processor 7 %"

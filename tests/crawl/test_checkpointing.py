@@ -14,7 +14,9 @@ HOUR = 3600.0
 
 @pytest.mark.parametrize(("interval", "taken"), [(HOUR, 1), (0.001, 3)])
 def test_the_first_one_comes_early(monkeypatch, interval, taken):
-    """What is fetched before it is fetched again after a kill; the next ones are as far apart as is asked."""
+    """What is fetched before it is fetched again after a kill; the next ones are as far apart as is
+    asked.
+    """
     monkeypatch.setattr(checkpointing, "FIRST", 0.01)
     begun = []
 

@@ -1,4 +1,6 @@
-"""The crawl's own time: the machine's clock may be set, the crawl's hosts wait as long as they should."""
+"""The crawl's own time: the machine's clock may be set, the crawl's hosts wait as long as they
+should.
+"""
 
 import pytest
 
@@ -68,7 +70,11 @@ class TestOneRun:
 
     @pytest.mark.parametrize(
         ("step", "word"),
-        [(-HOUR, "jumped back by 3600"), (HOUR, "jumped forward by 3600"), (61, "jumped forward by 61")],
+        [
+            (-HOUR, "jumped back by 3600"),
+            (HOUR, "jumped forward by 3600"),
+            (61, "jumped forward by 61"),
+        ],
     )
     def test_a_step_is_reported_once(self, start, machine, caplog, step, word):
         """One warning per step, which says how far and which way."""
@@ -101,7 +107,9 @@ class TestNextRun:
         assert start()[0]() == BEGAN + HOUR
 
     def test_a_clock_set_back_between_two_runs(self, start, machine, caplog):
-        """Time never runs back: the next run begins where the last checkpoint was made, and reports the step."""
+        """Time never runs back: the next run begins where the last checkpoint was made, and reports
+        the step.
+        """
         clock, checkpoint = start()
         machine.passed += 10
         checkpoint()

@@ -33,10 +33,14 @@ class TestKept:
         ],
     )
     def test_name_and_value(self, line, expected):
-        """Name and value are taken as they are, without the space around them; unknown attributes are ignored."""
+        """Name and value are taken as they are, without the space around them; unknown attributes
+        are ignored.
+        """
         assert sent(kept(line)) == expected
 
-    @pytest.mark.parametrize("line", ["", ";", "a", "=1", "a=1\0", "a=1\r\nX: y", "a=\x7f", "a=1; Path=/\x01"])
+    @pytest.mark.parametrize(
+        "line", ["", ";", "a", "=1", "a=1\0", "a=1\r\nX: y", "a=\x7f", "a=1; Path=/\x01"]
+    )
     def test_what_is_no_cookie(self, line):
         """A line without a name, or with control characters, sets nothing."""
         assert kept(line) == ()
@@ -64,7 +68,13 @@ class TestKept:
         assert sent(kept("a=1", "b=2", f"a=x; {gone}")) == "b=2"
 
     @pytest.mark.parametrize(
-        "until", ["Max-Age=1", "Max-Age=x", "Expires=never", "Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]
+        "until",
+        [
+            "Max-Age=1",
+            "Max-Age=x",
+            "Expires=never",
+            "Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        ],
     )
     def test_any_other_expiry_is_ignored(self, until):
         """A chain of redirects is short: what has not expired when it is set stays until its end."""
@@ -73,7 +83,9 @@ class TestKept:
     @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
     def test_a_date_without_a_zone(self, zone, monkeypatch):
         """It is in UTC, whatever the zone of this machine."""
-        soon, just_now = (time.strftime("%a, %d %b %Y %H:%M:%S", time.gmtime(NOW + rest)) for rest in (60, -60))
+        soon, just_now = (
+            time.strftime("%a, %d %b %Y %H:%M:%S", time.gmtime(NOW + rest)) for rest in (60, -60)
+        )
         monkeypatch.setenv("TZ", zone)
         time.tzset()
         try:
@@ -82,7 +94,9 @@ class TestKept:
             monkeypatch.undo()
             time.tzset()
 
-    @pytest.mark.parametrize(("domain", "taken"), [("a.test", 1), (".A.test", 1), ("test", 1), ("", 1), ("b.test", 0)])
+    @pytest.mark.parametrize(
+        ("domain", "taken"), [("a.test", 1), (".A.test", 1), ("test", 1), ("", 1), ("b.test", 0)]
+    )
     def test_domain(self, domain, taken):
         """A cookie for a domain that the host does not belong to is refused."""
         assert len(kept(f"a=1; Domain={domain}")) == taken
@@ -127,7 +141,9 @@ class TestSecure:
 
 
 class TestSent:
-    @pytest.mark.parametrize("url", ["http://b.test/", "http://www.a.test/", "http://test/", "ftp://a.test/"])
+    @pytest.mark.parametrize(
+        "url", ["http://b.test/", "http://www.a.test/", "http://test/", "ftp://a.test/"]
+    )
     def test_to_no_other_host(self, url):
         """A cookie goes to the host that set it, whatever its Domain says."""
         assert sent(kept("a=1; Domain=a.test"), url) == ""
@@ -146,7 +162,9 @@ class TestSent:
         ],
     )
     def test_path(self, path, url, goes):
-        """A cookie goes to its path and what is below it; without a path that is the folder of the URL."""
+        """A cookie goes to its path and what is below it; without a path that is the folder of the
+        URL.
+        """
         jar = kept(f"a=1; Path={path}", url="http://a.test/set/it?q=/z/")
         assert sent(jar, f"http://a.test{url}") == ("a=1" if goes else "")
 
@@ -158,7 +176,9 @@ class TestSent:
 
 class TestFloods:
     def test_so_many_and_no_more(self):
-        """The first COUNT cookies of a chain are kept, of whichever hosts; those that are kept may change."""
+        """The first COUNT cookies of a chain are kept, of whichever hosts; those that are kept may
+        change.
+        """
         jar = kept(*(f"c{number}=1" for number in range(redirect_chain.COUNT - 1)))
         jar = kept(*(f"d{number}=1" for number in range(9)), url="http://b.test/", jar=jar)
         assert len(jar) == redirect_chain.COUNT
@@ -170,7 +190,9 @@ class TestFloods:
         assert len(kept(*lines, "a=1", "b=2")) == 1
 
     def test_so_long_and_no_longer(self):
-        """The cookies of a chain have BYTES bytes at most; one that fits is kept after one that does not."""
+        """The cookies of a chain have BYTES bytes at most; one that fits is kept after one that
+        does not.
+        """
         half = redirect_chain.BYTES // 2
         jar = kept(f"a={'x' * half}", f"b={'x' * half}", "c=1")
         assert [cookie.name for cookie in jar] == [b"a", b"c"]

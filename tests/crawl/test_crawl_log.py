@@ -7,7 +7,9 @@ from webcrawl.store.outputs import Outputs
 
 
 def test_hearers_are_told_of_every_line(tmp_path):
-    """Each hearer gets link, outcome and exchange of every URL that ends, in the order of the log's lines."""
+    """Each hearer gets link, outcome and exchange of every URL that ends, in the order of the log's
+    lines.
+    """
     db = CrawlDB(tmp_path)
     outputs = Outputs(db, tmp_path)
     log, heard = CrawlLog(outputs.open("logs/crawl.log")), []

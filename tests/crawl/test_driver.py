@@ -1,4 +1,6 @@
-"""The loop of a crawl: each URL passes all steps in their order, and nothing under way is lost when it ends."""
+"""The loop of a crawl: each URL passes all steps in their order, and nothing under way is lost when
+it ends.
+"""
 
 import asyncio
 
@@ -78,7 +80,9 @@ def page(url="http://a.test/", **facts):
 
 class TestLife:
     def test_a_page_passes_all_steps(self):
-        """It is taken, fetched, visited, processed and finished, and once nothing is left the host hears so."""
+        """It is taken, fetched, visited, processed and finished, and once nothing is left the host
+        hears so.
+        """
         steps, happened = Steps(page()), []
         for name in ("fetch", "process"):
             step = getattr(steps, name)
@@ -138,7 +142,9 @@ class TestLife:
         assert set(steps.done) == {bad, good}
         assert "Error while handling http://a.test/bad" in caplog.text
 
-    @pytest.mark.parametrize("visit", [lambda _: 1 / 0, lambda trips: [[]] * (len(trips) + 1)], ids=["raises", "more"])
+    @pytest.mark.parametrize(
+        "visit", [lambda _: 1 / 0, lambda trips: [[]] * (len(trips) + 1)], ids=["raises", "more"]
+    )
     def test_a_visit_that_fails_is_told_for_each_of_its_pages(self, visit):
         """So no page is without an end. An entry too many is such a failure, too."""
         trips = [page(), page()]
@@ -313,14 +319,18 @@ class TestSizes:
 
 
 class TestBarrier:
-    """A checkpoint waits for the pages that were begun with, not for those that only wait for their turn."""
+    """A checkpoint waits for the pages that were begun with, not for those that only wait for their
+    turn.
+    """
 
     @pytest.fixture(autouse=True)
     def _patient(self, monkeypatch):
         monkeypatch.setattr(module, "PATIENCE", 60)
 
     def run(self, script):
-        """Runs a script with pages that are inside already, which become ready when the test says so."""
+        """Runs a script with pages that are inside already, which become ready when the test says
+        so.
+        """
 
         async def running():
             steps, barrier = Steps(), Barrier()
@@ -360,7 +370,9 @@ class TestBarrier:
         self.run(script)
 
     def test_a_page_that_others_wait_for_is_read(self, monkeypatch):
-        """Whoever is in a processor may wait for one that is only ready: then these are read after all."""
+        """Whoever is in a processor may wait for one that is only ready: then these are read after
+        all.
+        """
         monkeypatch.setattr(module, "PATIENCE", 0.01)
 
         async def script(barrier, inside, ready, steps):

@@ -19,7 +19,9 @@ from webcrawl.crawl.trip import Trip
 def test_a_look_at_the_archive_is_no_time_of_the_host():
     """The download begins when the earlier page has been read, however slow that disk is."""
     read = []
-    earlier = SimpleNamespace(lost=0, of_url=lambda url: read.append(time.monotonic()), close=lambda: None)
+    earlier = SimpleNamespace(
+        lost=0, of_url=lambda url: read.append(time.monotonic()), close=lambda: None
+    )
     since, trip = Since(earlier, lambda names: None, pytest.fail), Trip(begun=time.monotonic())
 
     assert asyncio.run(since.latest(trip, "http://a.test/", [])) is None
@@ -69,7 +71,10 @@ def test_the_first_server_that_has_it_is_believed(ask):
 def test_what_was_found_is_known_under_every_url(ask):
     """The servers find a payload only near its URL."""
     with cdx_server([line(digest=PAGE.digest)]) as some:
-        found = ask(some.address, pages=[PAGE, exchange("http://b.test/", b"<p>"), exchange("http://b.test/", b"<b>")])
+        found = ask(
+            some.address,
+            pages=[PAGE, exchange("http://b.test/", b"<p>"), exchange("http://b.test/", b"<b>")],
+        )
 
     assert [one and one.url for one in found] == [PAGE.url, PAGE.url, None]
     assert [one["url"] for one in some.asked] == ["http://a.test/", "http://b.test/"]

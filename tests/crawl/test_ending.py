@@ -14,7 +14,9 @@ def test_it_waits_for_so_long():
 
 
 def test_a_host_that_is_being_tried_is_waited_for():
-    """The crawl does not end in the middle of a download, and nothing is due at a time that is over."""
+    """The crawl does not end in the middle of a download, and nothing is due at a time that is
+    over.
+    """
     ending = Ending(900)
     ending.reached(0, resting=True, busy=False)
     assert not ending.reached(950, resting=True, busy=True)

@@ -1,7 +1,9 @@
-"""A crawl of which only hosts that do not answer are left ends in a time that is in proportion to what it took.
+"""A crawl of which only hosts that do not answer are left ends in a time that is in proportion to
+what it took.
 
-A site of six pages linked to a port where nothing listened. Its crawl had all pages after six seconds, and then waited
-for half an hour: fifteen minutes until five attempts had failed, and OUTAGE_END_WAIT after that.
+A site of six pages linked to a port where nothing listened. Its crawl had all pages after six
+seconds, and then waited for half an hour: fifteen minutes until five attempts had failed, and
+OUTAGE_END_WAIT after that.
 """
 
 import pytest
@@ -47,7 +49,8 @@ def test_a_longer_crawl(crawl):
     crawl.add("closed.test", 2)
 
     assert seconds_to_its_end(crawl) == pytest.approx(400, abs=10)
-    assert len([url for host, _, url in crawl.asked if host == "closed.test"]) == 3  # after 0, 60 and 180 seconds
+    # after 0, 60 and 180 seconds
+    assert len([url for host, _, url in crawl.asked if host == "closed.test"]) == 3
 
 
 def test_a_crawl_that_took_longer_than_that(crawl):

@@ -17,7 +17,9 @@ NO_THREAD = RuntimeError("can't start new thread")
 
 @pytest.fixture(name="found")
 def _found():
-    """The errors that were noticed; in a running loop, `watched` is called and its turn of the loop awaited."""
+    """The errors that were noticed; in a running loop, `watched` is called and its turn of the loop
+    awaited.
+    """
     return []
 
 
@@ -64,14 +66,18 @@ def logged(error):
 @pytest.mark.parametrize(
     "happen",
     [
-        pytest.param(lambda: asyncio.get_running_loop().call_soon(raise_it, MemoryError()), id="a callback"),
+        pytest.param(
+            lambda: asyncio.get_running_loop().call_soon(raise_it, MemoryError()), id="a callback"
+        ),
         pytest.param(in_thread, id="a thread"),
         pytest.param(lambda: [Dying(), gc.collect()], id="a destructor"),
         pytest.param(lambda: logged(MemoryError()), id="the log"),
     ],
 )
 def test_where_it_shows(found, happen):
-    """An error that ends a callback, a thread or a destructor, or that is logged, is passed on to the loop's thread."""
+    """An error that ends a callback, a thread or a destructor, or that is logged, is passed on to
+    the loop's thread.
+    """
     assert noticed(found, happen) == ["MemoryError"]
 
 
@@ -95,7 +101,8 @@ def test_what_a_lack_is():
     wrapped.__cause__ = MemoryError()
 
     assert [
-        lack(error) for error in (MemoryError(), wrapped, NO_THREAD, RuntimeError("x"), OSError(12, "x"), None)
+        lack(error)
+        for error in (MemoryError(), wrapped, NO_THREAD, RuntimeError("x"), OSError(12, "x"), None)
     ] == [*("out of memory", "out of memory", "the system starts no more threads", "", "", "")]
 
 
@@ -116,13 +123,17 @@ def test_an_error_has_words(error, said):
 @pytest.mark.parametrize(
     "happen",
     [
-        pytest.param(lambda: asyncio.get_running_loop().call_soon(raise_it, MemoryError()), id="a callback"),
+        pytest.param(
+            lambda: asyncio.get_running_loop().call_soon(raise_it, MemoryError()), id="a callback"
+        ),
         pytest.param(in_thread, id="a thread"),
         pytest.param(lambda: [Dying(), gc.collect()], id="a destructor"),
     ],
 )
 def test_of_two_crawls_the_first_ends_first(happen):
-    """The other one goes on to notice what befalls it, and the one that has ended hears nothing more."""
+    """The other one goes on to notice what befalls it, and the one that has ended hears nothing
+    more.
+    """
     first, second = [], []
 
     async def main():

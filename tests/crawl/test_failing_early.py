@@ -1,4 +1,6 @@
-"""Pages that cannot be fetched, where the queue runs ahead of the clock because pages are taken before they are due."""
+"""Pages that cannot be fetched, where the queue runs ahead of the clock because pages are taken
+before they are due.
+"""
 
 from itertools import pairwise
 
@@ -11,9 +13,13 @@ from tests.support.revisiting import Web
 PAGES, BAD = 200, 3
 
 
-@pytest.mark.parametrize("failing", [Document(status=404), *in_campaign(Document(status=403), Document(always=True))])
+@pytest.mark.parametrize(
+    "failing", [Document(status=404), *in_campaign(Document(status=403), Document(always=True))]
+)
 def test_they_wait_by_the_clock(tmp_path, failing):
-    """However far the next page of the queue is ahead, one that failed is not asked for again within a minute."""
+    """However far the next page of the queue is ahead, one that failed is not asked for again
+    within a minute.
+    """
     urls = [f"http://h{number}.test/" for number in range(PAGES)]
     web = Web(tmp_path / "crawl", {url: Document(b"<p>a") for url in urls}, REVISIT_AGE=1)
     web.seed(*urls)

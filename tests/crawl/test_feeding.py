@@ -69,11 +69,15 @@ def test_links_that_may_be_fetched_enter_at_once(frontier):
     seen.new = [record for number in range(3) for record in links(f"host{number}", SLICE)]
     feeding = Feeding(frontier, seen, Seeds())
 
-    assert [feeding.take(0.0).url for _ in range(3)] == [f"http://host{number}/0" for number in range(3)]
+    assert [feeding.take(0.0).url for _ in range(3)] == [
+        f"http://host{number}/0" for number in range(3)
+    ]
 
 
 def test_with_nothing_under_way_more_enter(frontier):
-    """While all hosts wait for their turn, links enter one slice after the other: others may be behind them."""
+    """While all hosts wait for their turn, links enter one slice after the other: others may be
+    behind them.
+    """
     seen = Seen()
     seen.new = links("a", 100 * SLICE)
     feeding = Feeding(frontier, seen, Seeds())

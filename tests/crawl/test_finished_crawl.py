@@ -38,7 +38,9 @@ def test_nothing_is_left(tmp_path):
 
 
 def test_changed_settings(tmp_path, terms):
-    """Nothing is fetched by them, and that is said; outputs can be made of the pages that there are."""
+    """Nothing is fetched by them, and that is said; outputs can be made of the pages that there
+    are.
+    """
     terms[0].update(OUTPUTS="warc", URL_SCOPE="host")
     terms[1].update(OUTPUTS="warc, text", URL_SCOPE="any")
 
@@ -58,7 +60,9 @@ def test_something_is_left(tmp_path, left):
 
 @pytest.mark.parametrize("name", [".", "below/.."])
 def test_a_folder_without_a_name(tmp_path, monkeypatch, name):
-    """What is to begin anew is renamed, which is refused where the crawl would then go on in the renamed folder."""
+    """What is to begin anew is renamed, which is refused where the crawl would then go on in the
+    renamed folder.
+    """
     (tmp_path / "state").mkdir()
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path)

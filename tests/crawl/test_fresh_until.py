@@ -1,4 +1,6 @@
-"""Owners that say for how long their pages hold, whatever the policy is, in a whole crawl without a network."""
+"""Owners that say for how long their pages hold, whatever the policy is, in a whole crawl without a
+network.
+"""
 
 from itertools import pairwise
 
@@ -16,13 +18,22 @@ POLICIES = [*in_campaign("fixed", "uniform", "proportional", "history"), "optima
 
 @pytest.fixture(name="web")
 def _web(tmp_path):
-    """Makes a crawl whose budget suffices for each page every five minutes; all of them are closed in the end."""
+    """Makes a crawl whose budget suffices for each page every five minutes; all of them are closed
+    in the end.
+    """
     made = []
 
     def make(documents, **settings):
         rate = PAGES / ROUND
-        settings = {"REVISIT_POLICY": "uniform", "REVISIT_RATE": rate, "POLITENESS_MIN_DELAY": 0, **settings}
-        made.append(Web(tmp_path / str(len(made)), {"*": Document(b"<p>"), **documents}, **settings))
+        settings = {
+            "REVISIT_POLICY": "uniform",
+            "REVISIT_RATE": rate,
+            "POLITENESS_MIN_DELAY": 0,
+            **settings,
+        }
+        made.append(
+            Web(tmp_path / str(len(made)), {"*": Document(b"<p>"), **documents}, **settings)
+        )
         made[-1].seed(*documents, *(f"/other/{number}" for number in range(PAGES)))
         return made[-1]
 
@@ -37,12 +48,17 @@ def lasting(seconds):
 
 def gaps(one, path):
     """Seconds between two fetches of a page."""
-    return [after - before for before, after in pairwise(at for at, asked, _ in one.asked if asked == path)]
+    return [
+        after - before
+        for before, after in pairwise(at for at, asked, _ in one.asked if asked == path)
+    ]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_policy_comes_before(web, policy):
-    """A page is not fetched again before the time until which its owner says that it holds, and then it is."""
+    """A page is not fetched again before the time until which its owner says that it holds, and
+    then it is.
+    """
     one = web({"/a": lasting(HOUR)}, REVISIT_POLICY=policy, REVISIT_AGE=ROUND)
     one.run(4 * HOUR)
 
@@ -66,8 +82,18 @@ def test_a_day_at_most(web, seconds):
     [
         ({"Expires": http_date(int(START) + 3 * HOUR).decode()}, 3 * HOUR),
         ({"Expires": http_date(9000).decode(), "Date": http_date(1800).decode()}, 2 * HOUR),
-        ({"Expires": http_date(9000).decode(), "Date": http_date(1800).decode(), "Age": "3600"}, HOUR),
-        ({"Expires": http_date(9000).decode(), "Date": http_date(1800).decode(), "Cache-Control": "no-cache"}, 0),
+        (
+            {"Expires": http_date(9000).decode(), "Date": http_date(1800).decode(), "Age": "3600"},
+            HOUR,
+        ),
+        (
+            {
+                "Expires": http_date(9000).decode(),
+                "Date": http_date(1800).decode(),
+                "Cache-Control": "no-cache",
+            },
+            0,
+        ),
         ({"Expires": "0"}, 0),
         ({"Cache-Control": "max-age=7200", "Age": "3600"}, HOUR),
         ({"Cache-Control": "max-age=7200", "Age": "9" * 11}, 0),
@@ -75,7 +101,9 @@ def test_a_day_at_most(web, seconds):
     ],
 )
 def test_how_it_is_said(web, headers, holds):
-    """By `max-age`, or else by `Expires`, less what the answer has been under way; what says nothing holds nobody."""
+    """By `max-age`, or else by `Expires`, less what the answer has been under way; what says
+    nothing holds nobody.
+    """
     one = web({"/a": Document(b"<p>lasts", headers=headers)})
     one.run(holds + 0.5 * HOUR)
 
@@ -84,7 +112,9 @@ def test_how_it_is_said(web, headers, holds):
 
 
 def test_what_is_left_of_the_budget_is_for_others(web):
-    """Pages whose time has not come are passed over, others come more often, and none comes twice in a minute."""
+    """Pages whose time has not come are passed over, others come more often, and none comes twice
+    in a minute.
+    """
     held = {f"/held/{number}": lasting(DAY) for number in range(2 * PAGES)}
     one = web(held, REVISIT_RATE=PAGES / ROUND)
     one.run(4 * HOUR)
@@ -96,7 +126,9 @@ def test_what_is_left_of_the_budget_is_for_others(web):
 
 
 def test_few_pages_beside_many_that_hold(web):
-    """Where the budget suffices to fetch those that do not hold every minute, they wait until they are due."""
+    """Where the budget suffices to fetch those that do not hold every minute, they wait until they
+    are due.
+    """
     held = {f"/held/{number}": lasting(DAY) for number in range(20 * PAGES)}
     one = web(held, REVISIT_RATE=2)
     one.run(0.5 * HOUR)
@@ -144,7 +176,9 @@ def test_a_listing(web):
 
 
 def test_what_a_page_holds_to_is_part_of_each_checkpoint(web):
-    """What a page holds to is part of each checkpoint, whether its turn has come in vain by then or not."""
+    """What a page holds to is part of each checkpoint, whether its turn has come in vain by then or
+    not.
+    """
     one = web({"/a": lasting(3 * HOUR)})
     one.run(60)
     for _ in range(4):

@@ -1,4 +1,6 @@
-"""A page that was gone, and is again what it was, where signals have it fetched: who heard the one hears the other."""
+"""A page that was gone, and is again what it was, where signals have it fetched: who heard the one
+hears the other.
+"""
 
 from itertools import pairwise
 
@@ -16,7 +18,12 @@ LISTING = b"<urlset><url><loc>http://a.test/other</loc><lastmod>2024-01-01</last
 def _web(request, tmp_path):
     """A crawl that fetches each page once a day, and knows a page."""
     here, listing = Document(b"<p>a", etag=request.param), Document(LISTING, media="text/xml")
-    one = Web(tmp_path / "crawl", {"/a": here, "/map.xml": listing, "*": GONE}, SITEMAPS=True, REVISIT_AGE=24 * HOUR)
+    one = Web(
+        tmp_path / "crawl",
+        {"/a": here, "/map.xml": listing, "*": GONE},
+        SITEMAPS=True,
+        REVISIT_AGE=24 * HOUR,
+    )
     one.here = here
     one.seed("/a", "/map.xml")
     one.run(2 * HOUR)
@@ -86,14 +93,18 @@ def test_it_is_back_after_a_kill(web):
 
 
 def test_it_was_as_true_as_any_change(web):
-    """The signal that told of the return was true, and the record learns of a change when it takes that over."""
+    """The signal that told of the return was true, and the record learns of a change when it takes
+    that over.
+    """
     passed(web, GONE)
     told(web, web.here)
     assert web.crawl.stats()["signals/true"] == 1
     passed(web, web.here)
 
     passed(web, web.here)
-    (record,) = [one for one in web.crawl.parts.revisiting.revisits.release(10) if one.url == web.url("/a")]
+    (record,) = [
+        one for one in web.crawl.parts.revisiting.revisits.release(10) if one.url == web.url("/a")
+    ]
     assert record.changes == 1
 
 
@@ -146,7 +157,9 @@ def test_who_announces_what_has_moved_is_wrong(web):
 
 
 def test_a_failure_says_nothing_of_a_signal(web):
-    """Where the page's host does not answer, or says that it cannot, nobody knows whether there was a change."""
+    """Where the page's host does not answer, or says that it cannot, nobody knows whether there was
+    a change.
+    """
     passed(web, GONE)
     told(web, Document(status=500))
 

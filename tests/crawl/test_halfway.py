@@ -9,7 +9,9 @@ PAGE, OTHER = "http://a.test/", "http://b.test/"
 
 
 def test_a_download_is_kept_once(tmp_path):
-    """What a page downloaded before the checkpoint is not new when the page is fetched again, in every later run."""
+    """What a page downloaded before the checkpoint is not new when the page is fetched again, in
+    every later run.
+    """
     with closing(CrawlDB(tmp_path)) as db:
         halfway = Halfway(db)
         assert halfway.is_new(PAGE, b"1")

@@ -19,7 +19,9 @@ def rows_of(folder):
 
 
 def test_the_history_of_a_crawl(tmp_path, simweb):
-    """A run has a line at its start; a kill loses none that a checkpoint has; verify is content with the file."""
+    """A run has a line at its start; a kill loses none that a checkpoint has; verify is content
+    with the file.
+    """
     server = simweb(6, 120, latency=0.02)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, "CHECKPOINT_INTERVAL": 0.2}

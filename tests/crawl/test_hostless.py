@@ -43,7 +43,9 @@ def test_requests_come_out_as_they_came(opened):
 
 
 def test_what_is_not_finished_comes_again(opened):
-    """After a crash, requests under way and waiting ones are handed out again; finished ones are not."""
+    """After a crash, requests under way and waiting ones are handed out again; finished ones are
+    not.
+    """
     hostless, db = opened()
     for link in (FIRST, SECOND, FIRST):
         hostless.add(link)
@@ -83,7 +85,9 @@ def test_a_request_is_known_from_then_on(opened):
     assert opened()[0].is_known(FIRST, "")
 
 
-@pytest.mark.parametrize(("url", "needs"), [("data:,x", False), ("DATA:,x", False), ("file:///x", True), ("a:b", True)])
+@pytest.mark.parametrize(
+    ("url", "needs"), [("data:,x", False), ("DATA:,x", False), ("file:///x", True), ("a:b", True)]
+)
 def test_what_needs_a_host(url, needs):
     """Only a `data:` URL has its answer in it: `file:` would read what a page names."""
     assert needs_no_host(url) is not needs

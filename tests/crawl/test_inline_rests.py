@@ -31,8 +31,13 @@ def test_no_host_is_lent_while_the_crawl_rests(rests, decision):
 
 
 def test_one_goes_out_as_a_probe_without_a_network():
-    """In twenty seconds, and at once after an answer: nothing else may find out that the network is back."""
-    now, detector = [NOW], SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True)
+    """In twenty seconds, and at once after an answer: nothing else may find out that the network is
+    back.
+    """
+    now, detector = (
+        [NOW],
+        SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True),
+    )
     detector.answered = lambda *_: False
     clock = SimpleNamespace(at=lambda ended: ended, wall=lambda at: at)
     frontier = SimpleNamespace(outage=SimpleNamespace(pardon=lambda _: 0))

@@ -71,7 +71,9 @@ async def soon(*awaitables):
 
 
 def test_a_line_is_served_in_order(run, crawl):
-    """One has the host; the next gets it when that one leaves; the frontier has it back when nobody is left."""
+    """One has the host; the next gets it when that one leaves; the frontier has it back when nobody
+    is left.
+    """
 
     async def script(turns):
         one, two = await soon(turns.take(ONE), turns.take(TWO))
@@ -98,7 +100,9 @@ def test_a_host_is_asked_for_again_when_it_is_due(run, crawl):
 
 
 def test_a_host_in_use_is_waited_for(run, crawl):
-    """Where nobody can say how long it takes, the end of the request that has the host wakes the line."""
+    """Where nobody can say how long it takes, the end of the request that has the host wakes the
+    line.
+    """
 
     async def script(turns):
         crawl.decisions += [NEVER]
@@ -128,7 +132,8 @@ def test_the_schedulers_own_request_goes_first(run, crawl):
     async def script(turns):
         await turns.take(ONE)
         two, own, other = await soon(turns.take(TWO), turns.own(ONE), turns.own(OTHER))
-        assert (two.done(), own.done(), other.done()) == (False, False, True)  # nobody has lent the other's host
+        # nobody has lent the other's host
+        assert (two.done(), own.done(), other.done()) == (False, False, True)
         turns.leave(ONE, Outcome(200))
         await own
         assert not two.done()
@@ -154,7 +159,9 @@ def test_the_schedulers_own_request_may_wait_for_an_address(run, crawl):
 
 
 def test_whoever_gives_up_leaves_the_line(run, crawl):
-    """A task that is cancelled in the line holds nobody up, not even if its turn has come just then."""
+    """A task that is cancelled in the line holds nobody up, not even if its turn has come just
+    then.
+    """
 
     async def script(turns):
         await turns.take(ONE)
@@ -188,7 +195,9 @@ def test_the_end_of_the_crawl_answers_all(run, crawl):
 
 
 def test_nothing_is_asked_of_a_closed_crawl(run, crawl):
-    """A host's wait may outlast the crawl, and so may a download: neither is anybody's affair any more."""
+    """A host's wait may outlast the crawl, and so may a download: neither is anybody's affair any
+    more.
+    """
 
     async def script(turns):
         crawl.ready = 0.02

@@ -22,23 +22,33 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "stat", fail)
 
-    assert last_lines(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
+    assert (
+        last_lines(tmp_path, Counter(), 1.0)[1]
+        == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
+    )
 
 
 def test_failures_of_earlier_runs(tmp_path):
     """Pages are those of this run, failures those of all runs, which is said if there were others."""
     figures = Counter(pages=160, failures=28)
-    assert last_lines(tmp_path, figures, 10.0)[0].endswith("160 pages in 10 s (16 pages/s); 0 URLs queued, 28 failures")
+    assert last_lines(tmp_path, figures, 10.0)[0].endswith(
+        "160 pages in 10 s (16 pages/s); 0 URLs queued, 28 failures"
+    )
     line = "0 pages in 10 s (0.0 pages/s), 160 with earlier runs; 0 URLs queued, 28 failures in all"
     assert last_lines(tmp_path, figures, 10.0, 160)[0] == line
 
 
 def test_what_bounded_it(tmp_path):
-    """A line says what bounded the run, with what would help; of several drones only what bounded them."""
+    """A line says what bounded the run, with what would help; of several drones only what bounded
+    them.
+    """
     figures = Counter({"bound/politeness": 5})
     assert last_lines(tmp_path, figures, 1.0)[1] == "bound by politeness 100 %"
     figures["bound"] = "politeness 100 % of the time; what helps: more hosts"
-    assert last_lines(tmp_path, figures, 1.0)[1] == "bound by politeness 100 % of the time; what helps: more hosts"
+    assert (
+        last_lines(tmp_path, figures, 1.0)[1]
+        == "bound by politeness 100 % of the time; what helps: more hosts"
+    )
 
 
 def test_seeds_that_are_away(tmp_path):
@@ -50,36 +60,55 @@ def test_seeds_that_are_away(tmp_path):
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("requests/unkept", "5 requests of the spider lost, as the log says: they could not be kept"),
+        (
+            "requests/unkept",
+            "5 requests of the spider lost, as the log says: they could not be kept",
+        ),
         (
             "status/-5005",
             "5 requests ended with status -5005: the spider no longer has the methods or values that they name",
         ),
-        ("hive/refused", "5 items of letters from the hive's server refused in this run, as the log says"),
+        (
+            "hive/refused",
+            "5 items of letters from the hive's server refused in this run, as the log says",
+        ),
         ("redis_seeds/bad", "5 seeds from the server refused, as the log says"),
     ],
 )
 def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
-    """Requests that were lost, or have ended for a method that is gone, and what was refused, have a line each."""
+    """Requests that were lost, or have ended for a method that is gone, and what was refused, have
+    a line each.
+    """
     assert last_lines(tmp_path, Counter({name: 5}), 1.0)[1] == line
 
 
 def test_paused_hosts_have_no_date(tmp_path):
     """If all hosts set aside are paused, none of them is due before somebody resumes it."""
     lines = last_lines(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
-    assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
+    assert lines[1:3] == [
+        "12 URLs of 1 host set aside",
+        "1 host paused by command; their URLs count as set aside",
+    ]
 
 
 def test_a_walk_says_how_far_it_came(tmp_path):
     """A random walk that ends before all its visits are made does not look as if it had made them."""
-    assert last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1] == "8 visits made of 500"
-    assert last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1] == "8 visits made"
+    assert (
+        last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1]
+        == "8 visits made of 500"
+    )
+    assert (
+        last_lines(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1]
+        == "8 visits made"
+    )
 
 
 def test_revisits_are_summed_up(tmp_path):
     """A crawl that fetches pages again says what came of that."""
     figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})
-    assert last_lines(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
+    assert last_lines(tmp_path, figures, 1.0)[1].startswith(
+        "4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)"
+    )
 
 
 def test_paused_hosts_are_named(tmp_path):
@@ -89,7 +118,9 @@ def test_paused_hosts_are_named(tmp_path):
 
 
 def test_what_an_earlier_crawl_had_is_said(tmp_path):
-    """How many pages were unchanged, how many answers came again the same (robots.txt too), and what was not stored."""
+    """How many pages were unchanged, how many answers came again the same (robots.txt too), and
+    what was not stored.
+    """
     figures = {
         "pages": 9,
         "failures": 0,
@@ -116,19 +147,28 @@ def test_pages_that_need_scripts_are_named(tmp_path):
 
 
 def test_answers_that_are_no_pages_are_named(tmp_path):
-    """Servers' errors, walls and forms to log in count as pages, so a line says how many there are of each."""
-    figures = Counter({"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1})
+    """Servers' errors, walls and forms to log in count as pages, so a line says how many there are
+    of each.
+    """
+    figures = Counter(
+        {"pages": 30, "status/200": 8, "status/404": 2, "status/503": 15, "status/429": 1}
+    )
     walls = Counter({"recognised/wall/anubis": 4})
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
         "answers that are errors of servers: 16, repeats included (429: 1, 503: 15)"
     )
-    assert last_lines(tmp_path, walls, 1.0)[1] == "answers that are walls: 4, repeats included (anubis: 4)"
+    assert (
+        last_lines(tmp_path, walls, 1.0)[1]
+        == "answers that are walls: 4, repeats included (anubis: 4)"
+    )
     seeming = Counter({"recognised/soft404": 40, "recognised/login": 5, "recognised/shell": 2})
     assert last_lines(tmp_path, seeming, 1.0)[1] == (
         "answers that seem to be no pages: 45, repeats included (login: 5, soft404: 40)"
     )
-    assert "of the answers" not in "".join(last_lines(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0))
+    assert "of the answers" not in "".join(
+        last_lines(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0)
+    )
 
 
 def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
@@ -143,18 +183,27 @@ def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
 
 
 def test_links_that_are_in_no_queue_yet(tmp_path):
-    """The first line counts links that wait for the seen store: 0 URLs queued would say that nothing is left."""
+    """The first line counts links that wait for the seen store: 0 URLs queued would say that
+    nothing is left.
+    """
     figures = Counter({"pages": 2, "seen/waiting": 22})
 
-    assert "; 0 URLs queued and 22 links not yet looked up, 0 failures" in last_lines(tmp_path, figures, 1.0)[0]
+    assert (
+        "; 0 URLs queued and 22 links not yet looked up, 0 failures"
+        in last_lines(tmp_path, figures, 1.0)[0]
+    )
     assert "; 0 URLs queued, 0 failures" in last_lines(tmp_path, Counter({"pages": 2}), 1.0)[0]
     both = Counter({"links/waiting": 3, "seen/waiting": 4})
     assert " and 7 links not yet looked up" in last_lines(tmp_path, both, 1.0)[0]
 
 
 def test_what_rules_left_out(tmp_path):
-    """One line names what was left out, by rule: a crawl that left out 31,516 links did not say a word of them."""
-    figures = Counter({"refused/known_path": 31_516, "frontier/dropped/-9998": 2, "refused/scope": 40_000})
+    """One line names what was left out, by rule: a crawl that left out 31,516 links did not say a
+    word of them.
+    """
+    figures = Counter(
+        {"refused/known_path": 31_516, "frontier/dropped/-9998": 2, "refused/scope": 40_000}
+    )
 
     assert last_lines(tmp_path / "my job", figures, 1.0)[1] == (
         "left out: 31516 links (known_path: logins, forms, other views of the same pages), "

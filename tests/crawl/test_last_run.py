@@ -9,7 +9,15 @@ from scrapy.settings import Settings
 
 from tests.support.examples_of_docs import module_of
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.last_run import OtherTerms, changes, keep_terms, late_outputs, more_pages, refuse, terms_of
+from webcrawl.crawl.last_run import (
+    OtherTerms,
+    changes,
+    keep_terms,
+    late_outputs,
+    more_pages,
+    refuse,
+    terms_of,
+)
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 
@@ -35,16 +43,24 @@ class TestRefused:
         with pytest.raises(OtherTerms) as caught:
             refuse(JOB, terms(), terms("follow"))
 
-        assert str(caught.value) == "crawls/web: belongs to the spider web, not follow: use another JOBDIR"
+        assert (
+            str(caught.value)
+            == "crawls/web: belongs to the spider web, not follow: use another JOBDIR"
+        )
 
     def test_another_frontier(self):
-        """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has ours."""
+        """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has
+        ours.
+        """
         fifo = f"{module_of('frontier/fifo_frontier.py').__name__}.FifoFrontier"
         before = {name: value for name, value in terms().items() if name != "FRONTIER"}
 
         refuse(JOB, before, terms())
         for old in (before, terms()):
-            with pytest.raises(OtherTerms, match=f"FRONTIER was webcrawl.frontier.state.open_frontier, now {fifo}: "):
+            with pytest.raises(
+                OtherTerms,
+                match=f"FRONTIER was webcrawl.frontier.state.open_frontier, now {fifo}: ",
+            ):
                 refuse(JOB, old, terms(FRONTIER=fifo))
 
     @pytest.mark.parametrize(
@@ -52,9 +68,15 @@ class TestRefused:
         [
             pytest.param("none", f"{FOLDINGS}.no_index", id="one more"),
             pytest.param(f"{FOLDINGS}.no_index", "none", id="one less"),
-            pytest.param(f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path", f"{FOLDINGS}.no_index", id="one of two"),
             pytest.param(
-                f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path", f"{FOLDINGS}.lower_path, {FOLDINGS}.no_index", id="order"
+                f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path",
+                f"{FOLDINGS}.no_index",
+                id="one of two",
+            ),
+            pytest.param(
+                f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path",
+                f"{FOLDINGS}.lower_path, {FOLDINGS}.no_index",
+                id="order",
             ),
         ],
     )
@@ -78,18 +100,25 @@ class TestRefused:
         }
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        of = {name: terms(URL_HOST_RULES=str(tmp_path / name)) for name in files} | {"no file": terms()}
+        of = {name: terms(URL_HOST_RULES=str(tmp_path / name)) for name in files} | {
+            "no file": terms()
+        }
 
         refuse(JOB, of["one"], of["same"])
         refuse(JOB, of["empty"], of["no file"])
         for other in ("less", "empty", "no file"):
-            with pytest.raises(OtherTerms, match=r"URL_HOST_RULES was .*/one \([0-9a-f]{12}\), now "):
+            with pytest.raises(
+                OtherTerms, match=r"URL_HOST_RULES was .*/one \([0-9a-f]{12}\), now "
+            ):
                 refuse(JOB, of["one"], of[other])
 
     @pytest.mark.parametrize(("before", "now"), [(True, False), (False, True)])
     def test_another_follow(self, before, now):
         """Links that one kind of crawl has found are not where the other looks for them."""
-        with pytest.raises(OtherTerms, match=r"URL_FOLLOW was o[nf]+, now o[nf]+: links that were found would be lost"):
+        with pytest.raises(
+            OtherTerms,
+            match=r"URL_FOLLOW was o[nf]+, now o[nf]+: links that were found would be lost",
+        ):
             refuse(JOB, terms(URL_FOLLOW=before), terms(URL_FOLLOW=now))
 
     def test_a_crawl_of_before_follows(self):
@@ -102,7 +131,9 @@ class TestRefused:
 
     @pytest.mark.parametrize("before", ["any", "domain", "host"])
     def test_the_scope_seeds_later(self, before):
-        """Domains of seeds are noted only with the scope `seeds`: without them all links would be dropped."""
+        """Domains of seeds are noted only with the scope `seeds`: without them all links would be
+        dropped.
+        """
         with pytest.raises(OtherTerms) as caught:
             refuse(JOB, terms(URL_SCOPE=before), terms(URL_SCOPE="seeds"))
 
@@ -119,7 +150,9 @@ class TestRefused:
         ids=["host", "domain", "another scope"],
     )
     def test_requisites_later(self, before, scope):
-        """Within a host or a domain, those of the seeds are noted only while requisites are fetched."""
+        """Within a host or a domain, those of the seeds are noted only while requisites are
+        fetched.
+        """
         earlier = terms(URL_SCOPE="domain" if before == "on" else scope, REQUISITES=before == "on")
         with pytest.raises(OtherTerms) as caught:
             refuse(JOB, earlier, terms(URL_SCOPE=scope, REQUISITES=True))
@@ -146,9 +179,15 @@ class TestRefused:
     def test_a_setting_that_did_not_exist_then(self, tmp_path, name):
         """What is not in the notes of the last run was not set."""
         (tmp_path / "rules").write_text("startsWith(www.)=\n")
-        before, now = terms(), terms(URL_FOLDINGS=f"{FOLDINGS}.no_index", URL_HOST_RULES=tmp_path / "rules")
+        before, now = (
+            terms(),
+            terms(URL_FOLDINGS=f"{FOLDINGS}.no_index", URL_HOST_RULES=tmp_path / "rules"),
+        )
         del before[name]
-        both = {other: before[other] if other in before and other != name else text for other, text in now.items()}
+        both = {
+            other: before[other] if other in before and other != name else text
+            for other, text in now.items()
+        }
 
         with pytest.raises(OtherTerms, match=f"^{name} was none"):
             refuse(JOB, before, both)
@@ -162,7 +201,12 @@ class TestTold:
             ("POLITENESS_FACTOR", 10, "2.5", "POLITENESS_FACTOR was 10, now 2.5"),
             ("OUTPUTS", "warc cdxj", "warc", "OUTPUTS was warc, cdxj, now warc"),
             ("URL_INCLUDE", [], "/a", "URL_INCLUDE was none, now /a"),
-            ("DNS_NAMESERVERS", "127.0.0.1:53", "[::1]:54", "DNS_NAMESERVERS was 127.0.0.1:53, now ::1:54"),
+            (
+                "DNS_NAMESERVERS",
+                "127.0.0.1:53",
+                "[::1]:54",
+                "DNS_NAMESERVERS was 127.0.0.1:53, now ::1:54",
+            ),
             ("PORTS_ALLOWED", [], [81, "8000-8099"], "PORTS_ALLOWED was none, now 81, 8000-8099"),
             ("HOSTS_FILE", None, "/etc/hosts", "HOSTS_FILE was none, now /etc/hosts"),
             (
@@ -171,12 +215,19 @@ class TestTold:
                 "http://me:secret@a.test/x",
                 "TOP1M_URL was http://a.test/, now http://a.test/x",
             ),
-            ("ITEM_PIPELINES", {}, {"webcrawl.items.Page": 3}, "ITEM_PIPELINES webcrawl.items.Page was none, now 3"),
+            (
+                "ITEM_PIPELINES",
+                {},
+                {"webcrawl.items.Page": 3},
+                "ITEM_PIPELINES webcrawl.items.Page was none, now 3",
+            ),
             ("USER_AGENT", "a" * 119, "b" * 121, f"USER_AGENT was {'a' * 119}, now {'b' * 120}..."),
         ],
     )
     def test_another_value(self, name, before, now, line):
-        """A setting that has changed is one line with both values; of a mapping one line for each entry."""
+        """A setting that has changed is one line with both values; of a mapping one line for each
+        entry.
+        """
         assert told(terms(**{name: before}), terms(**{name: now})) == [line]
 
     def test_other_arguments(self):
@@ -199,34 +250,49 @@ class TestTold:
         ],
     )
     def test_nothing_to_tell(self, settings):
-        """A run's length, its log and the folder's place are its own affair, and another spelling is no change."""
+        """A run's length, its log and the folder's place are its own affair, and another spelling
+        is no change.
+        """
         assert told(terms(), terms(**settings)) == []
 
 
 class TestLateOutputs:
     def test_one_that_a_crawl_did_not_write_before(self, tmp_path):
-        """A line says that it begins now, and which command makes it of the pages before, if one can."""
+        """A line says that it begins now, and which command makes it of the pages before, if one
+        can.
+        """
         before = {"OUTPUTS": "warc, cdxj"}
 
-        said = late_outputs(before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path)
+        said = late_outputs(
+            before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path
+        )
 
         begins = "OUTPUTS: text, skipped begin now, with the pages that come"
         assert said == f"{begins}; of the pages before: scrapy process {tmp_path} -s OUTPUTS='text'"
 
-    @pytest.mark.parametrize(("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")])
+    @pytest.mark.parametrize(
+        ("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")]
+    )
     def test_no_new_one(self, tmp_path, before, now):
         """Nothing is said of outputs that stay, or are left out from now on."""
         assert late_outputs({"OUTPUTS": before}, {"spider": "web", "OUTPUTS": now}, tmp_path) == ""
 
     def test_of_all_pages(self, tmp_path):
         """What reads archives begins with the first page."""
-        assert late_outputs({"OUTPUTS": "text"}, {"spider": "process", "OUTPUTS": "text, index"}, tmp_path) == ""
+        assert (
+            late_outputs(
+                {"OUTPUTS": "text"}, {"spider": "process", "OUTPUTS": "text, index"}, tmp_path
+            )
+            == ""
+        )
 
 
 class TestMorePages:
     def test_a_higher_limit(self, tmp_path):
         """A line names what lets hosts go on that have given as many as they might before."""
-        said = more_pages({"HOST_MAX_PAGES": "10"}, {"spider": "web", "HOST_MAX_PAGES": "0"}, tmp_path)
+        said = more_pages(
+            {"HOST_MAX_PAGES": "10"}, {"spider": "web", "HOST_MAX_PAGES": "0"}, tmp_path
+        )
 
         assert (
             f"a host that has given 10 pages goes on, with links found from now on, after: scrapy ctl {tmp_path}"
@@ -236,14 +302,23 @@ class TestMorePages:
 
     def test_a_limit_of_one(self, tmp_path):
         """One page is one page."""
-        said = more_pages({"HOST_MAX_PAGES": "1"}, {"spider": "web", "HOST_MAX_PAGES": "2"}, tmp_path)
+        said = more_pages(
+            {"HOST_MAX_PAGES": "1"}, {"spider": "web", "HOST_MAX_PAGES": "2"}, tmp_path
+        )
 
         assert "a host that has given 1 page goes on" in said
 
-    @pytest.mark.parametrize(("before", "now"), [("10", "10"), ("10", "5"), ("0", "10"), ("0", "0")])
+    @pytest.mark.parametrize(
+        ("before", "now"), [("10", "10"), ("10", "5"), ("0", "10"), ("0", "0")]
+    )
     def test_no_higher_one(self, tmp_path, before, now):
         """Nothing is said of a limit that stays, gets lower or is the first."""
-        assert more_pages({"HOST_MAX_PAGES": before}, {"spider": "web", "HOST_MAX_PAGES": now}, tmp_path) == ""
+        assert (
+            more_pages(
+                {"HOST_MAX_PAGES": before}, {"spider": "web", "HOST_MAX_PAGES": now}, tmp_path
+            )
+            == ""
+        )
 
 
 class TestKept:

@@ -1,4 +1,6 @@
-"""Whatever a crawl waits for, somebody wakes it: small random crawls, without a network and in simulated time."""
+"""Whatever a crawl waits for, somebody wakes it: small random crawls, without a network and in
+simulated time.
+"""
 
 from random import Random
 
@@ -24,10 +26,21 @@ class Small:
 
     def __init__(self, folder, random):
         self.folder, self.random, self.seconds = folder, random, 0.0
-        hosts, each, most = random.choice([1, 3, 12]), random.choice([1, 3, 30]), random.choice([0, 1, 5])
-        pages = [f"http://h{host}.d{host % 5}.test/{page}" for host in range(hosts) for page in range(each)]
+        hosts, each, most = (
+            random.choice([1, 3, 12]),
+            random.choice([1, 3, 30]),
+            random.choice([0, 1, 5]),
+        )
+        pages = [
+            f"http://h{host}.d{host % 5}.test/{page}"
+            for host in range(hosts)
+            for page in range(each)
+        ]
         self.links = {url: random.choices(pages, k=random.randrange(most + 1)) for url in pages}
-        self.seeds = {name: random.choices(pages, k=random.choice([1, 5, 60, 300])) for name in ("a", "b", "later")}
+        self.seeds = {
+            name: random.choices(pages, k=random.choice([1, 5, 60, 300]))
+            for name in ("a", "b", "later")
+        }
         for name, urls in self.seeds.items():
             (folder / f"{name}.txt").write_text("".join(f"{url}\n" for url in urls))
         self.sown = ["a", "b"]  # the lists that the crawl has been given
@@ -49,7 +62,9 @@ class Small:
         self.open()
 
     def open(self):
-        around = Surroundings(seeds=Seeds(f"{self.folder}/a.txt,{self.folder}/b.txt"), awaits_ends=True)
+        around = Surroundings(
+            seeds=Seeds(f"{self.folder}/a.txt,{self.folder}/b.txt"), awaits_ends=True
+        )
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(disk, "layout", lambda _: self.sizes)
             wall, steady = (lambda: START + self.seconds), (lambda: self.seconds)
@@ -87,10 +102,15 @@ class Small:
     def answer(self, url):
         status, body = 404, b""
         if url in self.links:
-            status, body = 200, "".join(f'<a href="{link}">x</a>' for link in self.links[url]).encode()
+            status, body = (
+                200,
+                "".join(f'<a href="{link}">x</a>' for link in self.links[url]).encode(),
+            )
         headers = [(b"Content-Type", b"text/html")]
         head = b"HTTP/1.1 %d x\r\n\r\n" % status
-        return Exchange(url, b"", status, head, headers, body, body, body, "127.0.0.1", START, Timings())
+        return Exchange(
+            url, b"", status, head, headers, body, body, body, "127.0.0.1", START, Timings()
+        )
 
     def run(self):
         """To the end; AssertionError if it waits for nobody."""
@@ -103,7 +123,8 @@ class Small:
                 self.end(running.pop(self.random.randrange(len(running))))
                 vain = 0
             elif link is None:
-                merging = self.crawl.parts.seen.busy  # before the other look: the thread may end between the two
+                # before the other look: the thread may end between the two
+                merging = self.crawl.parts.seen.busy
                 ready = self.crawl.next_ready()
                 if not self.crawl.pending:
                     return
@@ -137,7 +158,9 @@ class Small:
 
 @pytest.mark.parametrize("seed", [*range(12), *in_campaign(*range(12, 300))])
 def test_a_crawl_comes_to_its_end_and_has_all(tmp_path, monkeypatch, seed):
-    """However seeds, links, merges, failures and restarts follow each other: all that can be reached, and once."""
+    """However seeds, links, merges, failures and restarts follow each other: all that can be
+    reached, and once.
+    """
     random = Random(seed)
     for module in (crawl_module,):
         monkeypatch.setattr(module, "SLICE", random.choice([1, 3, 500]))

@@ -26,7 +26,9 @@ class TestPace:
         assert trims(repeat(10 * MIB), 5) == [0, 1, 2, 3, 4]
 
     def test_ever_fewer_when_it_does_not(self):
-        """After each trim in vain twice as many intervals pass, sixteen at most; memory may even have grown."""
+        """After each trim in vain twice as many intervals pass, sixteen at most; memory may even
+        have grown.
+        """
         assert trims(repeat(-MIB), 80) == [0, 2, 6, 14, 30, 46, 62, 78]
 
     def test_again_when_it_helps_again(self):
@@ -36,7 +38,9 @@ class TestPace:
 
 class TestTrim:
     def test_it_runs_beside_the_crawl_and_ends_with_it(self):
-        """From the spider's opening to its closing there is a trim per interval, and none afterwards."""
+        """From the spider's opening to its closing there is a trim per interval, and none
+        afterwards.
+        """
         calls = []
 
         async def go():

@@ -72,13 +72,22 @@ def test_the_name_depends_on_seed_and_host_alone(frontier, missing):
     """A crawl that is run again with the same seed asks for the same."""
     other = MissingPages(frontier, Counter(), 8)
 
-    assert asked_for("http://a.test/x", frontier, missing) == asked_for("http://a.test/y", frontier, missing)
-    assert asked_for("http://a.test/x", frontier, missing) != asked_for("http://a.test/x", frontier, other)
-    assert asked_for("http://a.test/x", frontier, missing)[14:] != asked_for("http://b.test/x", frontier, missing)[14:]
+    assert asked_for("http://a.test/x", frontier, missing) == asked_for(
+        "http://a.test/y", frontier, missing
+    )
+    assert asked_for("http://a.test/x", frontier, missing) != asked_for(
+        "http://a.test/x", frontier, other
+    )
+    assert (
+        asked_for("http://a.test/x", frontier, missing)[14:]
+        != asked_for("http://b.test/x", frontier, missing)[14:]
+    )
 
 
 @pytest.mark.parametrize("link", [Link("ftp://a.test/x"), Link("http://a.test/x", request="0.x")])
-def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(frontier, missing, link):
+def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(
+    frontier, missing, link
+):
     """Nothing is asked for beside a spider's own requests."""
     missing.ask(link)
 
@@ -87,7 +96,9 @@ def test_only_what_the_crawl_itself_found_on_the_web_is_followed_by_a_probe(fron
 
 def tried(missing, pages):
     """The probe's answer, and these pages after it."""
-    missing.heard(Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser())
+    missing.heard(
+        Link("http://a.test/nowhere", "S"), answer(url="http://a.test/nowhere"), recogniser()
+    )
     return [missing.shows(answer(page), recogniser()) for page in pages]
 
 

@@ -17,7 +17,9 @@ def _found(tmp_path_factory):
 @pytest.mark.campaign
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_month_on_a_web_that_fails(found, check):
-    """Hosts fail as real ones do, our own network is out three times, and the crawl is killed now and then."""
+    """Hosts fail as real ones do, our own network is out three times, and the crawl is killed now
+    and then.
+    """
     assert CHECKS[check](found), found
 
 
@@ -30,5 +32,7 @@ def test_the_month_is_worth_it(found):
 
 @pytest.mark.campaign
 def test_a_url_alone_is_charged_rarely(found):
-    """A URL that times out or is reset three times ends, if nothing else of its host was asked for in between."""
+    """A URL that times out or is reset three times ends, if nothing else of its host was asked for
+    in between.
+    """
     assert len(found.charged) < found.urls / 1000

@@ -55,7 +55,9 @@ def test_others_are_waited_for(tmp_path):
 def test_pages_that_become_due(tmp_path, policy):
     """They show it, and a crawl that fetches pages again goes on."""
     pages = [f"http://{host}.test/" for host in "bcd"]
-    one = Answering(tmp_path / "crawl", {"*": Document(b"<p>")}, REVISIT_POLICY=policy, REVISIT_AGE=HOUR)
+    one = Answering(
+        tmp_path / "crawl", {"*": Document(b"<p>")}, REVISIT_POLICY=policy, REVISIT_AGE=HOUR
+    )
     one.seed(*pages)
     one.run(10)
     lose(one.crawl, one.now)

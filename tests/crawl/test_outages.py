@@ -1,4 +1,6 @@
-"""What real failures cost a whole crawl, in simulated time: each of these once cost nearly all URLs."""
+"""What real failures cost a whole crawl, in simulated time: each of these once cost nearly all
+URLs.
+"""
 
 from collections import Counter
 
@@ -27,12 +29,16 @@ FROM_THE_START = [(START, START + 5 * MINUTE, False)]
 
 @pytest.fixture(name="crawled")
 def _crawled(tmp_path):
-    """Crawls these sites until nothing is left; returns each status and how often URLs ended with it."""
+    """Crawls these sites until nothing is left; returns each status and how often URLs ended with
+    it.
+    """
 
     def crawl(sites, urls, *, outages=(), at=START, on_asked=None, days=10):
         feed = [(START, [site.url(0) for site in sites])]
         feed.append((at, [site.url(number) for number in range(1, urls) for site in sites]))
-        simulation = Simulation(tmp_path, Web(sites, outages), feed, interval=HOUR, on_asked=on_asked)
+        simulation = Simulation(
+            tmp_path, Web(sites, outages), feed, interval=HOUR, on_asked=on_asked
+        )
         simulation.run(START + days * DAY)
         simulation.close()
         assert (simulation.judge.early, simulation.judge.overlaps) == ([], [])
@@ -49,15 +55,21 @@ def many():
     return [Site(f"site{number}.test", "", 0.2) for number in range(60)]
 
 
-@pytest.mark.parametrize("answer", [says(503), says(429), says(500), dropped, servfail, silent, lost])
+@pytest.mark.parametrize(
+    "answer", [says(503), says(429), says(500), dropped, servfail, silent, lost]
+)
 def test_robots_txt_that_is_away_for_the_first_minutes(crawled, answer):
     """No URL of a host is lost whose robots.txt cannot be fetched in the first five minutes."""
     assert crawled(one(Spell(START, START + 5 * MINUTE, answer, robots=True)), 200) == {200: 200}
 
 
-@pytest.mark.parametrize("answer", [says(503), says(429), says(500), dropped, servfail, silent, lost, nxdomain, inside])
+@pytest.mark.parametrize(
+    "answer", [says(503), says(429), says(500), dropped, servfail, silent, lost, nxdomain, inside]
+)
 def test_robots_txt_that_is_away_a_day_later(crawled, answer):
-    """If robots.txt cannot be fetched when its rules have expired, they stay in force, and pages go on."""
+    """If robots.txt cannot be fetched when its rules have expired, they stay in force, and pages go
+    on.
+    """
     away = Spell(START + DAY, START + DAY + 8 * HOUR, answer, robots=True)
     times = []
 
@@ -76,7 +88,8 @@ def test_an_hour_of_429_with_retry_after(crawled):
 
 @pytest.mark.parametrize("away", [2 * MINUTE, HOUR, DAY, 2.9 * DAY])
 @pytest.mark.parametrize(
-    "answer", [says(503), says(503, 600), says(429), dropped, servfail, silent, lost, nxdomain, inside]
+    "answer",
+    [says(503), says(503, 600), says(429), dropped, servfail, silent, lost, nxdomain, inside],
 )
 def test_a_host_that_is_away(crawled, away, answer):
     """No URL is lost of a host that is back within HOST_PATIENCE."""
@@ -86,7 +99,9 @@ def test_a_host_that_is_away(crawled, away, answer):
 @pytest.mark.parametrize("hosts", [5, *in_campaign(60)])
 @pytest.mark.parametrize("answer", [nxdomain, inside])
 def test_all_names_lead_nowhere(crawled, answer, hosts):
-    """No URL is lost by 20 minutes in which the name servers lie about all hosts, however few these are."""
+    """No URL is lost by 20 minutes in which the name servers lie about all hosts, however few these
+    are.
+    """
     sites = many()[:hosts]
     for site in sites:
         site.spells = [Spell(START + MINUTE, START + 21 * MINUTE, answer)]

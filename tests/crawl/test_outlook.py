@@ -40,11 +40,15 @@ def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False):
     ],
 )
 def test_why_nothing_is_fetched(state, said):
-    """What stops a crawl, or else the host whose turn is next where all are left alone, for more than a moment."""
+    """What stops a crawl, or else the host whose turn is next where all are left alone, for more
+    than a moment.
+    """
     assert outlook(**state).stands_still == said
 
 
-@pytest.mark.parametrize(("state", "said"), [({}, SAID), ({"paused": True}, ""), ({"in_flight": 1}, "")])
+@pytest.mark.parametrize(
+    ("state", "said"), [({}, SAID), ({"paused": True}, ""), ({"in_flight": 1}, "")]
+)
 def test_for_whom_a_crawl_waits(state, said):
     """A crawl waits for no host while something stops it, or while a request is under way."""
     assert outlook(**state).glance()["waits"] == said

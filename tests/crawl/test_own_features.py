@@ -1,4 +1,6 @@
-"""Features of the user's own: when they are called, what their answers mean, and what their mistakes cost."""
+"""Features of the user's own: when they are called, what their answers mean, and what their
+mistakes cost.
+"""
 
 import json
 import math
@@ -208,7 +210,9 @@ def _opened(db):
     ],
 )
 def test_an_answer_is_a_decision(opened, monkeypatch, answer, decision):
-    """False ends a URL, a later time has it wait, one that is over for a second; nothing lets it in."""
+    """False ends a URL, a later time has it wait, one that is over for a second; nothing lets it
+    in.
+    """
     monkeypatch.setattr(Gate, "answer", answer)
     (decide,) = opened("Gate").next_decision
 
@@ -220,7 +224,11 @@ def test_what_the_crawl_needs_is_not_asked_about(opened, monkeypatch):
     monkeypatch.setattr(Gate, "answer", False)
     (decide,) = opened("Gate").next_decision
 
-    assert [decide(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [None, None, Status.REFUSED]
+    assert [decide(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [
+        None,
+        None,
+        Status.REFUSED,
+    ]
 
 
 @pytest.mark.parametrize("name", ["Failing", "Panicking"])
@@ -233,7 +241,8 @@ def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog, name)
     assert moments.next_figures[0]() == {}
     moments.on_ended[0](Link(URL), Outcome(200), None)
     assert [record.message for record in caplog.records] == [
-        f"{HERE}.{name}.{moment}" for moment in ("next_decision", "next_headers", "next_figures", "on_ended")
+        f"{HERE}.{name}.{moment}"
+        for moment in ("next_decision", "next_headers", "next_figures", "on_ended")
     ]
 
 
@@ -278,7 +287,9 @@ def test_wrong_headers_and_figures_are_errors(opened, monkeypatch, caplog, momen
 
 @pytest.mark.parametrize("name", ["Awaiting", "Generating", "Keeping"])
 def test_methods_that_nobody_could_use_are_refused(opened, name):
-    """What is to be awaited, or iterated, would say nothing; a state that nobody takes back ends the next run."""
+    """What is to be awaited, or iterated, would say nothing; a state that nobody takes back ends
+    the next run.
+    """
     with pytest.raises(RulesError, match=rf"^FEATURES: {HERE}\.{name}"):
         opened(name)
 
@@ -317,13 +328,18 @@ def test_a_method_with_a_former_name_is_not_called_beside_the_new_one(opened, ca
 
 def test_a_method_that_is_named_like_a_moments_is_refused(opened):
     """It would never be called."""
-    with pytest.raises(RulesError, match=rf"^FEATURES: {HERE}\.Unknown\.on_idle is never called: .* Did you mean on_"):
+    with pytest.raises(
+        RulesError,
+        match=rf"^FEATURES: {HERE}\.Unknown\.on_idle is never called: .* Did you mean on_",
+    ):
         opened("Unknown")
 
 
 def test_a_feature_may_derive_from_the_crawls_own_kind(opened):
     """What it only inherits is not called."""
-    assert {name: len(calls) for name, calls in vars(opened("Derived")).items() if calls} == {"next_figures": 1}
+    assert {name: len(calls) for name, calls in vars(opened("Derived")).items() if calls} == {
+        "next_figures": 1
+    }
 
 
 def test_its_state_is_that_of_the_checkpoint(tmp_path):
@@ -365,7 +381,8 @@ def test_it_is_made_of_settings_if_it_wants(opened):
 def test_a_class_without_a_moment_is_no_feature(opened):
     """The line says what one would have."""
     with pytest.raises(
-        RulesError, match=r"FEATURES: .*Nothing: a feature has a method for a moment: next_decision, next_headers"
+        RulesError,
+        match=r"FEATURES: .*Nothing: a feature has a method for a moment: next_decision, next_headers",
     ):
         opened("Nothing")
 
@@ -415,7 +432,11 @@ def test_a_prioritizer_that_raises_costs_no_links(caplog):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("Gate", "cannot be made: TypeError"), ("Levels", r"a prioritizer has a method level\(link\)")]
+    ("name", "why"),
+    [
+        ("Gate", "cannot be made: TypeError"),
+        ("Levels", r"a prioritizer has a method level\(link\)"),
+    ],
 )
 def test_what_is_no_prioritizer_is_named(name, why):
     """The start says which class it is, and what it lacks."""
@@ -448,6 +469,8 @@ def test_an_error_of_the_users_own_code_is_placed():
 
 def test_figures_of_numpy_are_numbers(opened, monkeypatch):
     """stats.json has them as Python's."""
-    monkeypatch.setattr(Failing, "next_figures", lambda *_: {"a": np.int64(1), "b": np.float32(0.5)})
+    monkeypatch.setattr(
+        Failing, "next_figures", lambda *_: {"a": np.int64(1), "b": np.float32(0.5)}
+    )
 
     assert json.dumps(opened("Failing").next_figures[0]()) == '{"a": 1, "b": 0.5}'

@@ -25,14 +25,18 @@ def trips(urls):
 
 
 def made(at_hand, follow=lambda _: None, bare=()):
-    """What is made of three answers, which outputs look at by these functions; `bare` ones have no links."""
+    """What is made of three answers, which outputs look at by these functions; `bare` ones have no
+    links.
+    """
 
     def visit(link, answer):
         page = Page.of(link, answer)
         page.found = None if int(link.url[-1]) in bare else DocumentLinks(link.url, "UTF-8")
         return page
 
-    outputs = making(visit, follow, at_hand).pages(trips(f"http://a.test/{number}" for number in range(3)))
+    outputs = making(visit, follow, at_hand).pages(
+        trips(f"http://a.test/{number}" for number in range(3))
+    )
     return [one.url[-1] for output in outputs for one in output]
 
 
@@ -52,7 +56,11 @@ class TestAtHand:
         """One look-up after the other, each at all pages."""
         happened = []
 
-        assert made([noted(happened, "x"), noted(happened, "y")], noted(happened, "f")) == ["0", "1", "2"]
+        assert made([noted(happened, "x"), noted(happened, "y")], noted(happened, "f")) == [
+            "0",
+            "1",
+            "2",
+        ]
         assert happened == ["f0", "f1", "f2", "x0", "x1", "x2", "y0", "y1", "y2"]
 
     def test_a_page_without_links_of_its_own_is_not_looked_at(self):
@@ -78,7 +86,9 @@ class TestAtHand:
 
 
 def test_without_memory_no_further_page_is_read():
-    """The crawl ends when a page finds no memory, not after its batch: what reads the next one may wait for ever."""
+    """The crawl ends when a page finds no memory, not after its batch: what reads the next one may
+    wait for ever.
+    """
     happened = []
 
     def visit(link, answer):
@@ -94,7 +104,9 @@ def test_without_memory_no_further_page_is_read():
 
 
 def test_what_ends_the_crawl_leaves_its_page_to_the_next_run():
-    """Its links were not chosen: the trip counts as cut short, and whoever runs the crawl gets the error."""
+    """Its links were not chosen: the trip counts as cut short, and whoever runs the crawl gets the
+    error.
+    """
 
     def follow(page):
         if page.url[-1] == "1":

@@ -77,7 +77,9 @@ class TestWhatIsProcessed:
         assert processed(one, "/same") == [B.body]
 
     def test_at_a_signal(self, web):
-        """A page that is fetched at a signal is processed if it may have been something else meanwhile."""
+        """A page that is fetched at a signal is processed if it may have been something else
+        meanwhile.
+        """
         one = web({"/": A}, REVISIT_AGE=10 * HOUR)
         one.run(HOUR)
         one.crawl.parts.revisiting.tell(one.url("/"), one.now)
@@ -105,8 +107,12 @@ class TestWhatIsProcessed:
 
     @pytest.mark.parametrize("kill", [False, True])
     def test_a_copy_at_a_signal(self, web, kill):
-        """A page that was another's copy from the start, or has become one, is unchanged while it is."""
-        one = web({"/": A, "/same": A, "/becomes": B}, "/", "/same", "/becomes", REVISIT_AGE=10 * HOUR)
+        """A page that was another's copy from the start, or has become one, is unchanged while it
+        is.
+        """
+        one = web(
+            {"/": A, "/same": A, "/becomes": B}, "/", "/same", "/becomes", REVISIT_AGE=10 * HOUR
+        )
         one.run(HOUR)
         one.documents["/becomes"] = A
         one.run(10 * HOUR)
@@ -128,7 +134,11 @@ class TestWhatIsSaid:
         """The page is as it was, as far as anybody knows: unchanged."""
         one = web({"/": A}, HOST_MAX_FAILURES=100)
         one.run(0.5 * HOUR)
-        through(one, "/", Document(status=status, headers={"Location": "/there"} if status < 400 else {}))
+        through(
+            one,
+            "/",
+            Document(status=status, headers={"Location": "/there"} if status < 400 else {}),
+        )
 
         assert one.changes("/")[0] == "new"
         assert set(one.changes("/")[1:]) == {"unchanged"}
@@ -148,12 +158,16 @@ class TestWhatIsSaid:
     @pytest.mark.parametrize("status", [302, 404, 503])
     def test_the_first_answer(self, web, status):
         """Whatever the first answer to a URL is, the page is new."""
-        one = web({"/": Document(status=status, headers={"Location": "/there"})}, HOST_MAX_FAILURES=100)
+        one = web(
+            {"/": Document(status=status, headers={"Location": "/there"})}, HOST_MAX_FAILURES=100
+        )
         one.run(0.1 * HOUR)
 
         assert set(one.changes("/")) == {"new"}
 
-    @pytest.mark.parametrize(("status", "change"), [(404, "gone"), (410, "gone"), (503, "unchanged")])
+    @pytest.mark.parametrize(
+        ("status", "change"), [(404, "gone"), (410, "gone"), (503, "unchanged")]
+    )
     def test_at_a_signal(self, web, status, change):
         """The same holds for a page that is fetched ahead of its turn."""
         one = web({"/": A}, REVISIT_AGE=10 * HOUR, HOST_MAX_FAILURES=100)

@@ -1,4 +1,6 @@
-"""A crawl that goes on with another policy, in simulated time: what the one before had learned is not its own."""
+"""A crawl that goes on with another policy, in simulated time: what the one before had learned is
+not its own.
+"""
 
 from itertools import pairwise, permutations
 
@@ -20,7 +22,12 @@ def _web(tmp_path):
 
     def make(policy):
         documents = {f"/{number}": Document(b"<p>0") for number in range(PAGES)}
-        settings = {"REVISIT_POLICY": policy, "REVISIT_RATE": PAGES / ROUND, "REVISIT_AGE": ROUND, "RANDOM_SEED": 1}
+        settings = {
+            "REVISIT_POLICY": policy,
+            "REVISIT_RATE": PAGES / ROUND,
+            "REVISIT_AGE": ROUND,
+            "RANDOM_SEED": 1,
+        }
         made.append(Web(tmp_path / str(len(made)), documents, **settings))
         made[-1].seed(*documents)
         return made[-1]
@@ -47,7 +54,9 @@ CHANGES = list(permutations(POLICIES, 2))
 DAILY = CHANGES[::5]  # in every run; the others in the campaign
 
 
-@pytest.mark.parametrize(("before", "after"), [*DAILY, *in_campaign(*(one for one in CHANGES if one not in DAILY))])
+@pytest.mark.parametrize(
+    ("before", "after"), [*DAILY, *in_campaign(*(one for one in CHANGES if one not in DAILY))]
+)
 def test_it_begins_anew(web, before, after):
     """It starts as in a crawl of its own, and pages are fetched again by it."""
     one = web(before)
@@ -76,9 +85,15 @@ def test_the_same_one_goes_on(web, policy):
 
 
 def test_one_that_is_never_early(tmp_path):
-    """However far the queue was ahead of the clock, `fixed` fetches no page before it is as old as REVISIT_AGE."""
+    """However far the queue was ahead of the clock, `fixed` fetches no page before it is as old as
+    REVISIT_AGE.
+    """
     urls = [f"http://h{number}.test/" for number in range(20)]
-    settings = {"REVISIT_POLICY": "uniform", "REVISIT_RATE": len(urls) / (5 * DAY), "REVISIT_AGE": DAY}
+    settings = {
+        "REVISIT_POLICY": "uniform",
+        "REVISIT_RATE": len(urls) / (5 * DAY),
+        "REVISIT_AGE": DAY,
+    }
     one = Web(tmp_path / "crawl", {"*": Document(b"<p>0")}, **settings)
     one.seed(*urls)
     one.run(DAY)

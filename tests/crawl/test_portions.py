@@ -38,7 +38,9 @@ def links(count, site="big"):
 
 
 def discover(crawl, count, page=BIG):
-    crawl.parts.discovery.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), "L", base="")
+    crawl.parts.discovery.discover(
+        page, links(count, page.url.split("/")[2].split(".")[-2]), "L", base=""
+    )
 
 
 def submitted(crawl):
@@ -77,7 +79,9 @@ class TestPortions:
             assert submitted(crawl) == 3 * PORTION
 
     def test_where_nothing_else_is_left_they_do_not_wait(self, tmp_path):
-        """While no URL is queued or under way, there is nobody whom portions would hold up: none of them waits."""
+        """While no URL is queued or under way, there is nobody whom portions would hold up: none of
+        them waits.
+        """
         with crawling(tmp_path) as (crawl, _):
             crawl.parts.discovery.discover(BIG, ["mailto:a"] * 5 * PORTION, "L")
 
@@ -105,7 +109,9 @@ class TestPortions:
             discover(crawl, 3 * PORTION, Link("http://small.test/"))
             after(crawl, 4, start=10.0)
 
-            sites = Counter(dict(crawl.parts.db.query("SELECT site, count(*) FROM portion GROUP BY site")))
+            sites = Counter(
+                dict(crawl.parts.db.query("SELECT site, count(*) FROM portion GROUP BY site"))
+            )
             assert sites == {"big.test": 14}
 
     def test_of_several_links_to_a_url_the_first_says_how_it_was_found(self, tmp_path):
@@ -116,10 +122,14 @@ class TestPortions:
             assert crawl.take(0.0).path == "LE"
 
     def test_hop_and_base_are_the_pages(self, tmp_path):
-        """A link of a later portion has the letter, the page and the base that it would have had at once."""
+        """A link of a later portion has the letter, the page and the base that it would have had at
+        once.
+        """
         with crawling(tmp_path, CONCURRENT_REQUESTS=1) as (crawl, _):
             some = ["mailto:a"] * PORTION + ["../one"]
-            crawl.parts.discovery.discover(BIG, some, "L" * PORTION + "E", base="http://base.test/a/b/")
+            crawl.parts.discovery.discover(
+                BIG, some, "L" * PORTION + "E", base="http://base.test/a/b/"
+            )
             crawl.take(0.0)
             (record,) = crawl.parts.frontier.core.back.active.values()
 
@@ -140,16 +150,24 @@ class TestPortions:
             assert "http://big.test/: 1000 links lost" in caplog.text
 
     def test_an_error_of_a_users_filter_is_the_crawls(self, tmp_path, monkeypatch):
-        """It is raised, so that the portion is not lost: what it was in the middle of is never committed."""
+        """It is raised, so that the portion is not lost: what it was in the middle of is never
+        committed.
+        """
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, 3 * PORTION)
-            monkeypatch.setattr(crawl.parts.pipeline.chain, "keep", Chain([ByFunction(lambda _: 1 / 0, "mine")]).keep)
+            monkeypatch.setattr(
+                crawl.parts.pipeline.chain,
+                "keep",
+                Chain([ByFunction(lambda _: 1 / 0, "mine")]).keep,
+            )
 
             with pytest.raises(FilterError, match="mine: ZeroDivisionError"):
                 crawl.take(0.0)
 
     def test_a_slice_in_one_turn(self, tmp_path):
-        """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the crawl says: at once."""
+        """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the
+        crawl says: at once.
+        """
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, PORTION)
             assert crawl.take(0.0) is not None
@@ -163,7 +181,9 @@ class TestPortions:
 class TestKilled:
     @pytest.mark.parametrize("taken", [0, 1, 3, 6])
     def test_no_link_is_lost_or_doubled(self, tmp_path, taken):
-        """After kill -9 at any point, the links of a page that the checkpoint has are submitted once."""
+        """After kill -9 at any point, the links of a page that the checkpoint has are submitted
+        once.
+        """
         total = 5 * PORTION + 1
         with crawling(tmp_path) as (crawl, _):
             discover(crawl, total)
@@ -179,7 +199,9 @@ class TestKilled:
             assert crawl.stats()["seen/submitted"] == total
 
     def test_a_page_that_no_checkpoint_has_leaves_nothing(self, tmp_path):
-        """Without a checkpoint after it, neither the page nor its links exist: it will be fetched again."""
+        """Without a checkpoint after it, neither the page nor its links exist: it will be fetched
+        again.
+        """
         with crawling(tmp_path) as (crawl, _):
             crawl.checkpoint()
             discover(crawl, 3 * PORTION)
@@ -192,7 +214,9 @@ class TestMost:
         """The statistics after one page with so many links, and its exchange."""
         body = "".join(f'<a href="/{number}">x</a>' for number in range(count)).encode()
         if kind is not None:
-            body = "".join(f"0file {number}\t/{number}\tbig.test\t70\r\n" for number in range(count)).encode()
+            body = "".join(
+                f"0file {number}\t/{number}\tbig.test\t70\r\n" for number in range(count)
+            ).encode()
         answer = exchange(url, body, headers=[(b"Content-Type", (kind or "text/html").encode())])
         with crawling(tmp_path, **settings) as (crawl, visitor):
             page = visitor.visit(Link(url), answer)
@@ -211,16 +235,24 @@ class TestMost:
         """A page with as many links as are allowed is whole."""
         stats, answer, _ = self.visit(tmp_path, MOST_LINKS)
 
-        assert (stats["links"], stats.get("links/cut", 0), answer.state.links_cut) == (MOST_LINKS, 0, 0)
+        assert (stats["links"], stats.get("links/cut", 0), answer.state.links_cut) == (
+            MOST_LINKS,
+            0,
+            0,
+        )
 
     def test_a_menu_is_whole(self, tmp_path):
         """A Gopher menu lists what there is: it is never cut."""
-        stats, _, _ = self.visit(tmp_path, MOST_LINKS + 15, "gopher://big.test/1", "text/x-gopher-menu")
+        stats, _, _ = self.visit(
+            tmp_path, MOST_LINKS + 15, "gopher://big.test/1", "text/x-gopher-menu"
+        )
 
         assert (stats["links"], stats.get("links/cut", 0)) == (MOST_LINKS + 15, 0)
 
     def bomb(self, tmp_path, url, body, kind="text/html", **settings):
-        """The statistics after one page that names far more than it is long, and what its links say in all."""
+        """The statistics after one page that names far more than it is long, and what its links say
+        in all.
+        """
         answer = exchange(url, body, headers=[(b"Content-Type", kind.encode())])
         with crawling(tmp_path, **settings) as (crawl, visitor):
             link = Link(url, "L", "", "http://seed.test/")
@@ -231,7 +263,9 @@ class TestMost:
             return crawl.stats(), queued * 2 * len(url)
 
     def test_a_long_url_with_many_links(self, tmp_path):
-        """Links that would fill logs and queues with their page's URL are followed as far as there is room for them."""
+        """Links that would fill logs and queues with their page's URL are followed as far as there
+        is room for them.
+        """
         url = f"http://big.test/{'x' * 1900}/"
         body = "".join(f"<a href={number}>" for number in range(100_000)).encode()
 

@@ -26,7 +26,9 @@ def test_the_rate_is_that_of_the_last_ten_seconds():
 
 
 def test_the_line():
-    """A progress line has pages, their rate, answers, queued URLs, hosts, URLs seen, failures and bytes."""
+    """A progress line has pages, their rate, answers, queued URLs, hosts, URLs seen, failures and
+    bytes.
+    """
     rest = "of 400 answers, 7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
 
     assert line(FIGURES, 30.0) == f"350 pages (30.0/s) {rest}"
@@ -35,12 +37,17 @@ def test_the_line():
 
 def test_the_line_of_a_hive():
     """Of figures that are not known nothing is said: of a hive's hosts only the sum is."""
-    assert line({"pages": 1, "queued": 2, "hosts": 3, "failures": 1}) == "1 page, 2 queued, 3 hosts, 1 failure"
+    assert (
+        line({"pages": 1, "queued": 2, "hosts": 3, "failures": 1})
+        == "1 page, 2 queued, 3 hosts, 1 failure"
+    )
 
 
 def test_the_line_says_what_is_set_aside():
     """If hosts are set aside, the line says how many of the URLs are theirs."""
-    assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in line({**FIGURES, "aside": 5, "hosts_aside": 2})
+    assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in line(
+        {**FIGURES, "aside": 5, "hosts_aside": 2}
+    )
 
 
 def test_what_it_waits_for():
@@ -51,11 +58,18 @@ def test_what_it_waits_for():
 
 
 def test_how_fresh_copies_are():
-    """Of a crawl that fetches pages again; on a terminal in place of the URLs seen, within 80 columns."""
+    """Of a crawl that fetches pages again; on a terminal in place of the URLs seen, within 80
+    columns.
+    """
     many = 999_999_999_999
     figures = dict.fromkeys(("pages", "queued", "seen/keys", "failures", "bytes"), many)
     figures |= {"hosts": 60_000, "in_flight": 2_000, "ready": 20_000}
-    again = {"revisit/records": many, "revisit/taken": many, "revisit/freshness": 1.0, "revisit/sampled": 4096}
+    again = {
+        "revisit/records": many,
+        "revisit/taken": many,
+        "revisit/freshness": 1.0,
+        "revisit/sampled": 4096,
+    }
     said = short_line({**figures, **again}, 0.0)
 
     assert revisits_in_words({**figures, **again}) == [f"{many} revisits (100% fresh)"]
@@ -66,12 +80,27 @@ def test_how_fresh_copies_are():
 
 @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
 def test_the_line_of_a_terminal(many):
-    """On a terminal all figures fit into 80 columns, however large the crawl is; trouble stands first."""
+    """On a terminal all figures fit into 80 columns, however large the crawl is; trouble stands
+    first.
+    """
     figures = dict.fromkeys(("pages", "queued", "seen/keys", "failures", "bytes"), many)
-    figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000), "ready": min(many // 4, 20_000)}
-    said, troubled = short_line(figures, many / 1e9), short_line({**figures, "trouble": "no name server"}, 0.0)
+    figures |= {
+        "hosts": min(many, 60_000),
+        "in_flight": min(many, 2_000),
+        "ready": min(many // 4, 20_000),
+    }
+    said, troubled = (
+        short_line(figures, many / 1e9),
+        short_line({**figures, "trouble": "no name server"}, 0.0),
+    )
 
     assert len(said) <= 80
-    assert [word for word in said.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
+    assert [word for word in said.split() if word.isalpha()] == [
+        "pages",
+        "queue",
+        "hosts",
+        "seen",
+        "failed",
+    ]
     assert len(troubled) <= 80
     assert troubled.startswith("no name server")

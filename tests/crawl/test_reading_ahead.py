@@ -66,10 +66,19 @@ class Panic(BaseException):
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError("can't start new thread"), MemoryError(), OSError("no more"), ValueError("x"), Panic("x")]
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        MemoryError(),
+        OSError("no more"),
+        ValueError("x"),
+        Panic("x"),
+    ],
 )
 def test_what_fails_is_no_loss(error):
-    """Without a thread or memory for it, or after any mistake, the page is read again when it is processed."""
+    """Without a thread or memory for it, or after any mistake, the page is read again when it is
+    processed.
+    """
     assert read(LARGE, error=error)[1] is None
 
 
@@ -161,7 +170,12 @@ class TestWaiting:
         async def short():
             await asyncio.sleep(0)
 
-        self.wait(short, lambda one, trip, _: said.append((trip in one.running, one.running.waiting(), trip.fetched)))
+        self.wait(
+            short,
+            lambda one, trip, _: said.append(
+                (trip in one.running, one.running.waiting(), trip.fetched)
+            ),
+        )
 
         assert said == [(True, [], Outcome(200))]
 

@@ -1,4 +1,5 @@
-"""What the visitor makes of an answer that is not the page: it is recognised, noted and counted once.
+"""What the visitor makes of an answer that is not the page: it is recognised, noted and counted
+once.
 
 Of a robots.txt, which also decides what is allowed.
 """
@@ -20,7 +21,11 @@ def visited(tmp_path, body, **changes):
     one = exchange("http://a.test/", body, **changes)
     with crawling(tmp_path) as (crawl, visitor):
         visitor.follow(visitor.visit(Link(one.url), one))
-        found = {name: many for name, many in crawl.stats().items() if name.startswith("recognised/") and many}
+        found = {
+            name: many
+            for name, many in crawl.stats().items()
+            if name.startswith("recognised/") and many
+        }
     return one, found
 
 
@@ -71,7 +76,9 @@ def meant(tmp_path, *, body=b"User-agent: *\nDisallow: /\n", times=1, **changes)
     ],
 )
 def test_a_robots_txt_of_which_a_part_is_missing(tmp_path, truncated, status, times, expected):
-    """It may forbid what the part does not, so it is asked for again; what comes at the third try is read."""
+    """It may forbid what the part does not, so it is asked for again; what comes at the third try
+    is read.
+    """
     assert meant(tmp_path, truncated=truncated, status=status, times=times) == expected
 
 
@@ -93,11 +100,16 @@ def test_a_robots_txt_of_which_a_part_is_missing(tmp_path, truncated, status, ti
     ],
 )
 def test_what_a_robots_txt_behind_a_wall_means(tmp_path, status, headers, expected):
-    """An error of the owner's allows everything; a challenge, a demand for payment or a 999 is no word on that."""
+    """An error of the owner's allows everything; a challenge, a demand for payment or a 999 is no
+    word on that.
+    """
     assert meant(tmp_path, body=b"no", status=status, headers=headers) == expected
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, SHUT), (403, OPEN)])
 def test_a_robots_txt_that_looks_like_a_wall_is_no_word_of_the_owners(tmp_path, status, expected):
-    """It came in place of the file, whoever put it there. An error is the server's own, which allows everything."""
+    """It came in place of the file, whoever put it there.
+
+    An error is the server's own, which allows everything.
+    """
     assert meant(tmp_path, body=WALL, status=status) == expected

@@ -1,4 +1,6 @@
-"""Redirects with cookies: a URL of the chain is asked for again if it gets other cookies than before."""
+"""Redirects with cookies: a URL of the chain is asked for again if it gets other cookies than
+before.
+"""
 
 from dataclasses import replace
 
@@ -10,17 +12,27 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.settings import REDIRECT_MAX_HOPS
 
-A, B, CHECK, OTHER = "http://a.test/", "http://a.test/b", "http://a.test/check", "http://other.test/"
+A, B, CHECK, OTHER = (
+    "http://a.test/",
+    "http://a.test/b",
+    "http://a.test/check",
+    "http://other.test/",
+)
 
 
 class Walk:
-    """Follows one chain, as if each link were fetched at once: `to` gives the links that it leads to."""
+    """Follows one chain, as if each link were fetched at once: `to` gives the links that it leads
+    to.
+    """
 
     def __init__(self, crawl, visitor):
         self.crawl, self.visitor = crawl, visitor
 
     def to(self, link, location, *cookies, status=302):
-        headers = [(b"Location", location.encode()), *((b"Set-Cookie", cookie.encode()) for cookie in cookies)]
+        headers = [
+            (b"Location", location.encode()),
+            *((b"Set-Cookie", cookie.encode()) for cookie in cookies),
+        ]
         self.visitor.visit(link, exchange(link.url, status=status, headers=headers, body=b""))
         return self.new()
 
@@ -67,11 +79,17 @@ class TestAgain:
         assert sent(link) == b"a=2"
 
     def test_a_cookie_that_is_not_sent_there(self, walk):
-        """A cookie that the URL would not get changes nothing: for another path, another host, or https."""
-        assert walk.to(walk.seed(), "/", "a=1; Path=/x", "b=2; Domain=other.test", "c=3; Secure") == []
+        """A cookie that the URL would not get changes nothing: for another path, another host, or
+        https.
+        """
+        assert (
+            walk.to(walk.seed(), "/", "a=1; Path=/x", "b=2; Domain=other.test", "c=3; Secure") == []
+        )
 
     def test_no_other_url_that_was_seen(self, walk):
-        """A URL that another chain has led to is not asked for again, whatever cookies it would get."""
+        """A URL that another chain has led to is not asked for again, whatever cookies it would
+        get.
+        """
         walk.seed(CHECK)
 
         assert walk.to(walk.seed(), CHECK, "a=1") == []
@@ -110,7 +128,9 @@ class TestCarried:
         (link,) = walk.to(walk.seed(), "/new", "a=1")
         body = b'<meta http-equiv=refresh content="0;url=/again"><a href="/next">'
         headers = [(b"Content-Type", b"text/html"), (b"Set-Cookie", b"b=1")]
-        walk.visitor.follow(walk.visitor.visit(link, exchange(link.url, body=body, headers=headers)))
+        walk.visitor.follow(
+            walk.visitor.visit(link, exchange(link.url, body=body, headers=headers))
+        )
 
         assert {(found.url, found.chain) for found in walk.new()} == {
             ("http://a.test/again", ""),
@@ -120,12 +140,16 @@ class TestCarried:
     def test_a_refresh_to_itself(self, walk):
         """A page that refreshes itself is not asked for again, though it sets a cookie."""
         body, headers = b'<meta http-equiv=refresh content="0">', [(b"Set-Cookie", b"a=1")]
-        walk.visitor.follow(walk.visitor.visit(walk.seed(), exchange(A, body=body, headers=headers)))
+        walk.visitor.follow(
+            walk.visitor.visit(walk.seed(), exchange(A, body=body, headers=headers))
+        )
 
         assert walk.new() == []
 
     def test_it_is_packed_with_the_link(self, walk):
-        """The chain is part of the packed link, as are its retries, and has neither blank nor control character."""
+        """The chain is part of the packed link, as are its retries, and has neither blank nor
+        control character.
+        """
         (link,) = walk.to(walk.seed(), "/new", "a=1 2; Path=/ \xe4")
 
         assert unpack(replace(link, attempt=1).pack()) == replace(link, attempt=1)
@@ -147,7 +171,9 @@ class TestRobots:
 
     @pytest.mark.parametrize("size", [1, 2000])
     def test_no_other_host_gets_it(self, tmp_path, size):
-        """A robots.txt that redirects to another host takes no cookie there; a large one is forgotten."""
+        """A robots.txt that redirects to another host takes no cookie there; a large one is
+        forgotten.
+        """
         with crawling(tmp_path) as (crawl, visitor):
             crawl.parts.discovery.submit(Link(A))
             asked = crawl.take(0.0)
@@ -155,5 +181,9 @@ class TestRobots:
             visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
             there = crawl.take(1.0)
 
-            assert (there.url, there.history, sent(there)) == ("http://other.test/r", "http://a.test", b"")
+            assert (there.url, there.history, sent(there)) == (
+                "http://other.test/r",
+                "http://a.test",
+                b"",
+            )
             assert bool(there.chain) is (size == 1)

@@ -11,7 +11,9 @@ PAGE = Link("http://a.test/", seed="http://a.test/")
 
 def led(crawl, visitor, name, value, *, status=302, body=b""):
     """The URLs to which an answer with this header leads."""
-    answer = exchange(PAGE.url, status=status, headers=[(b"Content-Type", b"text/html"), (name, value)], body=body)
+    answer = exchange(
+        PAGE.url, status=status, headers=[(b"Content-Type", b"text/html"), (name, value)], body=body
+    )
     visitor.follow(visitor.visit(PAGE, answer))
     crawl.parts.seen.merge()
     return [unpack(record).url for record in crawl.parts.seen.take(100)]
@@ -35,13 +37,16 @@ def test_the_longest_target_is_the_settings(tmp_path, longest, found):
 
 
 @pytest.mark.parametrize(
-    ("location", "reason"), [(b"/" + b"x" * 3000, "length"), (b"http://b..test/", "host"), (b"http://[/", "syntax")]
+    ("location", "reason"),
+    [(b"/" + b"x" * 3000, "length"), (b"http://b..test/", "host"), (b"http://[/", "syntax")],
 )
 def test_a_target_that_is_no_url_is_counted(tmp_path, location, reason):
     """As a link of a page would be, and skipped.log hears of it."""
     dropped = []
     with crawling(tmp_path) as (crawl, visitor):
-        crawl.parts.pipeline.on_dropped = lambda why, links, page: dropped.append((why, len(links), page))
+        crawl.parts.pipeline.on_dropped = lambda why, links, page: dropped.append(
+            (why, len(links), page)
+        )
 
         assert led(crawl, visitor, b"Location", location) == []
         assert crawl.stats()[f"refused/{reason}"] == 1
@@ -52,4 +57,6 @@ def test_a_target_that_is_no_url_is_counted(tmp_path, location, reason):
 def test_a_refresh_in_the_head(tmp_path):
     """It is followed as one in the document is, also where the head has no other links."""
     with crawling(tmp_path) as (crawl, visitor):
-        assert led(crawl, visitor, b"Refresh", b"0; url=/b", status=200, body=b"<p>moved") == ["http://a.test/b"]
+        assert led(crawl, visitor, b"Refresh", b"0; url=/b", status=200, body=b"<p>moved") == [
+            "http://a.test/b"
+        ]

@@ -17,7 +17,12 @@ WHOLE = {
     "headers": {b"Accept": [b"text/plain"]},
     "body": b"a=1",
     "cookies": {"a": "b"},
-    "meta": {"job": [1, {"two": 3.5}], "cookiejar": 1, "playwright": True, "handle_httpstatus_list": [404]},
+    "meta": {
+        "job": [1, {"two": 3.5}],
+        "cookiejar": 1,
+        "playwright": True,
+        "handle_httpstatus_list": [404],
+    },
     "cb_kwargs": {"n": 1},
     "encoding": "latin-1",
     "priority": 5,
@@ -25,7 +30,12 @@ WHOLE = {
     "flags": ["a"],
 }
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text() | st.binary(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats()
+    | st.text()
+    | st.binary(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.binary(), inner),
     max_leaves=6,
 )
@@ -53,7 +63,9 @@ def test_a_whole_request():
     check_word(f"-5.{word(**WHOLE)}", has_all)
 
 
-@pytest.mark.parametrize("text", ["playwright_\n2026-11-24 INFO: forged", "playwright_\x1b[2J", "playwright_\u2028"])
+@pytest.mark.parametrize(
+    "text", ["playwright_\n2026-11-24 INFO: forged", "playwright_\x1b[2J", "playwright_\u2028"]
+)
 def test_why_is_one_harmless_line(text):
     """What is refused begins no line of a log, and moves no terminal."""
     assert why(word(meta={text: 1})).isprintable()
@@ -68,11 +80,33 @@ def test_a_class_is_refused():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("url", "http://a/"), ("unknown", 1), ("callback", 1), ("callback", "__init__"), ("callback", "a.b")),
+        *(
+            ("url", "http://a/"),
+            ("unknown", 1),
+            ("callback", 1),
+            ("callback", "__init__"),
+            ("callback", "a.b"),
+        ),
         *(("method", "GET / HTTP/1.1\r\nX:"), ("method", "get"), ("method", 1), ("headers", [1])),
-        *(("headers", {b"A": [b"b\r\nC: d"]}), ("headers", {b"A\n": [b"b"]}), ("headers", {b"A": b"b"})),
-        *(("body", "text"), ("cookies", 7), ("cookies", [["a"]]), ("cookies", {"a": []}), ("meta", [1])),
-        *(("meta", {1: 2}), ("cb_kwargs", {1: 2}), ("encoding", "no-such"), ("encoding", "../x"), ("priority", "5")),
+        *(
+            ("headers", {b"A": [b"b\r\nC: d"]}),
+            ("headers", {b"A\n": [b"b"]}),
+            ("headers", {b"A": b"b"}),
+        ),
+        *(
+            ("body", "text"),
+            ("cookies", 7),
+            ("cookies", [["a"]]),
+            ("cookies", {"a": []}),
+            ("meta", [1]),
+        ),
+        *(
+            ("meta", {1: 2}),
+            ("cb_kwargs", {1: 2}),
+            ("encoding", "no-such"),
+            ("encoding", "../x"),
+            ("priority", "5"),
+        ),
         *(("dont_filter", 1), ("flags", "abc"), ("flags", [1])),
     ],
 )
@@ -83,7 +117,15 @@ def test_fields_of_another_type(name, value):
 
 def test_words_that_are_none():
     """Bytes that are no word, and words that hold no fields, are refused."""
-    for text in ("x.eA==", "5.", "e A==", "====", "A", urlsafe_b64encode(b"\xc1").decode(), word()[:-1] + "\0"):
+    for text in (
+        "x.eA==",
+        "5.",
+        "e A==",
+        "====",
+        "A",
+        urlsafe_b64encode(b"\xc1").decode(),
+        word()[:-1] + "\0",
+    ):
         why(text)
     why(urlsafe_b64encode(msgpack.packb([1, 2])).decode())
     why(urlsafe_b64encode(b"\x91" * 5000).decode())
@@ -109,14 +151,21 @@ def test_methods_that_the_spider_lacks():
     ],
 )
 def test_meta_of_the_spider_alone(key):
-    """Where a connection goes, what is loaded, and what the crawl itself notes, nobody outside says."""
+    """Where a connection goes, what is loaded, and what the crawl itself notes, nobody outside
+    says.
+    """
     with pytest.raises(UnfitRequest, match=key):
         check_meta({"job": 1, key: "x"})
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("download_timeout", "soon"), ("max_retry_times", []), ("handle_httpstatus_list", 404), ("cookiejar", [])],
+    [
+        ("download_timeout", "soon"),
+        ("max_retry_times", []),
+        ("handle_httpstatus_list", 404),
+        ("cookiejar", []),
+    ],
 )
 def test_options_of_another_type(key, value):
     """Options that the crawl computes with have the type that it expects."""
@@ -125,7 +174,9 @@ def test_options_of_another_type(key, value):
 
 
 def test_what_travels_beside():
-    """A chain of redirects with cookies that cannot be read, and a robots.txt for nobody, are refused."""
+    """A chain of redirects with cookies that cannot be read, and a robots.txt for nobody, are
+    refused.
+    """
     check_link(Link("http://a/", chain="1f.2a~"), has_all)
     check_link(Link("http://a/robots.txt", "P", history="http://b:81"), has_all)
     for link in (

@@ -11,7 +11,9 @@ STANDINGS = (PROVEN, *UNPROVEN)
 
 
 def test_shares_follow_the_slots():
-    """Slots are shared as if there had been as many from the start; without a limit every host may have one."""
+    """Slots are shared as if there had been as many from the start; without a limit every host may
+    have one.
+    """
     slots, fresh = FetchSlots(10), FetchSlots(320)
     slots.resize(320)
     for asked in product(range(0, 320, 80), repeat=4):

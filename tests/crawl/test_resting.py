@@ -40,9 +40,15 @@ def _crawl(tmp_path, clock):
         "refusals": Refusals(db, None, None),
         "hostless": Hostless(db, None),
     }
-    parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
+    parts |= {
+        "seeding": SimpleNamespace(first=False, ended=True),
+        "clock": clock,
+        "ending": Ending(WAIT),
+    }
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
-    parts["in_force"] = SimpleNamespace(paused=False, held="", is_cut_off=bool, hands_out_nothing=False)
+    parts["in_force"] = SimpleNamespace(
+        paused=False, held="", is_cut_off=bool, hands_out_nothing=False
+    )
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")
@@ -57,7 +63,9 @@ def _crawl(tmp_path, clock):
 
 
 def test_others_have_something_to_do(crawl, clock):
-    """However long it has waited, it tries its hosts as long as another drone has something else to do."""
+    """However long it has waited, it tries its hosts as long as another drone has something else to
+    do.
+    """
     assert not crawl.rests
     clock.now += 10 * WAIT
     assert crawl.rests
@@ -105,7 +113,9 @@ def test_all_rest(crawl, clock):
 
 
 def test_something_comes(crawl, clock):
-    """What others find for it is fetched, and its hosts are tried meanwhile, whatever was said before."""
+    """What others find for it is fetched, and its hosts are tried meanwhile, whatever was said
+    before.
+    """
     assert not crawl.rests
     crawl.all_rest = True
     clock.now += WAIT

@@ -42,8 +42,12 @@ class TestWhen:
 
     @pytest.mark.parametrize(("before", "after", "least"), [(5, HOUR, 60), (HOUR, 5, 5)])
     def test_another_age_by_command(self, web, before, after, least):
-        """No page is fetched twice within a minute, or within REVISIT_AGE if that is less: as it is now."""
-        one = web({"/": Document(b"<p>1")}, REVISIT_POLICY="uniform", REVISIT_RATE=1, REVISIT_AGE=before)
+        """No page is fetched twice within a minute, or within REVISIT_AGE if that is less: as it is
+        now.
+        """
+        one = web(
+            {"/": Document(b"<p>1")}, REVISIT_POLICY="uniform", REVISIT_RATE=1, REVISIT_AGE=before
+        )
         one.run(70)
         one.crawl.parts.in_force.set("REVISIT_AGE", str(after))
         one.run(200)
@@ -56,7 +60,9 @@ class TestWhen:
 
     @pytest.mark.parametrize("policy", ["uniform", "fixed"])
     def test_idle_capacity(self, web, policy):
-        """While nothing new is to be fetched each page has its turn once per REVISIT_AGE, whoever looks in between."""
+        """While nothing new is to be fetched each page has its turn once per REVISIT_AGE, whoever
+        looks in between.
+        """
         one = web({"/": Document(b"<p>1")}, REVISIT_POLICY=policy, REVISIT_AGE=HOUR)
         one.run(2 * DAY)
 
@@ -87,7 +93,9 @@ class TestWhen:
 
     def test_rate(self, web):
         """REVISIT_RATE bounds how many are fetched again."""
-        one = web({"*": Document(b"<p>1")}, *(f"http://h{n}.test/" for n in range(60)), REVISIT_RATE=0.01)
+        one = web(
+            {"*": Document(b"<p>1")}, *(f"http://h{n}.test/" for n in range(60)), REVISIT_RATE=0.01
+        )
         one.run(2 * HOUR)
 
         again = len(one.asked) - 60
@@ -100,7 +108,9 @@ class TestSplit:
         """In its host's queue a page that is due neither waits for all new URLs nor stops them."""
         links = b"".join(b"<a href=/%d>" % n for n in range(3000))
         old = {f"/{n}": Document(b"<p>%d" % n) for n in range(3000)}
-        one = web({"/": Document(links), **old}, REVISIT_AGE=300, REVISIT_SHARE=share, TRAP_RULES=False)
+        one = web(
+            {"/": Document(links), **old}, REVISIT_AGE=300, REVISIT_SHARE=share, TRAP_RULES=False
+        )
         one.run(2500)
 
         late = [path for at, path, _ in one.asked if at - START > 1000]
@@ -115,7 +125,9 @@ class TestSplit:
         assert revisits / len(late) == pytest.approx(share, abs=0.08)
 
     def test_budgets_are_about_new_pages(self, web):
-        """A host that has given HOST_MAX_PAGES gives no new ones; those that it gave are fetched again, politely."""
+        """A host that has given HOST_MAX_PAGES gives no new ones; those that it gave are fetched
+        again, politely.
+        """
         links = b"".join(b"<a href=/%d>" % n for n in range(10))
         one = web({"/": Document(links), "*": Document(b"<p>")}, HOST_MAX_PAGES=3)
         one.run(4 * HOUR)
@@ -129,16 +141,28 @@ class TestSplit:
 
 
 class TestSlowHosts:
-    BIG, SMALL = tuple(f"http://big.test/{n}" for n in range(300)), tuple(f"http://s{n}.test/" for n in range(10))
+    BIG, SMALL = (
+        tuple(f"http://big.test/{n}" for n in range(300)),
+        tuple(f"http://s{n}.test/" for n in range(10)),
+    )
 
     @pytest.fixture(name="slow", params=[*in_campaign("fixed", "uniform"), "optimal"])
     def _slow(self, request, web, monkeypatch):
-        """A crawl with a host that has three times as many pages as it can give in a round of 100 seconds."""
+        """A crawl with a host that has three times as many pages as it can give in a round of 100
+        seconds.
+        """
         for name, value in (("MAX_WAITING", 50), ("COUNTED_OF_HOST", 5), ("MAX_OF_HOST", 20)):
             monkeypatch.setattr(budget, name, value)
         settings = {"fixed": {"REVISIT_AGE": 100}}.get(request.param, {"REVISIT_RATE": 3.1})
         documents = {"*": Document(b"<p>1")}
-        return web(documents, *self.BIG, *self.SMALL, REVISIT_POLICY=request.param, TRAP_RULES=False, **settings)
+        return web(
+            documents,
+            *self.BIG,
+            *self.SMALL,
+            REVISIT_POLICY=request.param,
+            TRAP_RULES=False,
+            **settings,
+        )
 
     def waits(self, one, urls, since):
         """Seconds between two fetches of each page."""
@@ -146,7 +170,9 @@ class TestSlowHosts:
         return [later - at for one in times.values() for at, later in pairwise(one) if at > since]
 
     def test_a_host_that_cannot_keep_up(self, slow):
-        """Its pages come as often as politeness allows; others' as if it were not there; after a restart, too."""
+        """Its pages come as often as politeness allows; others' as if it were not there; after a
+        restart, too.
+        """
         slow.run(1000, most=100_000)
         assert slow.is_sound()
         slow.run(1000, most=100_000)
@@ -180,8 +206,15 @@ class TestAnswers:
 
     def test_a_page_that_says_how_long_it_holds(self, web):
         """It is not fetched again before, but a day later at the latest, whatever it says."""
-        hours, year = ({"Cache-Control": f"public, max-age={seconds}"} for seconds in (3 * 3600, 365 * 86_400))
-        one = web({"/": Document(b"<a href=/year>", headers=hours), "/year": Document(b"<p>", headers=year)})
+        hours, year = (
+            {"Cache-Control": f"public, max-age={seconds}"} for seconds in (3 * 3600, 365 * 86_400)
+        )
+        one = web(
+            {
+                "/": Document(b"<a href=/year>", headers=hours),
+                "/year": Document(b"<p>", headers=year),
+            }
+        )
         one.run(30 * HOUR)
 
         first, *later = [at for at, path, _ in one.asked if path == "/"]
@@ -192,9 +225,18 @@ class TestAnswers:
     @pytest.mark.parametrize("policy", ["fixed", *in_campaign("uniform")])
     def test_a_sitemap_that_says_how_long_it_holds(self, web, policy):
         """The same where listings have a rule of their own."""
-        body = f"<urlset><url><loc>{HOST}/0</loc><lastmod>2024-01-01</lastmod></url></urlset>".encode()
-        listing = Document(body, media="text/xml", headers={"Cache-Control": f"max-age={12 * HOUR}"})
-        settings = {"REVISIT_POLICY": policy, "REVISIT_RATE": 0.02, "SITEMAPS": True, "ROBOTSTXT_OBEY": True}
+        body = (
+            f"<urlset><url><loc>{HOST}/0</loc><lastmod>2024-01-01</lastmod></url></urlset>".encode()
+        )
+        listing = Document(
+            body, media="text/xml", headers={"Cache-Control": f"max-age={12 * HOUR}"}
+        )
+        settings = {
+            "REVISIT_POLICY": policy,
+            "REVISIT_RATE": 0.02,
+            "SITEMAPS": True,
+            "ROBOTSTXT_OBEY": True,
+        }
         robots = Document(f"Sitemap: {HOST}/map.xml".encode(), media="text/plain")
         documents = {"/robots.txt": robots, "/map.xml": listing, "*": Document(b"<p>")}
         one = web(documents, *(f"/{number}" for number in range(100)), **settings)
@@ -223,7 +265,9 @@ class TestAnswers:
         assert one.times("/a") == pytest.approx([HOUR], abs=5)
 
     def test_an_advert(self, web):
-        """From a page's second change on, other bytes that show the same count as unchanged for the policy."""
+        """From a page's second change on, other bytes that show the same count as unchanged for the
+        policy.
+        """
         text = " ".join(f"word{n}" for n in range(200)).encode()
         one = web({"/": Document(b"<p>1")})
         for turn in range(5):
@@ -231,7 +275,13 @@ class TestAnswers:
             one.run(HOUR)
 
         found = [page.exchange.state.revisit for page in one.pages]
-        assert [str(each.change) for each in found] == ["new", "changed", "changed", "changed", "changed"]
+        assert [str(each.change) for each in found] == [
+            "new",
+            "changed",
+            "changed",
+            "changed",
+            "changed",
+        ]
         assert [each.by for each in found] == [None, "text", "digest", "digest", "digest"]
 
     def test_a_liar_by_nature(self, web):
@@ -260,7 +310,9 @@ class TestAnswers:
         assert one.conditions("/") == [{}] * 4
 
     def test_restless_etags(self, web):
-        """A server whose ETag changes with each answer is asked with the last one; the bytes decide."""
+        """A server whose ETag changes with each answer is asked with the last one; the bytes
+        decide.
+        """
         one = web({"/": Document(b"<p>1", restless=True)})
         one.run(2.5 * HOUR)
 
@@ -276,14 +328,18 @@ class TestAnswers:
         assert one.changes("/") == ["new", "unchanged"]
 
     def test_a_date_in_the_future(self, web):
-        """A Last-Modified that is not over yet is not sent: a server that compares dates would say 304 until then."""
+        """A Last-Modified that is not over yet is not sent: a server that compares dates would say
+        304 until then.
+        """
         one = web({"/": Document(b"<p>1", modified="Fri, 06 Nov 2099 08:49:37 GMT")})
         one.run(1.5 * HOUR)
 
         assert one.conditions("/") == [{}, {}]
 
     def test_dates_after_the_machine_slept(self, web):
-        """The crawl's own time stands meanwhile: whether a Last-Modified is over is seen by the machine's clock."""
+        """The crawl's own time stands meanwhile: whether a Last-Modified is over is seen by the
+        machine's clock.
+        """
         one = web({"/": Document(b"<p>1")})
         one.run(10)
         one.slept = 40 * DAY
@@ -294,7 +350,9 @@ class TestAnswers:
         assert one.conditions("/") == [{}, {}, {"If-Modified-Since": modified.encode()}]
 
     def test_half_a_body(self, web):
-        """What was cut by the loss of its connection says nothing: the page is as it was, and is tried again later."""
+        """What was cut by the loss of its connection says nothing: the page is as it was, and is
+        tried again later.
+        """
         one = web({"/": Document(b"<p>1")})
         one.run(HOUR - 1)
         one.now += 2
@@ -325,13 +383,17 @@ class TestGone:
         one.documents["/"] = Document(status=410)
         one.run(40 * DAY)
 
-        assert one.times("/")[1:] == pytest.approx([HOUR * 2**n for n in range(len(one.times("/")) - 1)], abs=60)
+        assert one.times("/")[1:] == pytest.approx(
+            [HOUR * 2**n for n in range(len(one.times("/")) - 1)], abs=60
+        )
         assert one.times("/")[-1] >= 7 * DAY
         assert one.times("/")[-1] < 16 * DAY
         assert one.known == 1
 
     def test_a_page_that_comes_back(self, web):
-        """It has changed, even if it is as before: who heard that it is gone hears of its return, with its body."""
+        """It has changed, even if it is as before: who heard that it is gone hears of its return,
+        with its body.
+        """
         page = Document(b"<p>1", headers={"ETag": '"1"'})
         one = web({"/": page})
         one.run(0.5 * HOUR)
@@ -341,12 +403,18 @@ class TestGone:
         one.run(3 * HOUR)
 
         assert one.changes("/") == ["new", "gone", "changed", "unchanged", "unchanged"]
-        assert [(back.body, back.duplicate) for back in one.pages if back.change == "changed"] == [(b"<p>1", False)]
+        assert [(back.body, back.duplicate) for back in one.pages if back.change == "changed"] == [
+            (b"<p>1", False)
+        ]
         assert one.conditions("/")[2:4] == [{}, {"If-None-Match": b'"1"'}]
 
-    @pytest.mark.parametrize("document", [Document(status=500), Document(status=403), Document(status=302), None])
+    @pytest.mark.parametrize(
+        "document", [Document(status=500), Document(status=403), Document(status=302), None]
+    )
     def test_a_page_that_fails(self, web, document):
-        """Whatever else comes of it, or nothing, the page stays, and is tried again at intervals that double."""
+        """Whatever else comes of it, or nothing, the page stays, and is tried again at intervals
+        that double.
+        """
         one = web({"/": Document(b"<p>1")}, HOST_MAX_FAILURES=100)
         one.run(0.5 * HOUR)
         one.documents["/"] = document
@@ -361,11 +429,16 @@ class TestGone:
 
 class TestMoves:
     def moved(self, status):
-        return {"/": Document(b"<p>1", status=status, headers={"Location": "/there"}), "/there": Document(b"<p>2")}
+        return {
+            "/": Document(b"<p>1", status=status, headers={"Location": "/there"}),
+            "/there": Document(b"<p>2"),
+        }
 
     @pytest.mark.parametrize("status", [301, 308])
     def test_for_good(self, web, status):
-        """The target takes over what is known of a page that has moved; that is forgotten like one that is gone."""
+        """The target takes over what is known of a page that has moved; that is forgotten like one
+        that is gone.
+        """
         one = web({"/": Document(b"<p>1")})
         one.run(2.5 * HOUR)
         one.documents |= self.moved(status)
@@ -384,7 +457,9 @@ class TestMoves:
         pages = {f"/{n}": Document(b"<p>%d" % n) for n in range(5)}
         one = web(dict(pages), *pages)
         one.run(0.5 * HOUR)
-        one.documents = {path: Document(status=301, headers={"Location": "/down"}) for path in pages}
+        one.documents = {
+            path: Document(status=301, headers={"Location": "/down"}) for path in pages
+        }
         one.documents["/down"] = Document(b"<p>down")
         one.run(HOUR)
         one.documents = {**pages, "/down": Document(status=404)}
@@ -411,7 +486,9 @@ class TestMoves:
         assert one.known == 1
 
     def test_an_endless_chain(self, web):
-        """A page that has moved is followed no further than REDIRECT_MAX_HOPS, however many hops have been found."""
+        """A page that has moved is followed no further than REDIRECT_MAX_HOPS, however many hops
+        have been found.
+        """
 
         class Chain(dict):
             def get(self, path, other=None):
@@ -428,7 +505,9 @@ class TestMoves:
         assert one.is_sound()
 
     def test_another_target_each_time(self, web):
-        """A page hands on what is known of it once: all later targets are new pages, and within their host's budget."""
+        """A page hands on what is known of it once: all later targets are new pages, and within
+        their host's budget.
+        """
         one = web({"/": Document(b"<p>1"), "*": Document(b"<p>2")}, HOST_MAX_PAGES=2)
         for number in range(6):
             one.documents["/"] = Document(b"<p>1")
@@ -457,16 +536,23 @@ class TestMoves:
         pages = {f"/{n}": Document(b"<p>%d" % n) for n in range(9)}
         one = web(dict(pages), *pages)
         one.run(0.5 * HOUR)
-        one.documents |= {path: Document(status=301, headers={"Location": f"{path}/there"}) for path in list(pages)[:3]}
+        one.documents |= {
+            path: Document(status=301, headers={"Location": f"{path}/there"})
+            for path in list(pages)[:3]
+        }
         one.documents |= {f"{path}/there": Document(b"<p>there") for path in pages}
         one.run(HOUR, most=15)
 
-        assert one.crawl.parts.revisiting.now().waiting == len(one.crawl.parts.revisiting._given) > 0
+        assert (
+            one.crawl.parts.revisiting.now().waiting == len(one.crawl.parts.revisiting._given) > 0
+        )
 
 
 class TestNothingIsLostOrDoubled:
     def test_kill(self, web):
-        """After kill -9 everything is as of the last checkpoint: a page that was in flight is fetched again, once."""
+        """After kill -9 everything is as of the last checkpoint: a page that was in flight is
+        fetched again, once.
+        """
         one = web({"/": Document(b"<p>1", etag='"1"')})
         one.run(HOUR - 1)
         one.now += 2
@@ -545,14 +631,18 @@ class TestNothingIsLostOrDoubled:
         assert one.is_sound()
 
     def test_a_host_that_leads_inside(self, web, monkeypatch):
-        """Pages of a host whose name led to a forbidden address for a time are tried again like those of one away."""
+        """Pages of a host whose name led to a forbidden address for a time are tried again like
+        those of one away.
+        """
         paths = ["/", "/2", "/3", "/4"]
         documents = {path: Document(path.encode()) for path in [*paths, "/robots.txt"]}
         one = web(documents, *paths, ROBOTSTXT_OBEY=True)
         one.run(DAY)
         refused = partial(Outcome, Status.EXCLUDED, 0.05, permanent=True)
         with monkeypatch.context() as changed:
-            changed.setattr(one, "answered", lambda _link: (None, refused(at=one.now, ended=one.now)))
+            changed.setattr(
+                one, "answered", lambda _link: (None, refused(at=one.now, ended=one.now))
+            )
             one.run(2 * DAY)
         one.run(6 * DAY)
 
@@ -574,7 +664,9 @@ class TestNothingIsLostOrDoubled:
         assert not one.crawl.pending
 
     def test_a_host_that_was_dropped_by_command(self, web):
-        """Its URLs end; its pages keep their records, whenever their turns come, and are fetched again after a day."""
+        """Its URLs end; its pages keep their records, whenever their turns come, and are fetched
+        again after a day.
+        """
         pages = {f"/{number}": Document(b"<p>%d" % number) for number in range(5)}
         one = web(pages, *pages, REVISIT_AGE=6 * HOUR)
         one.run(0.5 * HOUR)
@@ -591,7 +683,9 @@ class TestNothingIsLostOrDoubled:
         assert one.is_sound()
 
     def test_switched_off_and_on(self, web):
-        """With REVISIT_POLICY = none the records stay, and the crawl ends; with a policy again they go on."""
+        """With REVISIT_POLICY = none the records stay, and the crawl ends; with a policy again they
+        go on.
+        """
         one = web({"/": Document(b"<p>1")})
         one.run(10)
         one.stop()
@@ -619,7 +713,9 @@ class TestNothingIsLostOrDoubled:
         assert one.is_sound()
 
     def test_switched_on_later(self, web, caplog):
-        """Pages that were fetched before have no record: that is said, and new ones are fetched again."""
+        """Pages that were fetched before have no record: that is said, and new ones are fetched
+        again.
+        """
         one = web({"/": Document(b"<p>1"), "/2": Document(b"<p>2")}, REVISIT_POLICY="none")
         one.run(10)
         one.stop()
@@ -633,7 +729,9 @@ class TestNothingIsLostOrDoubled:
 
 class TestHonesty:
     def test_a_liar_is_found_out(self, web):
-        """A server that says 304 to whatever is asked with a condition does not keep its changes for itself."""
+        """A server that says 304 to whatever is asked with a condition does not keep its changes
+        for itself.
+        """
         pages = {f"/{n}": Document(b"<p>0", etag='"0"', liar=True) for n in range(10)}
         one = web(pages, *pages)
         for turn in range(60):
@@ -660,14 +758,19 @@ class TestHonesty:
 class TestHive:
     def test_a_page_of_another_drone(self, web):
         """Its record is kept here from now on, and due as if it had been fetched here."""
-        one, other = web({"/": Document(b"<p>1", etag='"1"')}), web({"/": Document(b"<p>1")}, "http://b.test/")
+        one, other = (
+            web({"/": Document(b"<p>1", etag='"1"')}),
+            web({"/": Document(b"<p>1")}, "http://b.test/"),
+        )
         one.run(0.5 * HOUR)
         assert one.crawl.parts.revisiting.drain()
         assert not one.crawl.parts.revisiting.drain()
         record = one.crawl.parts.frontier.core.queues.front.pop_old()
         other.now = one.now
         parts = other.crawl.parts
-        mailbox = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, None, parts.revisiting)
+        mailbox = Mailbox(
+            parts.discovery, parts.frontier, parts.seeding, parts.clock, None, parts.revisiting
+        )
         mailbox.queued([record, Link("http://a.test/new").pack()])
         other.documents = {"*": Document(b"<p>2", etag='"2"')}
         other.run(HOUR)

@@ -22,16 +22,26 @@ MOVED = "http://other/robots.txt"
 
 
 class Web:
-    """A frontier with its robots rules; `answers` says what a robots.txt request of a URL gets at a time."""
+    """A frontier with its robots rules; `answers` says what a robots.txt request of a URL gets at a
+    time.
+    """
 
     def __init__(self, db, answers, *, patience=3 * DAY, politeness=None):
         self.db, self.answers = db, answers
         self.dropped, self.pages, self.asked, self.now = [], [], [], 0.0
         self.admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl", patience=patience))
         limits = Limits(queues=10, max_queues=100, patience=patience)
-        self.frontier = make(db, limits, politeness=politeness, admission=self.admission.decide, dropped=self._dropped)
+        self.frontier = make(
+            db,
+            limits,
+            politeness=politeness,
+            admission=self.admission.decide,
+            dropped=self._dropped,
+        )
         uplink = SimpleNamespace(
-            robots_fails=lambda origin, status, now: True, may_await=lambda now: True, awaited=lambda now: None
+            robots_fails=lambda origin, status, now: True,
+            may_await=lambda now: True,
+            awaited=lambda now: None,
         )
         self.answers_to = RobotsAnswers(self.admission, uplink, self.frontier, None)
         self.inline = InlineDownloads(
@@ -85,9 +95,13 @@ def fails(before, status=500, then=b"", location=None):
 
 class TestBusyHosts:
     def test_a_file_that_changed_is_asked_for_again_within_hours(self, db):
-        """Of a host with many URLs: after an hour, two, four, while all its URLs are fetched in their turns."""
+        """Of a host with many URLs: after an hour, two, four, while all its URLs are fetched in
+        their turns.
+        """
         rules = (b"User-agent: *\nDisallow: /before", b"User-agent: *\nDisallow: /after")
-        web = Web(db, lambda _, now: (200, rules[now >= DAY], None), politeness=Mercator(10, 30, 300))
+        web = Web(
+            db, lambda _, now: (200, rules[now >= DAY], None), politeness=Mercator(10, 30, 300)
+        )
         add(web.frontier, *(f"http://a/{number}" for number in range(5000)))
         web.run(0, 3 * DAY)
 
@@ -96,15 +110,21 @@ class TestBusyHosts:
 
 
 class TestUnreachable:
-    @pytest.mark.parametrize("status", [429, 500, 503, Status.CONNECT_FAILED, Status.TIMEOUT, Status.DNS_FAILED])
+    @pytest.mark.parametrize(
+        "status", [429, 500, 503, Status.CONNECT_FAILED, Status.TIMEOUT, Status.DNS_FAILED]
+    )
     @pytest.mark.parametrize("before", [300, DAY, 2.9 * DAY])
     def test_no_url_is_lost_if_it_comes_within_patience(self, db, status, before):
-        """The URLs of a host stay queued, without an attempt used up, and are all fetched once robots.txt is there."""
+        """The URLs of a host stay queued, without an attempt used up, and are all fetched once
+        robots.txt is there.
+        """
         web = Web(db, fails(before, status))
         add(web.frontier, *(f"http://a/{number}" for number in range(100)))
         web.run(0, 4 * DAY)
 
-        assert {(link.url, link.attempt) for link in web.pages} == {(f"http://a/{number}", 0) for number in range(100)}
+        assert {(link.url, link.attempt) for link in web.pages} == {
+            (f"http://a/{number}", 0) for number in range(100)
+        }
         assert (web.dropped, len(web.frontier)) == ([], 0)
         assert len(web.asked) < 15
 
@@ -116,11 +136,17 @@ class TestUnreachable:
         assert (web.dropped, len(web.frontier)) == ([], 100)
         web.run(3 * DAY, 5 * DAY)
 
-        assert (web.dropped, len(web.frontier), web.pages) == ([Status.ROBOTS_UNREACHABLE] * 100, 0, [])
+        assert (web.dropped, len(web.frontier), web.pages) == (
+            [Status.ROBOTS_UNREACHABLE] * 100,
+            0,
+            [],
+        )
 
     @pytest.mark.parametrize("status", [429, 500, 503, Status.CONNECT_FAILED, Status.TIMEOUT])
     def test_pages_go_on_while_known_rules_are_in_force(self, db, status):
-        """If the daily request fails, the host's URLs are fetched or forbidden by the rules known before."""
+        """If the daily request fails, the host's URLs are fetched or forbidden by the rules known
+        before.
+        """
         rules = b"User-agent: *\nDisallow: /no"
 
         def answers(url, now):
@@ -135,7 +161,9 @@ class TestUnreachable:
         assert (len(web.pages), web.dropped) == (99, [Status.ROBOTS_FORBIDDEN])
 
     def test_a_resumed_crawl_goes_on_with_the_same_waits(self, db, tmp_path):
-        """Failures and rules in force are part of the checkpoint: after a crash no series begins again."""
+        """Failures and rules in force are part of the checkpoint: after a crash no series begins
+        again.
+        """
         web = Web(db, fails(100 * DAY))
         add(web.frontier, "http://a/1")
         web.run(0, 0.9 * DAY)
@@ -151,7 +179,9 @@ class TestUnreachable:
 
 class TestAwaited:
     def test_nobody_awaits_it_for_long(self, db):
-        """A download that somebody awaits is refused after the third failure, and asks again when that is due."""
+        """A download that somebody awaits is refused after the third failure, and asks again when
+        that is due.
+        """
         web, link, got = Web(db, fails(DAY)), Link("http://a/1", "E"), []
         for _ in range(4):
             got.append(web.inline.lend(link, lambda _: None))
@@ -168,9 +198,16 @@ class TestAwaited:
 class TestOrigins:
     @pytest.mark.parametrize("down", ["http", "https"])
     def test_another_scheme_of_the_host_does_not_wait_with_it(self, db, down):
-        """Where only http or only https is up, its URLs are fetched within minutes, wherever in the queue they are."""
+        """Where only http or only https is up, its URLs are fetched within minutes, wherever in the
+        queue they are.
+        """
         up = {"http": "https", "https": "http"}[down]
-        web = Web(db, lambda url, now: (Status.CONNECT_FAILED, b"", None) if url.startswith(f"{down}:") else OPEN)
+        web = Web(
+            db,
+            lambda url, now: (
+                (Status.CONNECT_FAILED, b"", None) if url.startswith(f"{down}:") else OPEN
+            ),
+        )
         add(web.frontier, *(f"{down}://a/{number}" for number in range(100)))
         add(web.frontier, *(f"{up}://a/{number}" for number in range(100)))
         web.run(0, 3600)
@@ -195,7 +232,9 @@ OPEN = (404, b"", None)
 class TestElsewhere:
     @pytest.mark.parametrize("before", [3600, 2 * DAY])
     def test_a_redirect_to_an_unreachable_host_waits_too(self, db, before):
-        """If the host that robots.txt is redirected to is away, the URLs wait for it as for their own."""
+        """If the host that robots.txt is redirected to is away, the URLs wait for it as for their
+        own.
+        """
         web = Web(db, fails(before, Status.CONNECT_FAILED, location=MOVED))
         add(web.frontier, *(f"http://a/{number}" for number in range(10)))
         web.run(0, 4 * DAY)
@@ -204,7 +243,9 @@ class TestElsewhere:
 
     @pytest.mark.parametrize("port", [0, 1, 25, 6667])
     def test_a_redirect_to_a_port_of_another_service_leads_nowhere(self, db, port):
-        """Such a port is never asked, so the file cannot be had: everything is allowed, at once (RFC 9309 2.3.1.3)."""
+        """Such a port is never asked, so the file cannot be had: everything is allowed, at once
+        (RFC 9309 2.3.1.3).
+        """
         web = Web(db, lambda url, now: (301, b"", f"http://other:{port}/robots.txt"))
         add(web.frontier, "http://a/1")
         web.run(0, 60)
@@ -213,7 +254,9 @@ class TestElsewhere:
         assert [link.url for link in web.pages] == ["http://a/1"]
 
     def test_another_host_that_is_given_up_keeps_nobody_waiting(self, db):
-        """If the request to the other host is dropped, the try has failed, and its URLs need not wait for it."""
+        """If the request to the other host is dropped, the try has failed, and its URLs need not
+        wait for it.
+        """
         web, link = Web(db, lambda url, now: OPEN), Link("http://a/1")
         chased = []
         web.admission.answered(web.admission.decide(link, 0), 301, b"", MOVED, 0, chased.append)
@@ -239,7 +282,9 @@ class TestElsewhere:
         web = Web(db, lambda url, now: OPEN)
         links = [Link(f"http://{name}/1") for name in "abcd"]
         for now, link in zip((0, 0, 1, CHASE), links, strict=True):
-            web.admission.answered(web.admission.decide(link, now), 301, b"", MOVED, now, lambda _: None)
+            web.admission.answered(
+                web.admission.decide(link, now), 301, b"", MOVED, now, lambda _: None
+            )
 
         assert [web.admission.book.tries(f"http://{name}") for name in "abcd"] == [0, 0, 1, 0]
         assert web.admission.decide(links[2], 2) == 61.0
@@ -248,7 +293,10 @@ class TestElsewhere:
 class TestCrawlDelay:
     def test_it_is_withdrawn_when_robots_txt_drops_it(self, db):
         """The host's record follows the file: the next day's waits are the usual ones again."""
-        web = Web(db, lambda url, now: (200, b"User-agent: *\nCrawl-delay: 50" if now < DAY else b"", None))
+        web = Web(
+            db,
+            lambda url, now: (200, b"User-agent: *\nCrawl-delay: 50" if now < DAY else b"", None),
+        )
         add(web.frontier, "http://a/1", "http://a/2")
         web.run(0, DAY)
         slow = web.frontier.lending.wait("a")

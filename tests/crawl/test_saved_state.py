@@ -27,7 +27,9 @@ class Run:
 
     def work(self, urls):
         for number in range(urls):
-            self.log.finished(Link(f"http://h{number}.test/", "L"), Outcome(404 if number % 3 else -1), None, [])
+            self.log.finished(
+                Link(f"http://h{number}.test/", "L"), Outcome(404 if number % 3 else -1), None, []
+            )
 
     def checkpoint(self):
         prepared(self.db)
@@ -85,7 +87,9 @@ def test_a_crawl_that_kept_none(tmp_path):
 
 
 def test_counters_of_an_earlier_version():
-    """What was counted as pages, with robots.txt and errors, is answers; pages are the documents of the statistics."""
+    """What was counted as pages, with robots.txt and errors, is answers; pages are the documents of
+    the statistics.
+    """
     statistics = Statistics(KEY)
     statistics.documents = 6
     counters = Counter(pages=9, failures=1)

@@ -77,7 +77,9 @@ def test_pages_that_come_together_are_a_batch():
     assert process.ended == ["killed", "closed"]
 
 
-@pytest.mark.parametrize("more", [{"status": 404}, {"body": b""}, {"headers": [(b"content-type", b"image/png")]}])
+@pytest.mark.parametrize(
+    "more", [{"status": 404}, {"body": b""}, {"headers": [(b"content-type", b"image/png")]}]
+)
 def test_what_is_no_page(more):
     """Errors, images and empty bodies are not scored."""
     assert answered(Process(), html(**more)) == [None]

@@ -42,7 +42,9 @@ def _begin(tmp_path):
 @pytest.fixture(name="lists")
 def _lists(tmp_path):
     for name in "abc":
-        (tmp_path / f"{name}.txt").write_text("".join(f"http://{name}{number}.org/\n" for number in range(3)))
+        (tmp_path / f"{name}.txt").write_text(
+            "".join(f"http://{name}{number}.org/\n" for number in range(3))
+        )
     return [tmp_path / f"{name}.txt" for name in "abc"]
 
 
@@ -93,7 +95,9 @@ class TestMoreSeeds:
         assert (names(found.urls), seeding.taken) == ("bbccc", 9)
 
     def test_a_source_that_was_read(self, begin, lists):
-        """A source by command that is read to its end is not opened again, and its seeds still count."""
+        """A source by command that is read to its end is not opened again, and its seeds still
+        count.
+        """
         seeding, _, db = begin()
         seeding.add(str(lists[1]))
         read(seeding)
@@ -117,7 +121,11 @@ class TestMoreSeeds:
         read(seeding)
         db.checkpoint()
         db.close()
-        assert ("seeds by command" in caplog.text, names(found.urls), seeding.away) == (True, "aaa", 1)
+        assert ("seeds by command" in caplog.text, names(found.urls), seeding.away) == (
+            True,
+            "aaa",
+            1,
+        )
         away.rename(lists[1])
         seeding, found, _ = begin(lists[0])
         read(seeding)
@@ -126,7 +134,9 @@ class TestMoreSeeds:
 
     @pytest.mark.parametrize("left", [1, 0])
     def test_a_wait_ends(self, begin, lists, caplog, monkeypatch, left):
-        """That no seeds can be read for the moment is said once, and that they are read again, be it to their end."""
+        """That no seeds can be read for the moment is said once, and that they are read again, be
+        it to their end.
+        """
         seeding, _, _ = begin(lists[0])
         seeding.read(3 - left)
         lacks, rest = iter([OSError("too many open files")] * 2), iter(list(seeding._given)[:left])
@@ -141,11 +151,16 @@ class TestMoreSeeds:
             for _ in range(4):
                 seeding.read(1)
 
-        assert caplog.messages == ["no more seeds for the moment: too many open files", "seeds are read again"]
+        assert caplog.messages == [
+            "no more seeds for the moment: too many open files",
+            "seeds are read again",
+        ]
         assert not seeding.waits
 
     def test_once_more(self, begin, lists):
-        """All sources are read again when some of their seeds may have become ours, those that were read too."""
+        """All sources are read again when some of their seeds may have become ours, those that were
+        read too.
+        """
         seeding, found, db = begin(lists[0])
         seeding.add(str(lists[1]))
         read(seeding)
@@ -211,7 +226,9 @@ class TestSegments:
         with closing(CrawlDB(tmp_path / "state")) as db:
             read(Seeding(db, Seeds(str(tmp_path / "s.csv")), all_of_it, all_of_it))
 
-        assert all_of_it.urls == [Link("http://a.test/x", "Ll", "http://b.test/", "http://s.test/", chain=".1~aGk=")]
+        assert all_of_it.urls == [
+            Link("http://a.test/x", "Ll", "http://b.test/", "http://s.test/", chain=".1~aGk=")
+        ]
         assert all_of_it.asked == []
 
     def test_their_seeds_say_what_is_inside(self, tmp_path):
@@ -228,7 +245,9 @@ class TestSegments:
 
         (tmp_path / "s.csv").write_text(
             "url,path,via,seed,chain\n"
-            + "".join(f"http://a.test/{at},L,http://b.test/,http://s{at % 2}.test/,\n" for at in range(4))
+            + "".join(
+                f"http://a.test/{at},L,http://b.test/,http://s{at % 2}.test/,\n" for at in range(4)
+            )
         )
         all_of_it = Noting()
         with closing(CrawlDB(tmp_path / "state")) as db:

@@ -18,7 +18,12 @@ from webcrawl.urls.exclusion_rules import OptOut
 @contextmanager
 def crawl(folder, fixed=(), *, keep=True, **settings):
     """A run; its last checkpoint is taken if all went well."""
-    values = {**check(settings), "JOBDIR": str(folder), "LINK_LOG": False, "ROBOTSTXT_USER_AGENT": None}
+    values = {
+        **check(settings),
+        "JOBDIR": str(folder),
+        "LINK_LOG": False,
+        "ROBOTSTXT_USER_AGENT": None,
+    }
     opened, _ = assemble(values, Surroundings(fixed=fixed), spider="web")
     try:
         yield opened
@@ -59,7 +64,9 @@ class TestFilters:
             assert out in dropped(opened, LONG, IMAGE, OTHER)
 
     def test_queued_urls(self, tmp_path):
-        """A file of exclusions that is named now holds for URLs that are queued, as one named at the start does."""
+        """A file of exclusions that is named now holds for URLs that are queued, as one named at
+        the start does.
+        """
         (tmp_path / "out.txt").write_text("a.test\n")
         with crawl(tmp_path / "job", ROBOTSTXT_OBEY=False) as opened:
             opened.parts.discovery.submit(Link("http://a.test/", seed="http://a.test/"))
@@ -87,14 +94,19 @@ class TestFilters:
             assert opened.parts.in_force.set_values == {}
 
     def test_a_file_that_is_gone(self, tmp_path):
-        """A crawl does not begin without the exclusions that it was ordered, unless the command line says otherwise."""
+        """A crawl does not begin without the exclusions that it was ordered, unless the command
+        line says otherwise.
+        """
         file = tmp_path / "out.txt"
         file.write_text("a.test\n")
         with crawl(tmp_path / "job") as opened:
             opened.parts.in_force.set("URL_EXCLUDE_FILE", str(file))
         file.unlink()
 
-        with pytest.raises(ValueError, match=r"URL_EXCLUDE_FILE = .*there is no such file"), crawl(tmp_path / "job"):
+        with (
+            pytest.raises(ValueError, match=r"URL_EXCLUDE_FILE = .*there is no such file"),
+            crawl(tmp_path / "job"),
+        ):
             pass
         with crawl(tmp_path / "job", fixed={"URL_EXCLUDE_FILE"}) as opened:
             assert opened.parts.in_force.set_values == {}
@@ -110,7 +122,8 @@ class TestScope:
                 opened.parts.in_force.set("URL_SCOPE", "seeds")
             assert dropped(opened, OTHER) == set()
 
-        with crawl(tmp_path, URL_SCOPE="seeds") as opened:  # as at the start: the command goes before it
+        # as at the start: the command goes before it
+        with crawl(tmp_path, URL_SCOPE="seeds") as opened:
             assert dropped(opened, OTHER) == set()
         with (
             pytest.raises(StoreError, match="the seeds' domains were not noted"),
@@ -129,7 +142,9 @@ class TestScope:
 
 
 def test_an_unknown_setting_of_another_version(tmp_path, caplog):
-    """What another version could set, and this one does not know, is said to be out of force; the crawl begins."""
+    """What another version could set, and this one does not know, is said to be out of force; the
+    crawl begins.
+    """
     with crawl(tmp_path) as opened:
         opened.parts.in_force.set("URL_MAX_LENGTH", "100")
     db = CrawlDB(tmp_path / "state")
@@ -141,7 +156,10 @@ def test_an_unknown_setting_of_another_version(tmp_path, caplog):
         assert opened.parts.in_force.set_values == {}
     with crawl(tmp_path) as opened:
         assert opened.parts.in_force.set_values == {}
-    assert "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting" in caplog.text
+    assert (
+        "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting"
+        in caplog.text
+    )
 
 
 def test_budgets(tmp_path):

@@ -33,7 +33,9 @@ class TestShells:
             assert submitted(crawl) == 1
 
     def test_without_links_it_does_not_count(self, tmp_path):
-        """A body without links is not the one of its domain: the shell that comes after it is followed."""
+        """A body without links is not the one of its domain: the shell that comes after it is
+        followed.
+        """
         with crawling(tmp_path) as (crawl, visitor):
             for number in range(2):
                 visit(visitor, f"http://site{number}.test/empty", b"Nothing here.")
@@ -43,9 +45,15 @@ class TestShells:
 
     @pytest.mark.parametrize("scope", ["host", "domain"])
     def test_a_scope_of_sites_needs_none(self, tmp_path, scope):
-        """Where links must stay on their site, each site's copy is read anyway, and a second one there is not."""
+        """Where links must stay on their site, each site's copy is read anyway, and a second one
+        there is not.
+        """
         with crawling(tmp_path, URL_SCOPE=scope) as (_, visitor):
-            read = [bool(visit(visitor, f"http://{host}.test/{at}").found) for at in range(2) for host in "ab"]
+            read = [
+                bool(visit(visitor, f"http://{host}.test/{at}").found)
+                for at in range(2)
+                for host in "ab"
+            ]
 
             assert read == [True, True, False, False]
 
@@ -59,7 +67,9 @@ class TestShells:
             assert len(crawl.parts.content) == 1
 
     def test_what_new_content_leaves(self, tmp_path):
-        """A page whose body is new leaves three digests: of the body, and of where it was, by host and by folder."""
+        """A page whose body is new leaves three digests: of the body, and of where it was, by host
+        and by folder.
+        """
         with crawling(tmp_path) as (crawl, visitor):
             for number in range(5):
                 visit(visitor, f"http://site{number}.test/", SHELL + b"%d" % number)
@@ -67,13 +77,18 @@ class TestShells:
             assert len(crawl.parts.content) == 3 * 5
 
     def test_killed(self, tmp_path):
-        """What was followed before a checkpoint is known to the next run; what was followed after it is done again."""
+        """What was followed before a checkpoint is known to the next run; what was followed after
+        it is done again.
+        """
         with crawling(tmp_path) as (crawl, visitor):
             visit(visitor, "http://a.test/")
             visit(visitor, "http://b.test/")
             crawl.checkpoint()
             visit(visitor, "http://c.test/")
         with crawling(tmp_path) as (_, visitor):
-            found = [visit(visitor, f"http://{host}.test/").exchange.state.followed for host in ("b", "c", "www.c")]
+            found = [
+                visit(visitor, f"http://{host}.test/").exchange.state.followed
+                for host in ("b", "c", "www.c")
+            ]
 
             assert found == [False, True, False]

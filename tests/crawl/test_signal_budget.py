@@ -1,4 +1,6 @@
-"""Who announces the same page again and again takes little from the others, in a whole crawl without a network."""
+"""Who announces the same page again and again takes little from the others, in a whole crawl
+without a network.
+"""
 
 from collections import Counter
 
@@ -34,7 +36,9 @@ def since(one, start):
 
 @pytest.mark.parametrize("policy", [*in_campaign("fixed", "uniform"), "optimal"])
 def test_one_page_that_is_told_every_two_seconds(web, policy):
-    """All other pages keep nine tenths of their part of half the budget at least, and the budget is kept."""
+    """All other pages keep nine tenths of their part of half the budget at least, and the budget is
+    kept.
+    """
     one = web(policy)
     start = one.now
     while one.now < start + HOURS * 3600:
@@ -52,7 +56,9 @@ def test_one_page_that_is_told_every_two_seconds(web, policy):
 
 
 def test_bursts_of_honest_signals(web):
-    """Each is followed, though ten come at once, beside a page that is told all the time; and after a kill, too."""
+    """Each is followed, though ten come at once, beside a page that is told all the time; and after
+    a kill, too.
+    """
     one = web("uniform")
     start = one.now
     told = Counter()

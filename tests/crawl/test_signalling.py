@@ -53,7 +53,11 @@ def signalling(db, told):
     signals = Signals(db, Fingerprints(bytes(16)), Random(1))
     believe(signals, "a.test")
     return Signalling(
-        signals, lambda url, now, via: not told.append(url), Passing(), site_of, lambda url: "/others" not in url
+        signals,
+        lambda url, now, via: not told.append(url),
+        Passing(),
+        site_of,
+        lambda url: "/others" not in url,
     )
 
 
@@ -74,7 +78,14 @@ def items(urls, date, kind="sitemap", role="item"):
 
 
 class TestOwn:
-    URLS = ("http://a.test/1", "/2", "http://www.a.test/3", "http://b.test/4", "mailto:x", "http://a.test:81/5")
+    URLS = (
+        "http://a.test/1",
+        "/2",
+        "http://www.a.test/3",
+        "http://b.test/4",
+        "mailto:x",
+        "http://a.test:81/5",
+    )
 
     def names(self, kind, role="item"):
         entries = items(self.URLS, 5.0, kind, role)
@@ -90,7 +101,9 @@ class TestOwn:
         assert "http://www.a.test/3" in self.names("feed")
         assert "http://b.test/4" not in self.names("feed")
 
-    @pytest.mark.parametrize("role", ["image", "alternate", "self", "home", "hub", "enclosure", "page"])
+    @pytest.mark.parametrize(
+        "role", ["image", "alternate", "self", "home", "hub", "enclosure", "page"]
+    )
     def test_what_is_no_entry(self, role):
         """Its date is another's."""
         assert self.names("feed", role) == []
@@ -99,7 +112,10 @@ class TestOwn:
 class TestRead:
     def test_a_later_date_has_the_page_fetched(self, signalling, told):
         """If it is ours, and if it passes the filters."""
-        url, pages = "http://a.test/map", ["http://a.test/1", "http://a.test/filtered", "http://a.test/others"]
+        url, pages = (
+            "http://a.test/map",
+            ["http://a.test/1", "http://a.test/filtered", "http://a.test/others"],
+        )
         signalling.on_body_read(page(url, items(pages, 100.0)), NOW)
         assert told == []
         signalling.on_body_read(page(url, items(pages, 200.0)), NOW)
@@ -109,13 +125,17 @@ class TestRead:
     def test_a_sitemap_in_an_index(self, signalling, told):
         """It is a page like others: its own date has it fetched."""
         for date in (100.0, 200.0):
-            signalling.on_body_read(page("http://a.test/index", items(["/1.xml.gz"], date, role="sitemap")), NOW)
+            signalling.on_body_read(
+                page("http://a.test/index", items(["/1.xml.gz"], date, role="sitemap")), NOW
+            )
         assert told == ["http://a.test/1.xml.gz"]
 
     def test_an_index_that_names_itself(self, signalling, told):
         """It is fetched once for each new date, like any other page."""
         for number in range(5):
-            signalling.on_body_read(page("http://a.test/index", items(["/index"], 100.0 + number, role="sitemap")), NOW)
+            signalling.on_body_read(
+                page("http://a.test/index", items(["/index"], 100.0 + number, role="sitemap")), NOW
+            )
         assert told == ["http://a.test/index"] * 4
 
     def test_a_truncated_listing(self, signalling, told):
@@ -143,23 +163,31 @@ class TestPushed:
 
 @pytest.mark.parametrize("name", ["sitemaps", "feeds"])
 def test_real_listings(name, db, told):
-    """Each entry on the listing's host that has a date is a signal when it was a day earlier before; no other is."""
+    """Each entry on the listing's host that has a date is a signal when it was a day earlier
+    before; no other is.
+    """
     folder, count = cases(name), Counter()
     for case in json.loads((folder / "index.json").read_text()):
         body, reference = (folder / case["file"]).read_bytes(), case["reference"]
         body = sniffing.unpacked(body) if is_packed("", body) else body
         read = listings.read_list(body) if reference["kind"] == "text" else listings.read(body)
-        hosts = Counter(urlsplit(one.url).hostname for one in read.entries if one.role in ("item", "sitemap"))
+        hosts = Counter(
+            urlsplit(one.url).hostname for one in read.entries if one.role in ("item", "sitemap")
+        )
         host = next((host for host, _ in hosts.most_common() if host), "a.test")
         url = f"http://{host}/{case['file'].replace(' ', '')}"
         signals = Signals(db, Fingerprints(bytes(16)), Random(1))
         for one in {host, *filter(None, hosts)}:
             believe(signals, one)
-        signalling = Signalling(signals, lambda url, now, via: not told.append(url), Passing(), site_of)
+        signalling = Signalling(
+            signals, lambda url, now, via: not told.append(url), Passing(), site_of
+        )
         told.clear()
 
         before = [
-            ListingEntry(one.url, one.kind, one.role, modified=one.modified and one.modified - 86_400)
+            ListingEntry(
+                one.url, one.kind, one.role, modified=one.modified and one.modified - 86_400
+            )
             for one in read.entries
         ]
         signalling.on_body_read(page(url, before), NOW)
@@ -167,8 +195,14 @@ def test_real_listings(name, db, told):
         signalling.on_body_read(page(url, read.entries), NOW)
         signalling.on_body_read(page(url, read.entries), NOW)
 
-        own = {one.url: one for one in read.entries if one.role in ("item", "sitemap", "guid") and one.modified}
-        expected = {urljoin(url, one) for one in own if is_own(urljoin(url, one), host, own[one].kind)}
+        own = {
+            one.url: one
+            for one in read.entries
+            if one.role in ("item", "sitemap", "guid") and one.modified
+        }
+        expected = {
+            urljoin(url, one) for one in own if is_own(urljoin(url, one), host, own[one].kind)
+        }
         assert len(told) == len({*told}) == len({plain(one) for one in expected}), case["file"]
         assert {*map(plain, told)} == {*map(plain, expected)}, case["file"]
         count["listings"] += 1
@@ -179,7 +213,9 @@ def test_real_listings(name, db, told):
 
 def is_own(url, host, kind):
     named = urlsplit(url).hostname
-    return named == host or (kind == "feed" and named is not None and DOMAINS(named) == DOMAINS(host))
+    return named == host or (
+        kind == "feed" and named is not None and DOMAINS(named) == DOMAINS(host)
+    )
 
 
 def plain(url):

@@ -7,7 +7,9 @@ HOSTS, MINUTES = ("a", "b"), 5
 
 
 def test_of_a_host_that_is_dropped(tmp_path):
-    """None of its pages is fetched, none of its signals waits for ever, and those of other hosts have their turns."""
+    """None of its pages is fetched, none of its signals waits for ever, and those of other hosts
+    have their turns.
+    """
     world = Steered(tmp_path, REVISIT_POLICY="fixed", REVISIT_AGE=86_400, REVISIT_RATE=1)
     revisiting, now = world.crawl.parts.revisiting, world.crawl.parts.clock()
     pages = [f"http://{host}/{number}" for host in HOSTS for number in range(2)]

@@ -1,4 +1,6 @@
-"""Signals that wait go with their hosts when a hive is resized: none is lost or doubled, whoever is killed."""
+"""Signals that wait go with their hosts when a hive is resized: none is lost or doubled, whoever is
+killed.
+"""
 
 from collections import Counter
 from random import Random
@@ -48,7 +50,9 @@ class Again(Drone):
         split.change(age=AGE, rate=1.0, share=0.5)
         counts = RevisitCounts(self.db, Sample(), Counter(), clock)
         parts = split, self.frontier, lambda _: 1.0, counts, Random(1), lambda _: False
-        self.revisiting = Revisiting(self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True)
+        self.revisiting = Revisiting(
+            self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True
+        )
         self.moving.again = self.revisiting.drain
         unused = SimpleNamespace(forget=None, again=None)
         self.mailbox = Mailbox(unused, self.frontier, unused, clock, None, self.revisiting)
@@ -111,7 +115,9 @@ def ahead(drones, disturb=lambda _: None, minutes=MINUTES):
 
 @pytest.mark.parametrize("owners", [[1, 0], [1, 1]], ids=["some leave", "all leave"])
 def test_they_go_with_their_hosts(drones, owners):
-    """Each page is fetched once, by the drone that has its host, and not later than it would have been here."""
+    """Each page is fetched once, by the drone that has its host, and not later than it would have
+    been here.
+    """
     for url in (*LEAVE, STAY):
         assert drones[0].revisiting.tell(url, drones[0].world.now)
     drones[0].checkpoint()
@@ -123,7 +129,9 @@ def test_they_go_with_their_hosts(drones, owners):
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_kills(drones, seed):
-    """The same if drones are killed at any moment; what was fetched since the last checkpoint is fetched once more."""
+    """The same if drones are killed at any moment; what was fetched since the last checkpoint is
+    fetched once more.
+    """
     chance = Random(seed)
     for url in (*LEAVE, STAY):
         drones[0].revisiting.tell(url, drones[0].world.now)

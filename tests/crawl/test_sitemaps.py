@@ -17,7 +17,10 @@ ROBOTS = f"Sitemap: {MAP}\nSitemap: http://b.test/map.xml\n".encode()
 
 @pytest.fixture(name="site")
 def _site(tmp_path):
-    with crawling(tmp_path / "job", POLITENESS_MIN_DELAY=0, POLITENESS_FACTOR=0) as (crawl, visitor):
+    with crawling(tmp_path / "job", POLITENESS_MIN_DELAY=0, POLITENESS_FACTOR=0) as (
+        crawl,
+        visitor,
+    ):
         yield Site(crawl, visitor)
 
 
@@ -35,13 +38,17 @@ class Site:
 
     def answer(self, link, body=b"", kind="text/html", status=200):
         """The crawl visits this answer and follows it."""
-        answered = exchange(link.url, body=body, status=status, headers=[(b"Content-Type", kind.encode())])
+        answered = exchange(
+            link.url, body=body, status=status, headers=[(b"Content-Type", kind.encode())]
+        )
         page = self.visitor.visit(link, answered)
         (self.visitor.follow_robots if link.is_prerequisite else self.visitor.follow)(page)
         return page
 
     def robots(self, page, body=ROBOTS):
-        return self.answer(Link(f"{SITE}/robots.txt", f"{page.path}P", history=SITE), body, "text/plain")
+        return self.answer(
+            Link(f"{SITE}/robots.txt", f"{page.path}P", history=SITE), body, "text/plain"
+        )
 
     def maps(self):
         """The sitemaps that were submitted, and how they were found."""
@@ -61,7 +68,8 @@ def test_which_answers_are_pages_of_a_host(path, history, counts):
 
 
 @pytest.mark.parametrize(
-    ("links", "path", "asked"), [(GROWN - 1, "", 2), (GROWN - 1, "R", 2), (GROWN, "", 0), (1, "L", 0)]
+    ("links", "path", "asked"),
+    [(GROWN - 1, "", 2), (GROWN - 1, "R", 2), (GROWN, "", 0), (1, "L", 0)],
 )
 def test_a_seed_that_leads_nowhere_needs_them_at_once(site, links, path, asked):
     """With fewer than ten links, redirected or not; pages that links led to are no seeds."""
@@ -110,7 +118,11 @@ def test_they_bring_as_many_urls_as_a_host_may_have(site):
 
     assert len(page.followed) == 99
     counters = site.crawl.parts.counters
-    assert (counters["sitemaps/urls"], counters["sitemaps/cut"], counters["links/cut"]) == (MAX_LISTED - 2, 101, 101)
+    assert (counters["sitemaps/urls"], counters["sitemaps/cut"], counters["links/cut"]) == (
+        MAX_LISTED - 2,
+        101,
+        101,
+    )
 
 
 def test_answers_are_counted_apart(site):

@@ -22,10 +22,16 @@ class Downloader:
     now = NOW
 
     def __init__(self, count):
-        self.trips, self.gone, self.full = [Trip(Link(f"http://h{i}/")) for i in range(count)], [], True
+        self.trips, self.gone, self.full = (
+            [Trip(Link(f"http://h{i}/")) for i in range(count)],
+            [],
+            True,
+        )
         self.clock = RunningClock(lambda: self.now)
         self.network = SimpleNamespace(
-            shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False), clock=self.clock
+            shortage=SimpleNamespace(paused=False),
+            bandwidth=SimpleNamespace(held=False),
+            clock=self.clock,
         )
         self.running = SimpleNamespace(waiting=lambda: self.trips, cut=self.cut)
 
@@ -54,7 +60,9 @@ def _timers(monkeypatch):
 
 def swept(downloader, crawl, *times):
     """A sweep that looked at these times."""
-    made = Sweep(crawl, downloader.network, downloader.running, lambda: downloader.full, pytest.fail)
+    made = Sweep(
+        crawl, downloader.network, downloader.running, lambda: downloader.full, pytest.fail
+    )
     for now in times:
         look(made, downloader, now)
     return made
@@ -67,7 +75,9 @@ def look(made, downloader, now):
 
 
 def test_a_download_is_cut_when_it_has_lasted_long_enough():
-    """Its time begins with the first look that finds it: it has really lasted as long as is said, or longer."""
+    """Its time begins with the first look that finds it: it has really lasted as long as is said,
+    or longer.
+    """
     downloader, crawl = Downloader(1), Crawl()
     made = swept(downloader, crawl, 1, 2, 3, 4, 5)
     assert crawl.running == {"http://h0/": (4, 0)}
@@ -93,7 +103,9 @@ def test_each_has_its_own_time():
 
 
 def test_time_in_which_the_crawler_did_not_run_is_nobodys():
-    """After a pause of the whole process no download is older for it, but for the beat that was missed."""
+    """After a pause of the whole process no download is older for it, but for the beat that was
+    missed.
+    """
     downloader, crawl = Downloader(1), Crawl()
     swept(downloader, crawl, 1, 2, 60)
 
@@ -137,14 +149,19 @@ def test_what_has_ended_holds_no_connection():
         return request
 
     trip, downloader = Trip(Link("http://h/")), FrontierDownloader.__new__(FrontierDownloader)
-    downloader.running, downloader.handlers = Running(), SimpleNamespace(download_request_async=answer)
+    downloader.running, downloader.handlers = (
+        Running(),
+        SimpleNamespace(download_request_async=answer),
+    )
 
     assert asyncio.run(downloader._handled("answer", trip)) == "answer"
     assert trip.source is None
 
 
 def test_time_in_which_we_read_nothing_ourselves_is_nobodys():
-    """While the crawl's own limit of bandwidth holds downloads back, none gets older, and none is cut."""
+    """While the crawl's own limit of bandwidth holds downloads back, none gets older, and none is
+    cut.
+    """
     downloader, crawl = Downloader(1), Crawl()
     downloader.network.bandwidth.held = True
     swept(downloader, crawl, *range(1, 20))

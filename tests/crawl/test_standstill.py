@@ -48,7 +48,8 @@ def test_who_stands_still_is_named_once(caplog):
 def test_a_program_that_runs_the_loop_is_not_named(caplog):
     """Where no code of the user's stands still, what started the loop is not blamed.
 
-    A crawl that computed for ten seconds was said to stand still in `<module> (bin/scrapy, line 8)`.
+    A crawl that computed for ten seconds was said to stand still in `<module> (bin/scrapy, line
+    8)`.
     """
 
     async def go():
@@ -83,7 +84,9 @@ asyncio.run(go())
 def test_a_process_that_was_stopped_stands_not_still():
     """The time in which a process is stopped (SIGSTOP) is nobody's."""
     words = [sys.executable, "-c", STOPPED]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         process.stdout.readline()
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(5)
@@ -109,7 +112,9 @@ asyncio.run(go())
 
 
 def test_a_log_that_nobody_reads():
-    """It may be what stands still, as behind a pipe that is full: the crawl ends all the same, without a word."""
+    """It may be what stands still, as behind a pipe that is full: the crawl ends all the same,
+    without a word.
+    """
     words = [sys.executable, "-c", SILENCED]
 
     assert subprocess.run(words, cwd=ROOT, timeout=PATIENCE, check=False).returncode == 1

@@ -1,4 +1,6 @@
-"""What a fetcher is given while hosts that may not answer have their share of the slots, and links wait elsewhere."""
+"""What a fetcher is given while hosts that may not answer have their share of the slots, and links
+wait elsewhere.
+"""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -43,9 +45,17 @@ def _crawl(tmp_path, seen):
     """One host that answered, as many unproven ones asked as their share is, and more that wait."""
     db = CrawlDB(tmp_path)
     frontier = make(db, Limits(queues=3, max_queues=100, fetchers=16))
-    seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
+    seeding = SimpleNamespace(
+        first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted")
+    )
     parts = dict.fromkeys(field.name for field in fields(Parts))
-    parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
+    parts |= {
+        "db": db,
+        "seen": seen,
+        "frontier": frontier,
+        "seeding": seeding,
+        "portions": Portions(db, str),
+    }
     parts |= {
         "moments": Moments(),
         "uplink": SimpleNamespace(out=False),
@@ -62,10 +72,16 @@ def _crawl(tmp_path, seen):
 
 
 def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer(crawl, seen):
-    """Beyond the share of unproven hosts waiting links are merged first: hosts that answer may be among them."""
+    """Beyond the share of unproven hosts waiting links are merged first: hosts that answer may be
+    among them.
+    """
     seen.waiting = [Link("http://old/1").pack()]
 
-    assert [crawl.take(10).url for _ in range(3)] == ["http://old/1", "http://new1/", "http://new2/"]
+    assert [crawl.take(10).url for _ in range(3)] == [
+        "http://old/1",
+        "http://new1/",
+        "http://new2/",
+    ]
 
 
 def test_merges_are_not_more_frequent_for_it(crawl, seen):
@@ -98,10 +114,17 @@ class Seeding:
 
 
 def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
-    """When nothing else is to be done, the next seeds are read at once, however many were known before."""
+    """When nothing else is to be done, the next seeds are read at once, however many were known
+    before.
+    """
     db = CrawlDB(tmp_path)
     parts = dict.fromkeys(field.name for field in fields(Parts))
-    parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
+    parts |= {
+        "db": db,
+        "seen": seen,
+        "frontier": make(db),
+        "seeding": Seeding(seen, [None, None, "http://new/"]),
+    }
     parts |= {
         "moments": Moments(),
         "uplink": SimpleNamespace(out=False),

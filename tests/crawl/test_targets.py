@@ -1,4 +1,6 @@
-"""The canonical forms of a page's links, for outputs: those of links that are followed are not found twice."""
+"""The canonical forms of a page's links, for outputs: those of links that are followed are not
+found twice.
+"""
 
 from collections import Counter
 from itertools import compress
@@ -23,8 +25,12 @@ URL, BASE = "http://a.test/b/", "http://base.test/c/"
 KINDS_READ = ("a", "img", "refresh", "script")
 KINDS = st.sampled_from(KINDS_READ)
 RULES = {"redirects": 5, "obey_nofollow": False}
-ADDRESSES = st.sampled_from(["x", "../x", "/y?z", "mailto:a", "http://h.test", "#f", "http://a..b/", "x" * 1990])
-LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled_from(["", "NoFollow me"])))
+ADDRESSES = st.sampled_from(
+    ["x", "../x", "/y?z", "mailto:a", "http://h.test", "#f", "http://a..b/", "x" * 1990]
+)
+LINKS = st.lists(
+    st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled_from(["", "NoFollow me"]))
+)
 
 
 def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules):
@@ -37,7 +43,9 @@ def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules)
             targets.update(pipeline.process(link.url, 1, addresses, base).found)
 
     discovery = SimpleNamespace(discover=discover, count_truncated_links=lambda links: None)
-    page_links = PageLinks(discovery, rules, frozenset(KINDS_READ if reads_more else rules.followed), Moments())
+    page_links = PageLinks(
+        discovery, rules, frozenset(KINDS_READ if reads_more else rules.followed), Moments()
+    )
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
     page_links.follow(page)
@@ -47,7 +55,10 @@ def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules)
 
 
 def targets(page):
-    return {one: target or None for one, target in zip(page.columns.addresses, page.columns.targets, strict=True)}
+    return {
+        one: target or None
+        for one, target in zip(page.columns.addresses, page.columns.targets, strict=True)
+    }
 
 
 @given(links=LINKS, nofollow=st.booleans(), max_length=st.sampled_from([MAX_LENGTH, 10]))
@@ -78,31 +89,44 @@ def test_are_not_kept_where_nobody_asks_for_them():
 
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
-    """No `refresh` behind as many redirects as are allowed, and none that the page says not to follow."""
-    page = followed(DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
+    """No `refresh` behind as many redirects as are allowed, and none that the page says not to
+    follow.
+    """
+    page = followed(
+        DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5
+    )
 
     assert list(page.followed) == [
         link
         for link in links
-        if link[0] in ("a", "refresh") and not (at_end and link[0] == "refresh") and not (nofollow and link[3])
+        if link[0] in ("a", "refresh")
+        and not (at_end and link[0] == "refresh")
+        and not (nofollow and link[3])
     ]
 
 
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end):
     """The table of links need not compare them once more."""
-    page = followed(DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
+    page = followed(
+        DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5
+    )
 
     assert page.flags is None if not links else list(compress(links, page.flags)) == page.followed
 
 
 @pytest.mark.parametrize(
-    ("rules", "more"), [({"most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"reads_more": False}, ())]
+    ("rules", "more"),
+    [({"most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"reads_more": False}, ())],
 )
 def test_it_is_not_known(rules, more):
-    """Where links were cut, where a spider follows others than the page has, and where all are followed."""
+    """Where links were cut, where a spider follows others than the page has, and where all are
+    followed.
+    """
     page = followed(
-        DocumentLinks(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]), more=more, **rules
+        DocumentLinks(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]),
+        more=more,
+        **rules,
     )
 
     assert page.flags is None

@@ -12,7 +12,14 @@ from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_rows import RobotsRows
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, DnsFailed, Sign, TlsFailed
+from webcrawl.net.errors import (
+    AddressRefused,
+    ConnectFailed,
+    ConnectTimeout,
+    DnsFailed,
+    Sign,
+    TlsFailed,
+)
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots_book import RobotsBook, RobotsDecision
 from webcrawl.store.crawldb import CrawlDB
@@ -70,7 +77,9 @@ class World:
         """When probes are made, if all fail."""
         times, end = [], self.clock.now + seconds
         while self.clock.now < end:
-            if self.uplink.may_probe(self.clock.now) and (link := self.uplink.probe(self.clock.now)):
+            if self.uplink.may_probe(self.clock.now) and (
+                link := self.uplink.probe(self.clock.now)
+            ):
                 times.append(self.clock.now)
                 self.ask(link, ConnectTimeout("away"))
             else:
@@ -105,7 +114,10 @@ def test_probes_are_few_and_grow_rarer(world):
     times = world.probes(300)
 
     assert times[:PROBES] == [begin + FIRST] * PROBES
-    waits = [later - sooner for sooner, later in zip(times[::PROBES], times[PROBES::PROBES], strict=False)]
+    waits = [
+        later - sooner
+        for sooner, later in zip(times[::PROBES], times[PROBES::PROBES], strict=False)
+    ]
     assert waits == sorted(waits)
     assert max(waits) == LONGEST
 
@@ -123,7 +135,8 @@ def test_nobody_is_charged_for_probes(world):
 def test_it_is_over(world, caplog):
     """Three answers end it; how long it was and how much is to be made again is said and counted.
 
-    It is said to have lasted since the time that its first line says: the last answer before it came at 900, not 1000.
+    It is said to have lasted since the time that its first line says: the last answer before it
+    came at 900, not 1000.
 
     That fetching resumes is not said: the crawl may be paused, or its disk full.
     """
@@ -131,12 +144,17 @@ def test_it_is_over(world, caplog):
     world.break_down()
     world.probes(100)
     while world.uplink.out:
-        if world.uplink.may_probe(world.clock.now) and (link := world.uplink.probe(world.clock.now)):
+        if world.uplink.may_probe(world.clock.now) and (
+            link := world.uplink.probe(world.clock.now)
+        ):
             world.ask(link)
         else:
             world.clock.now += 0.5
 
-    assert re.fullmatch(r"the network is back after 2\d\d seconds: \d+ requests to be made again", caplog.messages[-1])
+    assert re.fullmatch(
+        r"the network is back after 2\d\d seconds: \d+ requests to be made again",
+        caplog.messages[-1],
+    )
     assert 100 <= world.counters["outage/seconds"] <= 125
     assert world.uplink.seconds == 0
 
@@ -160,7 +178,8 @@ def test_it_is_said_once_an_hour(world, caplog):
     world.probes(3 * REMIND + 60)
 
     assert [record.getMessage() for record in caplog.records[1:]] == [
-        f"still no network after {hours}: fetching is paused" for hours in ("1 hour", "2 hours", "3 hours")
+        f"still no network after {hours}: fetching is paused"
+        for hours in ("1 hour", "2 hours", "3 hours")
     ]
 
 
@@ -221,7 +240,9 @@ class TestNames:
         assert len(world.frontier) == 4 * HOSTS
 
     def test_hosts_that_were_never_reached(self, world, error):
-        """However many of their names lead nowhere, that says nothing; but in an outage none of them is charged."""
+        """However many of their names lead nowhere, that says nothing; but in an outage none of
+        them is charged.
+        """
         for number in range(1000):
             assert world.uplink.failed(f"http://new{number}/", error, 1000.0, 1000.0) is None
         assert not world.uplink.out

@@ -18,12 +18,17 @@ pytestmark = pytest.mark.xdist_group("weeks")
 @pytest.fixture(name="found", scope="module", params=in_campaign("optimal", "fixed"))
 def _found(tmp_path_factory, request):
     """One crawl for all tests of a policy."""
-    return weeks(tmp_path_factory.mktemp("weeks"), replace(SMALL, policy=request.param, away=request.param == "fixed"))
+    return weeks(
+        tmp_path_factory.mktemp("weeks"),
+        replace(SMALL, policy=request.param, away=request.param == "fixed"),
+    )
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_weeks_of_a_crawl_that_revisits(found, check):
-    """Pages change, go, come back and move, hosts are away with `fixed`, and the crawl is killed now and then."""
+    """Pages change, go, come back and move, hosts are away with `fixed`, and the crawl is killed
+    now and then.
+    """
     assert CHECKS[check](found), found
 
 
@@ -42,7 +47,11 @@ def test_old_and_new_pages_share_the_fetches(tmp_path, wanted):
 
 @pytest.mark.campaign
 def test_honest_sitemaps_are_worth_it(tmp_path):
-    """The crawl goes on as well, and is as fresh as is possible without them, rates unknown and readings paid for."""
-    found = weeks(tmp_path, Scale(hosts=8, pages=160, days=28, kills=3, sitemaps="sitemap_plain", seed=2))
+    """The crawl goes on as well, and is as fresh as is possible without them, rates unknown and
+    readings paid for.
+    """
+    found = weeks(
+        tmp_path, Scale(hosts=8, pages=160, days=28, kills=3, sitemaps="sitemap_plain", seed=2)
+    )
     assert [name for name, check in CHECKS.items() if not check(found)] == []
     assert found.fresh > 0.98 * found.optimum

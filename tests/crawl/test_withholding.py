@@ -36,7 +36,17 @@ def owners(robots=b"", *purposes):
 def page(of, *headers, body=HTML):
     """A page that was read for its links."""
     exchange = Exchange(
-        URL, b"GET", 200, b"head", [(b"Content-Type", b"text/html"), *headers], body, body, body, "", 0.0, Timings()
+        URL,
+        b"GET",
+        200,
+        b"head",
+        [(b"Content-Type", b"text/html"), *headers],
+        body,
+        body,
+        body,
+        "",
+        0.0,
+        Timings(),
     )
     found = Page.of(Link(URL), exchange)
     found.robots_word = of.word(URL)
@@ -59,7 +69,9 @@ class TestWhen:
         ],
     )
     def test_all_purposes_are_forbidden(self, purposes, words, withheld):
-        """A page is withheld if its owner forbids it for each purpose that is declared, and never without one."""
+        """A page is withheld if its owner forbids it for each purpose that is declared, and never
+        without one.
+        """
         of = owners(b"", *purposes)
 
         assert of.withholds(page(of, (b"X-Robots-Tag", words))) is withheld
@@ -85,7 +97,11 @@ class TestWhatIsLeft:
         exchange = found.exchange
         assert (exchange.wire, exchange.payload, exchange.body, found.body) == (b"",) * 4
         assert (found.title, found.text, found.visible_text, found.headings) == ("", "", "", [])
-        assert (exchange.size, exchange.received, exchange.digest) == (len(HTML), len(HTML) + 4, digest)
+        assert (exchange.size, exchange.received, exchange.digest) == (
+            len(HTML),
+            len(HTML) + 4,
+            digest,
+        )
         assert found.found.links == [("a", "/y", "", "")]
         assert found.preferences.forbidden == ("search",)
         forget_links(found)
@@ -98,7 +114,9 @@ class TestCost:
         of = owners(b"User-agent: *\nDisallow: /a")
         found, calls = page(of), []
         of.word(URL)
-        sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+        sys.setprofile(
+            lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None
+        )
         try:
             word = of.word(URL)
         finally:

@@ -1,4 +1,5 @@
-"""The web that the crawl in version-5.tar.xz was of: three addresses of loopback, always at the same place.
+"""The web that the crawl in version-5.tar.xz was of: three addresses of loopback, always at the
+same place.
 
 That crawl had a checkpoint each 0.2 s, and was killed in the middle:
     python -m tests.earlier_state.site & scrapy crawl web -a seeds=seeds.txt -s CHECKPOINT_INTERVAL=0.2 …

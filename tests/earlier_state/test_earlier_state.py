@@ -17,7 +17,9 @@ ROBOTS = {url for url in site.urls() if url.endswith("/robots.txt")}
 
 @pytest.mark.xdist_group("earlier-site")  # its addresses and port are in the archive
 def test_the_crawl_goes_on(tmp_path):
-    """A crawl that was killed halfway is finished: every page is there once, and `verify` finds no damage."""
+    """A crawl that was killed halfway is finished: every page is there once, and `verify` finds no
+    damage.
+    """
     with tarfile.open(HERE / "version-5.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in site.seeds()))
@@ -38,7 +40,8 @@ def test_the_crawl_goes_on(tmp_path):
 
     logged = Counter(line.split()[3] for line in (job / "logs/crawl.log").read_text().splitlines())
     assert set(logged) == site.urls()
-    assert {url for url, times in logged.items() if times > 1} <= ROBOTS  # kept for a day, which is over
+    # kept for a day, which is over
+    assert {url for url, times in logged.items() if times > 1} <= ROBOTS
     assert len(requested) == len(set(requested))
     assert set(requested).isdisjoint({*before[:50]} - ROBOTS)
     assert crawl.stats["reason"] == "finished"

@@ -20,10 +20,16 @@ KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", 
 def _crawled(tmp_path_factory):
     """A crawl that was killed once and then ended, and what its server saw."""
     folder = tmp_path_factory.mktemp("account")
-    world = World(10, 120, port=0, tls_port=0, addresses=4, mix=dict.fromkeys(KINDS, 1 / len(KINDS)))
+    world = World(
+        10, 120, port=0, tls_port=0, addresses=4, mix=dict.fromkeys(KINDS, 1 / len(KINDS))
+    )
     with running(world) as server:
         (folder / "seeds.txt").write_text("\n".join(world.seeds()))
-        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc requests", "CHECKPOINT_INTERVAL": 0.3}
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "OUTPUTS": "warc requests",
+            "CHECKPOINT_INTERVAL": 0.3,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         first = crawl.start()
         wait_until(lambda: server.log.count >= 60)
@@ -42,30 +48,44 @@ def by_host(hits):
 
 
 def test_it_is_the_servers_own_log(crawled):
-    """Line for line, with every status, for each host, but for what the window of the kill leaves open."""
+    """Line for line, with every status, for each host, but for what the window of the kill leaves
+    open.
+    """
     jobdir, hits = crawled
     for host, seen in by_host(hits).items():
         account = account_of(jobdir, site_of(host))
         known = [one for one in account.requests if not unknown(account, one)]
         (since, until, _), *others = account.gaps
-        lines = {id(hit): one.at for one, hit in paired(account.requests, seen)}  # a server may hear of it later
+        # a server may hear of it later
+        lines = {id(hit): one.at for one, hit in paired(account.requests, seen)}
         clear = [hit for hit in seen if not since - 1 <= lines.get(id(hit), hit.wall) <= until]
 
         assert others == []
         assert {hit.url for hit in seen} == {one.url for one in account.requests}
-        assert [hit.url for hit in clear] == [one.url for one in known if not since - 1 <= one.at <= until]
-        assert all(one.end.status == hit.status for one, hit in paired(known, seen) if one.end is not None)
+        assert [hit.url for hit in clear] == [
+            one.url for one in known if not since - 1 <= one.at <= until
+        ]
+        assert all(
+            one.end.status == hit.status for one, hit in paired(known, seen) if one.end is not None
+        )
         assert 0 <= len(account.requests) - len(seen) <= 1
 
 
 def paired(known, seen):
     """Requests with the hits at their times."""
     for one in known:
-        yield one, min((hit for hit in seen if hit.url == one.url), key=lambda hit: abs(hit.wall - one.at))
+        yield (
+            one,
+            min(
+                (hit for hit in seen if hit.url == one.url), key=lambda hit: abs(hit.wall - one.at)
+            ),
+        )
 
 
 def test_waits_and_their_rules(crawled):
-    """No request is sooner after the host's last answer than its rule says; a Crawl-delay is named where it decides."""
+    """No request is sooner after the host's last answer than its rule says; a Crawl-delay is named
+    where it decides.
+    """
     jobdir, hits = crawled
     rules = set()
     for host in by_host(hits):
@@ -78,11 +98,18 @@ def test_waits_and_their_rules(crawled):
 
 
 def test_the_page_and_the_sheet(crawled, tmp_path):
-    """Both have every request; the page says what is not known, how the site was found, and what robots.txt forbids."""
+    """Both have every request; the page says what is not known, how the site was found, and what
+    robots.txt forbids.
+    """
     jobdir, _ = crawled
     done = command("scrapy", "account", jobdir, "site2.test", "-o", tmp_path / "it.html")
     assert (done.returncode, done.stderr) == (0, "")
-    assert command("scrapy", "account", jobdir, "http://SITE2.test/x", "-o", tmp_path / "it.csv").returncode == 0
+    assert (
+        command(
+            "scrapy", "account", jobdir, "http://SITE2.test/x", "-o", tmp_path / "it.csv"
+        ).returncode
+        == 0
+    )
     account = account_of(jobdir, site_of("site2.test"))
     text = (tmp_path / "it.html").read_text()
     rows = [*csv.DictReader(io.StringIO((tmp_path / "it.csv").read_text()))]

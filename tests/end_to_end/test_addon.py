@@ -96,7 +96,9 @@ class Linked(Site):
 
     def do_GET(self):  # noqa: N802 - as http.server wants it
         number = self.path.strip("/")
-        links = range(2 * int(number) + 1, min(2 * int(number) + 3, 30)) if number.isdecimal() else ()
+        links = (
+            range(2 * int(number) + 1, min(2 * int(number) + 3, 30)) if number.isdecimal() else ()
+        )
         body = "".join(f'<a href="/{link}">{link}</a>' for link in links).encode()
         self.send_response(200 if number.isdecimal() else 404)
         self.send_header("Content-Type", "text/html")
@@ -127,14 +129,18 @@ def crawl_of(project, start, spider="shop", **settings):
 def archived(jobdir):
     """How often an answer of each URL was archived."""
     records = [record for path in sorted(jobdir.glob("warc/*.warc.gz*")) for record in read(path)]
-    return Counter(one.fields["WARC-Target-URI"] for one in records if one.kind in ("response", "revisit"))
+    return Counter(
+        one.fields["WARC-Target-URI"] for one in records if one.kind in ("response", "revisit")
+    )
 
 
 class TestCrawl:
     MIX = even(["redirect_302", "status_404", "status_500", "duplicate", "robots_missing"])
 
     def test_all_that_a_spider_gets_is_archived(self, simweb, project):
-        """Politeness, robots.txt first, and each answer in the archive: redirects, errors and retries too."""
+        """Politeness, robots.txt first, and each answer in the archive: redirects, errors and
+        retries too.
+        """
         server = simweb(8, 40, mix=self.MIX, size=(2000, 3000))
         crawl = crawl_of(project, " ".join(server.world.seeds()), DNS_NAMESERVERS=server.nameserver)
 
@@ -142,17 +148,29 @@ class TestCrawl:
 
         wait_until_idle(server)
         hits = list(server.log.hits)
-        assert [*overlaps(hits), *gaps(hits, mercator(server.world, **POLITE)), *robots_first(hits)] == []
+        assert [
+            *overlaps(hits),
+            *gaps(hits, mercator(server.world, **POLITE)),
+            *robots_first(hits),
+        ] == []
         assert archived(crawl.jobdir) == Counter(hit.url for hit in hits)
         assert [*verify(crawl.jobdir, Counter())] == []
-        assert set(cut(crawl.jobdir).logged) == {hit.url for hit in hits if not hit.url.endswith("/robots.txt")}
+        assert set(cut(crawl.jobdir).logged) == {
+            hit.url for hit in hits if not hit.url.endswith("/robots.txt")
+        }
         assert crawl.stats["reason"] == "finished"
 
     @pytest.mark.campaign
     def test_killed(self, tmp_path, simweb, project):
-        """After kill -9 the last checkpoint holds: what was done is not done again, and is in the archive once."""
+        """After kill -9 the last checkpoint holds: what was done is not done again, and is in the
+        archive once.
+        """
         server = simweb(8, 50, mix=self.MIX, size=(2000, 3000), latency=0.01)
-        settings = {"DNS_NAMESERVERS": server.nameserver, "CHECKPOINT_INTERVAL": 0.1, "LOG_LEVEL": "INFO"}
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "CHECKPOINT_INTERVAL": 0.1,
+            "LOG_LEVEL": "INFO",
+        }
         crawl = crawl_of(project, " ".join(server.world.seeds()), **settings)
 
         killed = crash(crawl, server, Random(5), kills=1, requests=(25, 40), settings=[{}] * 2)
@@ -171,7 +189,9 @@ class TestCrawl:
             assert crawl.run() == 0
 
         records = [record for path in crawl.jobdir.glob("warc/*.warc.gz*") for record in read(path)]
-        about = [record for record in records if record.fields.get("WARC-Target-URI") == f"{site}/aside"]
+        about = [
+            record for record in records if record.fields.get("WARC-Target-URI") == f"{site}/aside"
+        ]
         assert [record.kind for record in about] == ["response", "request", "metadata"]
         assert about[0].block.endswith(b"\r\n\r\ngot a=b")
         assert about[1].block.endswith(b"\r\n\r\na=b")
@@ -180,7 +200,9 @@ class TestCrawl:
     def test_what_it_cannot_have(self, project):
         """A request that is for no network is named in the log."""
         with serving(Linked) as site:
-            crawl = crawl_of(project, f"{site}/0", "refused", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
+            crawl = crawl_of(
+                project, f"{site}/0", "refused", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8"
+            )
             assert crawl.run() == 0
 
         assert "WARNING: <GET file:///nowhere> cannot be crawled: " in crawl.output.read_text()
@@ -193,7 +215,10 @@ class TestEnds:
     @pytest.mark.parametrize(
         ("settings", "line"),
         [
-            ({"FRONTIER_LEVELS": 0}, "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
+            (
+                {"FRONTIER_LEVELS": 0},
+                "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000",
+            ),
             (
                 {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
                 "SCHEDULER = 'scrapy.core.scheduler.Scheduler': webcrawl",
@@ -201,7 +226,9 @@ class TestEnds:
         ],
     )
     def test_what_is_impossible_is_one_line_without_a_traceback(self, project, settings, line):
-        """What is impossible is one line at the end of the log, without a traceback, and exit status 1."""
+        """What is impossible is one line at the end of the log, without a traceback, and exit
+        status 1.
+        """
         crawl = crawl_of(project, "http://127.0.0.1/", **settings)
 
         assert crawl.run() == 1
@@ -212,10 +239,14 @@ class TestEnds:
         assert not crawl.jobdir.exists()
 
     def test_a_crawl_that_ended_badly(self, project):
-        """Scrapy's `crawl` ends with 1 after a crawl that was ended by its errors, whose last lines stay the last."""
+        """Scrapy's `crawl` ends with 1 after a crawl that was ended by its errors, whose last lines
+        stay the last.
+        """
         with serving(Linked) as site:
             settings = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "ERROR_BREAKER": "2/60"}
-            crawl = crawl_of(project, f"{site}/0", ITEM_PIPELINES='{"shop.pipelines.Broken": 1}', **settings)
+            crawl = crawl_of(
+                project, f"{site}/0", ITEM_PIPELINES='{"shop.pipelines.Broken": 1}', **settings
+            )
 
             assert crawl.run() == 1
 
@@ -223,9 +254,13 @@ class TestEnds:
         assert "Spider closed (error_breaker)" in crawl.output.read_text().splitlines()[-1]
 
     def test_a_spider_that_cannot_start(self, project):
-        """A `start` that raises has not asked for all that it wanted: the crawl ends with 1, whatever came of it."""
+        """A `start` that raises has not asked for all that it wanted: the crawl ends with 1,
+        whatever came of it.
+        """
         with serving(Linked) as site:
-            crawl = crawl_of(project, f"{site}/0", "unstarted", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
+            crawl = crawl_of(
+                project, f"{site}/0", "unstarted", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8"
+            )
 
             assert crawl.run() == 1
 
@@ -237,29 +272,62 @@ class TestDaily:
     """A spider that is run each day, without JOBDIR."""
 
     def words(self, site, *more):
-        words = ["crawl", "shop", "-a", f"start={site}/0", "-s", "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8"]
-        return [*words, "-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0", "-O", "items.jl", *more]
+        words = [
+            "crawl",
+            "shop",
+            "-a",
+            f"start={site}/0",
+            "-s",
+            "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8",
+        ]
+        return [
+            *words,
+            "-s",
+            "POLITENESS_MIN_DELAY=0",
+            "-s",
+            "POLITENESS_FACTOR=0",
+            "-O",
+            "items.jl",
+            *more,
+        ]
 
     def test_the_next_run_crawls_again(self, project):
-        """A complete crawl of a spider without JOBDIR is kept beside, and the next run begins anew, which is logged.
+        """A complete crawl of a spider without JOBDIR is kept beside, and the next run begins anew,
+        which is logged.
 
-        The second run of a daily spider fetched nothing and ended with status 0, with nothing in its log.
+        The second run of a daily spider fetched nothing and ended with status 0, with nothing in
+        its log.
         """
         with serving(Linked) as site:
             for earlier in (0, 1, 2):
-                assert scrapy(self.words(site, "-s", "LOG_LEVEL=WARNING"), project, project / "out") == 0
+                assert (
+                    scrapy(self.words(site, "-s", "LOG_LEVEL=WARNING"), project, project / "out")
+                    == 0
+                )
 
                 assert len((project / "items.jl").read_text().splitlines()) == 29
                 said = (project / "out").read_text()
-                assert said.count("crawls/shop: the crawl of this spider was complete") == bool(earlier)
-                assert f"What it had is in crawls/shop.{earlier} ({earlier} earlier crawl" in said or not earlier
-        assert {path.name for path in (project / "crawls").iterdir()} == {"shop", "shop.1", "shop.2"}
+                assert said.count("crawls/shop: the crawl of this spider was complete") == bool(
+                    earlier
+                )
+                assert (
+                    f"What it had is in crawls/shop.{earlier} ({earlier} earlier crawl" in said
+                    or not earlier
+                )
+        assert {path.name for path in (project / "crawls").iterdir()} == {
+            "shop",
+            "shop.1",
+            "shop.2",
+        }
         assert archived(project / "crawls/shop.1") == archived(project / "crawls/shop")
 
     def test_a_crawl_that_is_not_complete_is_resumed(self, project):
         """A crawl that was stopped is resumed, once; then it is complete."""
         with serving(Linked) as site:
-            assert scrapy(self.words(site, "-s", "CLOSESPIDER_PAGECOUNT=5"), project, project / "out") == 0
+            assert (
+                scrapy(self.words(site, "-s", "CLOSESPIDER_PAGECOUNT=5"), project, project / "out")
+                == 0
+            )
             assert scrapy(self.words(site), project, project / "out") == 0
 
         assert [path.name for path in (project / "crawls").iterdir()] == ["shop"]
@@ -267,7 +335,9 @@ class TestDaily:
         assert len((project / "items.jl").read_text().splitlines()) == 29
 
     def test_with_a_jobdir_nothing_is_crawled_again(self, project):
-        """With JOBDIR a complete crawl stays as it is, with its feed, and a warning says why nothing comes."""
+        """With JOBDIR a complete crawl stays as it is, with its feed, and a warning says why
+        nothing comes.
+        """
         with serving(Linked) as site:
             words = self.words(site, "-s", "JOBDIR=job", "-s", "LOG_LEVEL=WARNING")
             assert scrapy(words, project, project / "out") == 0
@@ -308,18 +378,27 @@ sys.exit(process.bootstrap_failed)
 
 @pytest.mark.parametrize("kind", ["CrawlerProcess", *in_campaign("AsyncCrawlerProcess")])
 def test_two_crawls_on_one_jobdir(project, kind):
-    """A second crawl of a program on one JOBDIR is refused in one line, at any log level; the first goes on.
+    """A second crawl of a program on one JOBDIR is refused in one line, at any log level; the first
+    goes on.
 
-    Scrapy logged AssertionErrors of its CoreStats, and at the level CRITICAL nothing. Of the two refused crawls one is
-    begun together with the first, one while that runs.
+    Scrapy logged AssertionErrors of its CoreStats, and at the level CRITICAL nothing. Of the two
+    refused crawls one is begun together with the first, one while that runs.
     """
-    quick = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8"}
+    quick = {
+        "POLITENESS_MIN_DELAY": 0,
+        "POLITENESS_FACTOR": 0,
+        "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
+    }
     with serving(Linked) as site:
         settings = {**quick, "JOBDIR": "job", "LOG_LEVEL": "CRITICAL"}
-        (project / "program.py").write_text(PROGRAM.format(kind=kind, settings=settings, start=f"{site}/0"))
+        (project / "program.py").write_text(
+            PROGRAM.format(kind=kind, settings=settings, start=f"{site}/0")
+        )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "program.py"]
-        ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
 
     lines = ended.stderr.splitlines()
     assert ended.returncode == 1
@@ -346,7 +425,9 @@ class TestOtherCommands:
 
         assert archived(project / "crawls/shop") == {f"{site}/robots.txt": 1, f"{site}/20": 1}
 
-    @pytest.mark.parametrize("words", [["fetch"], *in_campaign(["fetch", "--spider=shop"], ["parse", "--spider=shop"])])
+    @pytest.mark.parametrize(
+        "words", [["fetch"], *in_campaign(["fetch", "--spider=shop"], ["parse", "--spider=shop"])]
+    )
     def test_a_look_at_a_page_is_no_crawl(self, project, words):
         """`fetch` and `parse` are Scrapy's own, and make no JOBDIR."""
         with serving(Linked) as site:
@@ -378,9 +459,23 @@ class TestOtherCommands:
         """A project that does not name the add-on is plain Scrapy, although webcrawl is installed."""
         (project / "shop/settings.py").write_text(SETTINGS.partition("ADDONS")[0])
         with serving(Linked) as site:
-            assert scrapy(["crawl", "shop", "-a", f"start={site}/0", "-O", "items.jl"], project, project / "out") == 0
+            assert (
+                scrapy(
+                    ["crawl", "shop", "-a", f"start={site}/0", "-O", "items.jl"],
+                    project,
+                    project / "out",
+                )
+                == 0
+            )
 
-        items = [json.loads(line)["url"] for line in (project / "items.jl").read_text().splitlines()]
+        items = [
+            json.loads(line)["url"] for line in (project / "items.jl").read_text().splitlines()
+        ]
         assert sorted(items) == sorted(f"{site}/{number}" for number in range(1, 30))
-        assert {path.name for path in project.iterdir()} == {"scrapy.cfg", "shop", "items.jl", "out"}
+        assert {path.name for path in project.iterdir()} == {
+            "scrapy.cfg",
+            "shop",
+            "items.jl",
+            "out",
+        }
         assert "webcrawl" not in (project / "out").read_text()

@@ -1,7 +1,7 @@
 """A crawl that waits for a server which has gone says for which one, and since when.
 
-The server of a hive, or of Redis seeds, was stopped under a crawl with nothing else to do. Progress lines, `ctl status`
-and the last lines said "bound by nothing to fetch; what helps: more seeds".
+The server of a hive, or of Redis seeds, was stopped under a crawl with nothing else to do. Progress
+lines, `ctl status` and the last lines said "bound by nothing to fetch; what helps: more seeds".
 """
 
 import json
@@ -58,7 +58,12 @@ def check_last_lines(crawl, name):
 def test_the_server_of_the_seeds(tmp_path, server):
     """While it is away all three say so, and once it is back none does."""
     with serving() as site:
-        settings = {**QUICK, "REDIS_URL": server.url, "OUTPUTS": "warc", "MAX_IDLE_TIME_BEFORE_CLOSE": 0}
+        settings = {
+            **QUICK,
+            "REDIS_URL": server.url,
+            "OUTPUTS": "warc",
+            "MAX_IDLE_TIME_BEFORE_CLOSE": 0,
+        }
         crawl = Crawl(tmp_path / "job", {}, settings)
         running = crawl.start()
         with server.client() as client:
@@ -81,8 +86,11 @@ def test_the_server_of_the_seeds(tmp_path, server):
 def test_the_server_of_a_hive(tmp_path, server):
     """A drone says so in the same words."""
     with serving() as site:
-        settings = {**QUICK, "HIVE_FENCE": 3600}  # it is not cut off before it has said what it waits for
-        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=[f"{site}/a"])
+        # it is not cut off before it has said what it waits for
+        settings = {**QUICK, "HIVE_FENCE": 3600}
+        hive = Hive(
+            tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=[f"{site}/a"]
+        )
         crawl = hive.crawls[0]
         running = hive.start(0)  # the other one never comes, so the crawl does not end
         wait_until(lambda: "/a" in log_of(crawl) or "Spider opened" in said(crawl))

@@ -44,7 +44,9 @@ def bound_by(crawl, cause, words):
     stats = crawl.stats if (crawl.jobdir / "stats.json").exists() else {}
     seconds = {name: value for name, value in stats.items() if name.startswith("bound/")}
     most = max(seconds, key=seconds.__getitem__, default="")
-    return sum(seconds.values()) >= 2 and most == f"bound/{cause}" and re.match(words, stats["bound"])
+    return (
+        sum(seconds.values()) >= 2 and most == f"bound/{cause}" and re.match(words, stats["bound"])
+    )
 
 
 def sum_of_looks(crawl):
@@ -53,7 +55,9 @@ def sum_of_looks(crawl):
 
 
 def run_until_bound(crawl, cause, words="", begin=Crawl.start, **settings):
-    """Runs a crawl until this is what bounds it, in figures and in words: a busy machine may need a while for that."""
+    """Runs a crawl until this is what bounds it, in figures and in words: a busy machine may need a
+    while for that.
+    """
     running = begin(crawl, CHECKPOINT_INTERVAL=0.5, **settings)
     try:
         wait_until(lambda: bound_by(crawl, cause, words), pause=0.2)
@@ -79,7 +83,9 @@ def slow_names():
         def reply(data, peer):
             end = data.index(b"\0", 12) + 5
             head = data[:2] + struct.pack(">5H", 0x8180, 1, 1, 0, 0)
-            record = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 300, 4) + socket.inet_aton("127.0.0.1")
+            record = (
+                b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 300, 4) + socket.inet_aton("127.0.0.1")
+            )
             names.sendto(head + data[12:end] + record, peer)
 
         thread = threading.Thread(target=answer)
@@ -96,9 +102,13 @@ def slow_names():
 
 
 def test_politeness(tmp_path):
-    """One host with many pages: the crawl waits for its turn. stats.json, the log and the counters say so."""
+    """One host with many pages: the crawl waits for its turn. stats.json, the log and the counters
+    say so.
+    """
     with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
-        crawl = web.crawl(tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8)
+        crawl = web.crawl(
+            tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8
+        )
         run_until_bound(crawl, "politeness", "politeness ")
 
     assert f"bound by {crawl.stats['bound']}" in crawl.output.read_text()
@@ -112,7 +122,9 @@ def test_politeness(tmp_path):
 def test_a_crawl_that_is_stopped_and_continued(tmp_path):
     """While a process is stopped (SIGSTOP, or Ctrl-Z) no pipeline and no host is to blame."""
     with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
-        crawl = web.crawl(tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8)
+        crawl = web.crawl(
+            tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8
+        )
         running = crawl.start(CHECKPOINT_INTERVAL=0.5)
         wait_until(lambda: bound_by(crawl, "politeness", "politeness "))
         os.kill(running.process.pid, signal.SIGSTOP)
@@ -129,7 +141,9 @@ def test_a_crawl_that_is_stopped_and_continued(tmp_path):
 def test_slots(tmp_path):
     """Slow hosts, and more of them than downloads at once: CONCURRENT_REQUESTS."""
     with sites(slowly) as web:
-        crawl = web.crawl(tmp_path, [f"h{number}.test" for number in range(20)], **FAST, CONCURRENT_REQUESTS=3)
+        crawl = web.crawl(
+            tmp_path, [f"h{number}.test" for number in range(20)], **FAST, CONCURRENT_REQUESTS=3
+        )
         run_until_bound(crawl, "slots")
 
     assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
@@ -144,7 +158,9 @@ def test_few_descriptors(tmp_path):
         run_until_bound(crawl, "files", begin=partial(start, prepare=descriptors(100)))
 
     (fit,) = re.findall(r"CONCURRENT_REQUESTS = 1000: only (\d+) fit", crawl.output.read_text())
-    assert crawl.stats["bound"].endswith(f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit")
+    assert crawl.stats["bound"].endswith(
+        f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit"
+    )
 
 
 def test_answers(tmp_path):
@@ -170,7 +186,9 @@ def test_pages(tmp_path, pipeline):
 
 
 def test_a_slow_reader(tmp_path):
-    """Quick hosts and a process that takes long to read or score each page: that, and not callbacks or pipelines."""
+    """Quick hosts and a process that takes long to read or score each page: that, and not callbacks
+    or pipelines.
+    """
 
     def page(host, path, _):
         return links(host) + path.encode() if path != "/robots.txt" else None
@@ -187,8 +205,15 @@ def test_a_slow_name_server(tmp_path):
     """Many hosts of one page and a slow name server: DNS."""
     crowd = Crowd(lambda *_: b"<p>one page</p>")
     with served(crowd), slow_names() as nameserver:
-        (tmp_path / "seeds.txt").write_text("".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(400)))
-        settings = {**FAST, "DNS_NAMESERVERS": nameserver, "DNS_TIMEOUT": 20, "CONCURRENT_REQUESTS": 4}
+        (tmp_path / "seeds.txt").write_text(
+            "".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(400))
+        )
+        settings = {
+            **FAST,
+            "DNS_NAMESERVERS": nameserver,
+            "DNS_TIMEOUT": 20,
+            "CONCURRENT_REQUESTS": 4,
+        }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         run_until_bound(crawl, "names", ".*DNS_NAMESERVERS")
 
@@ -196,14 +221,24 @@ def test_a_slow_name_server(tmp_path):
 @pytest.fixture(name="large")
 def _large():
     """Hosts with large pages, which cost their server nothing."""
-    words = b"".join(b'<p>some words <a href="/%d?q=%d">a link</a></p>' % (n % 9000, n) for n in range(1500))
+    words = b"".join(
+        b'<p>some words <a href="/%d?q=%d">a link</a></p>' % (n % 9000, n) for n in range(1500)
+    )
     with served(Crowd(lambda host, path: f"<h1>{host}{path}</h1>".encode() + words)) as crowd:
         yield crowd
 
 
 def large_crawl(tmp_path, crowd, **settings):
-    (tmp_path / "seeds.txt").write_text("".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(40)))
-    settings = {**FAST, "DNS_NAMESERVERS": crowd.nameserver, "TRAP_RULES": False, **NO_BUDGET, **settings}
+    (tmp_path / "seeds.txt").write_text(
+        "".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(40))
+    )
+    settings = {
+        **FAST,
+        "DNS_NAMESERVERS": crowd.nameserver,
+        "TRAP_RULES": False,
+        **NO_BUDGET,
+        **settings,
+    }
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
 

@@ -1,7 +1,9 @@
-"""Pages rendered by a real browser. Needs scrapy-playwright, Playwright and Chromium, and is skipped without them.
+"""Pages rendered by a real browser. Needs scrapy-playwright, Playwright and Chromium, and is
+skipped without them.
 
-Chromium asks the kernel how it would reach public addresses, so these tests run in a network namespace that has nothing
-but loopback and a link to itself: the one test outside runs those inside.
+Chromium asks the kernel how it would reach public addresses, so these tests run in a network
+namespace that has nothing but loopback and a link to itself: the one test outside runs those
+inside.
 """
 
 import json
@@ -32,12 +34,15 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.verify_crawl import verify
 from webcrawl.tools.why.answer import why
 
-INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside: the browser that they start
+# in the environment of the tests inside: the browser that they start
+INSIDE = "WEBCRAWL_TEST_NAMESPACE"
 INSTALLED = [path for path in map(shutil.which, NAMES) if path]
-BROWSERS = list({"headless" in path: path for path in reversed(INSTALLED)}.values())  # with windows, and without
+# with windows, and without
+BROWSERS = list({"headless" in path: path for path in reversed(INSTALLED)}.values())
 CHROMIUM = os.environ.get(INSIDE) or chromium()
 OTHERS = [  # the campaign has those that would not be taken by themselves
-    pytest.param(one, marks=[] if one in (CHROMIUM, "") else pytest.mark.campaign) for one in BROWSERS or [""]
+    pytest.param(one, marks=[] if one in (CHROMIUM, "") else pytest.mark.campaign)
+    for one in BROWSERS or [""]
 ]
 MISSING = [
     name
@@ -52,11 +57,14 @@ MISSING = [
 ]
 ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
 LINK = (
-    "ip link add d0 type veth peer name d1 && ip addr add 10.9.9.1/24 dev d0 && ip link set d0 up && ip link set d1 up"
+    "ip link add d0 type veth peer name d1 && ip addr add 10.9.9.1/24 dev d0 && ip link set "
+    "d0 up && ip link set d1 up"
 )
 LOOPBACK = f'ip link set lo up && {LINK} && ip route add default via 10.9.9.2 && exec "$@"'
 
-inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
+inside = pytest.mark.skipif(
+    INSIDE not in os.environ, reason="runs in a namespace, by the test outside"
+)
 PAGE = b"""<!doctype html><title>Plain</title><script src=/app.js></script><a href=/plain>plain</a>
 <img src=http://169.254.169.254/latest/meta-data/>"""
 APP = b"""document.title = 'Rendered \\u4e2d'
@@ -117,7 +125,9 @@ class Prison(Site):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Reporting-Endpoints", f'default="http://{INNER}/reports"')
-        self.send_header("Content-Security-Policy-Report-Only", f"img-src 'none'; report-uri http://{INNER}/csp")
+        self.send_header(
+            "Content-Security-Policy-Report-Only", f"img-src 'none'; report-uri http://{INNER}/csp"
+        )
         self.send_header("Link", f"<http://{INNER}/link>; rel=preload; as=image")
         self.send_header("Alt-Svc", f'h3="{INNER}"; ma=3600')
         self.end_headers()
@@ -126,7 +136,8 @@ class Prison(Site):
 
 LISTED = 8
 APP_PAGE = (
-    b"<!doctype html><link rel=stylesheet href=/style.css><div id=root></div><script type=module src=/app.js></script>"
+    b"<!doctype html><link rel=stylesheet href=/style.css><div id=root></div><script "
+    b"type=module src=/app.js></script>"
 )
 APP_SCRIPT = b"""
 const get = async path => (await fetch(path)).json(), root = document.getElementById('root')
@@ -157,7 +168,10 @@ class App(Site):
             "/style.css": ("text/css", b"body { color: navy }"),
             "/api/first": ("application/json", b'{"rest": "/api/rest"}'),
             "/api/rest": ("application/json", json.dumps([*range(LISTED)]).encode()),
-            f"/api/item/{number}": ("application/json", b'{"text": "words of %b"}' % number.encode()),
+            f"/api/item/{number}": (
+                "application/json",
+                b'{"text": "words of %b"}' % number.encode(),
+            ),
         }.get(self.path, ("text/html", APP_PAGE))
         self.say(200, body, content_type=kind)
 
@@ -166,9 +180,12 @@ class Museum(Site):
     """An application as Vite builds it: whatever is asked for that is no file is its shell."""
 
     rooms: ClassVar = [
-        {"id": n, "name": f"Room {n}", "text": f"lamps of room{n}", "next": (n + 1) % 6} for n in range(6)
+        {"id": n, "name": f"Room {n}", "text": f"lamps of room{n}", "next": (n + 1) % 6}
+        for n in range(6)
     ]
-    files: ClassVar = {f"/assets/{path.name}": path.read_bytes() for path in (ROOT / MUSEUM / "assets").iterdir()}
+    files: ClassVar = {
+        f"/assets/{path.name}": path.read_bytes() for path in (ROOT / MUSEUM / "assets").iterdir()
+    }
     shell: ClassVar = (ROOT / MUSEUM / "index.html").read_bytes()
 
     def answer(self):
@@ -196,7 +213,10 @@ class Shop(Site):
             "/": ("text/html", PAGE),
             "/app.js": ("text/javascript", APP),
             "/data.json": ("application/json", b'"/made"'),
-            "/made": ("text/html", b"<p>made<script>document.body.append('!'); location = '/elsewhere'</script>"),
+            "/made": (
+                "text/html",
+                b"<p>made<script>document.body.append('!'); location = '/elsewhere'</script>",
+            ),
         }.get(self.path, ("text/plain", b"other"))
         self.send_response(200)
         self.send_header("Content-Type", kind)
@@ -211,10 +231,14 @@ class Shop(Site):
 @pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
 @pytest.mark.parametrize("browser", OTHERS)
 def test_all_of_it_in_a_namespace(browser):
-    """The tests below pass where no packet can leave the machine, with each kind of browser that is there."""
+    """The tests below pass where no packet can leave the machine, with each kind of browser that is
+    there.
+    """
     if MISSING:
         pytest.skip(f"nothing is rendered here without {', '.join(MISSING)}")
-    if subprocess.run([*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False
+    ).returncode:
         pytest.skip("nobody may make a network namespace here")
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
 
@@ -258,7 +282,9 @@ def _crawl(tmp_path):
 
 @inside
 def test_pages_are_rendered(crawl, tmp_path):
-    """Links that scripts make are followed; what scripts ask for is guarded; the archive has payload and document."""
+    """Links that scripts make are followed; what scripts ask for is guarded; the archive has
+    payload and document.
+    """
     with serving(Shop) as site:
         status, output = crawl(site)
 
@@ -281,7 +307,9 @@ def test_pages_are_rendered(crawl, tmp_path):
     assert stats["browser/refused/protocol"] >= 1  # its WebSocket
     assert " of rendered pages refused or failed (" in output
 
-    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
+    records = [
+        record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)
+    ]
     of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}
     response, document = of["response", f"{site}/"], of["conversion", f"{site}/"]
     assert response.block.endswith(b"\r\n\r\n" + PAGE)
@@ -306,7 +334,9 @@ def test_no_way_out(crawl, tmp_path):
 
     assert status == 0, output
     assert reached == []
-    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
+    records = [
+        record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)
+    ]
     (document,) = (record.block.decode() for record in records if record.kind == "conversion")
     assert "tried all" in document  # the script has come to its end
     assert "root:" not in document
@@ -316,7 +346,9 @@ def test_no_way_out(crawl, tmp_path):
 
 @inside
 def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
-    """A page is taken when its requests have come to rest; scripts and styles are fetched once; tabs are emptied."""
+    """A page is taken when its requests have come to rest; scripts and styles are fetched once;
+    tabs are emptied.
+    """
     App.asked = Counter()
     with serving(App) as site:
         status, output = crawl(site)
@@ -326,17 +358,36 @@ def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
     data = ["/api/first", "/api/rest", *(f"/api/item/{n}" for n in range(1, LISTED))]
     assert Counter(["/robots.txt", "/app.js", "/style.css", *pages, *data]) == App.asked
     stats = json.loads((tmp_path / "job/stats.json").read_text())
-    assert (stats["browser/pages"], stats["errors"], stats["flaw/rendered_empty"]) == (len(pages), 0, 1), output
-    assert len(re.findall(r"WARNING: .*/item/0>: rendered_empty \(no text after its scripts have run\)", output)) == 1
-    records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
-    documents = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
+    assert (stats["browser/pages"], stats["errors"], stats["flaw/rendered_empty"]) == (
+        len(pages),
+        0,
+        1,
+    ), output
+    assert (
+        len(
+            re.findall(
+                r"WARNING: .*/item/0>: rendered_empty \(no text after its scripts have run\)",
+                output,
+            )
+        )
+        == 1
+    )
+    records = [
+        record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)
+    ]
+    documents = {
+        r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"
+    }
     assert all(f"words of {n}<" in documents[f"{site}/item/{n}"] for n in range(1, LISTED))
-    assert "stale" not in "".join(documents.values())  # neither storage nor cookies of an earlier page
+    # neither storage nor cookies of an earlier page
+    assert "stale" not in "".join(documents.values())
 
 
 @inside
 def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
-    """Without its browser the crawl ends with one line and exit status 1; the next run fetches the page."""
+    """Without its browser the crawl ends with one line and exit status 1; the next run fetches the
+    page.
+    """
     nothing = json.dumps({"executable_path": "/nonexistent/chromium"})
     with serving(Shop) as site:
         status, output = crawl(f"{site}/made", PLAYWRIGHT_LAUNCH_OPTIONS=nothing)
@@ -349,7 +400,9 @@ def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
 
     assert status == 0, output
     log = (tmp_path / "job/logs/crawl.log").read_text()
-    assert [line.split()[1] for line in log.splitlines() if line.split()[3] == f"{site}/made"] == ["200"]
+    assert [line.split()[1] for line in log.splitlines() if line.split()[3] == f"{site}/made"] == [
+        "200"
+    ]
 
 
 @pytest.mark.skipif(INSIDE in os.environ or bool(MISSING), reason="outside: no browser is started")
@@ -365,11 +418,16 @@ def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
     ],
 )
 def test_no_browser_goes_round_the_proxy(crawl, name, value):
-    """A browser that the crawl does not start itself, or whose ways out it does not know, is refused at the start."""
+    """A browser that the crawl does not start itself, or whose ways out it does not know, is
+    refused at the start.
+    """
     status, output = crawl("http://127.0.0.1:1/", **{name: value})
 
     assert status == 1
-    assert f"webcrawl.adapter.browser.BrowserHandler cannot be used: ValueError('{name} =" in output.replace('"', "'")
+    assert (
+        f"webcrawl.adapter.browser.BrowserHandler cannot be used: ValueError('{name} ="
+        in output.replace('"', "'")
+    )
     assert Shop.asked == []
 
 
@@ -388,9 +446,18 @@ def test_pages_that_need_scripts_are_found(tmp_path):
     with serving(Scripted) as site:
         port = site.rpartition(":")[2]
         (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
-        (tmp_path / "seeds.txt").write_text("".join(f"http://{name}:{port}/\n" for name in Scripted.pages))
-        settings = {"HOSTS_FILE": tmp_path / "hosts", "DOWNLOAD_TIMEOUT": 20, "CHECKPOINT_INTERVAL": 0.2}
-        settings |= {"RENDER": "auto", "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM})}
+        (tmp_path / "seeds.txt").write_text(
+            "".join(f"http://{name}:{port}/\n" for name in Scripted.pages)
+        )
+        settings = {
+            "HOSTS_FILE": tmp_path / "hosts",
+            "DOWNLOAD_TIMEOUT": 20,
+            "CHECKPOINT_INTERVAL": 0.2,
+        }
+        settings |= {
+            "RENDER": "auto",
+            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+        }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         running = crawl.start()
         wait_until(lambda: needs(crawl.jobdir).get("hollow.test", Need()).rendered >= 2, pause=0.05)
@@ -398,16 +465,26 @@ def test_pages_that_need_scripts_are_found(tmp_path):
         before = needs(crawl.jobdir)
         assert crawl.run() == 0, crawl.output.read_text()
 
-    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)]
-    found = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
-    numbers = {(name, number) for name, last in Scripted.pages.items() for number in range(last + 1)}
+    records = [
+        record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)
+    ]
+    found = {
+        r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"
+    }
+    numbers = {
+        (name, number) for name, last in Scripted.pages.items() for number in range(last + 1)
+    }
     texts = {f"http://{name}:{port}/{number or ''}": made(name, number) for name, number in numbers}
     assert found.keys() == {url for url, text in texts.items() if text}
     assert [url for url, document in found.items() if texts[url] not in document] == []
 
     assert {path for name, path in Scripted.asked if name == "app.test"} == {  # and no image
         *("/robots.txt", "/", "/app.js", "/api/list"),
-        *(path for number in range(1, Scripted.pages["app.test"] + 1) for path in (f"/{number}", f"/api/{number}")),
+        *(
+            path
+            for number in range(1, Scripted.pages["app.test"] + 1)
+            for path in (f"/{number}", f"/api/{number}")
+        ),
         "/api/0",
     }
     after, last = needs(crawl.jobdir), Scripted.pages
@@ -423,7 +500,9 @@ def test_pages_that_need_scripts_are_found(tmp_path):
 
 @inside
 def test_an_application_built_by_vite(tmp_path):
-    """Its shells are found; rendered, its pages have the text and links that routes, fetches and late parts make."""
+    """Its shells are found; rendered, its pages have the text and links that routes, fetches and
+    late parts make.
+    """
     with serving(Museum) as site:
         (tmp_path / "seeds.txt").write_text(site)
         launch = json.dumps({"executable_path": CHROMIUM})
@@ -431,8 +510,12 @@ def test_an_application_built_by_vite(tmp_path):
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0, crawl.output.read_text()
 
-    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)]
-    found = {r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"}
+    records = [
+        record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)
+    ]
+    found = {
+        r.fields["WARC-Target-URI"]: r.block.decode() for r in records if r.kind == "conversion"
+    }
     assert found.keys() == {f"{site}/", f"{site}/about", *(f"{site}/rooms/{n}" for n in range(6))}
     assert all(f"lamps of room{n}<" in found[f"{site}/rooms/{n}"] for n in range(6))
     assert "closed on the last Monday" in found[f"{site}/about"]

@@ -22,8 +22,12 @@ def log(crawl):
 
 
 def test_a_crawl_of_a_trap_ends_and_goes_on_with_a_larger_budget(server, tmp_path):
-    """What is over the budget waits: the crawl is finished and says how much is left; a larger budget fetches more."""
-    crawl = crawl_of(server, tmp_path, DOMAIN_BUDGET="webcrawl.frontier.allowances.fixed.Fixed", **SETTINGS)
+    """What is over the budget waits: the crawl is finished and says how much is left; a larger
+    budget fetches more.
+    """
+    crawl = crawl_of(
+        server, tmp_path, DOMAIN_BUDGET="webcrawl.frontier.allowances.fixed.Fixed", **SETTINGS
+    )
 
     for pages in (20, 35):
         assert crawl.run(DOMAIN_BUDGET_PAGES=pages) == 0

@@ -38,12 +38,15 @@ def logged(crawl):
 
 def tabled(crawl):
     return Counter(
-        (f"/{row['url'].split('/', 3)[3]}", row["fetch_status"], row["change"]) for row in rows(crawl.jobdir, "changes")
+        (f"/{row['url'].split('/', 3)[3]}", row["fetch_status"], row["change"])
+        for row in rows(crawl.jobdir, "changes")
     )
 
 
 def test_what_changed_is_told(tmp_path):
-    """Each fetch is a row, as the log has it, and is counted in stats.json, in the last lines and in the report."""
+    """Each fetch is a row, as the log has it, and is counted in stats.json, in the last lines and
+    in the report.
+    """
     documents = site_of_all_kinds()
     with changing_site(documents) as site:
         crawl = site.crawl(tmp_path, OUTPUTS="warc cdxj changes")
@@ -62,14 +65,25 @@ def test_what_changed_is_told(tmp_path):
     assert (changed["known_by"], changed["previous_digest"] != changed["digest"]) == ("text", True)
     assert changed["interval_seconds"] > 0.2
     stats = {name: crawl.stats[PREFIX + name] for name in NAMES}
-    assert sum(stats.values()) == sum(many for (*_, change), many in tabled(crawl).items() if change != "new")
-    assert min(stats["unchanged_304"], stats["unchanged_digest"], stats["changed_text"], stats["gone"]) > 0
+    assert sum(stats.values()) == sum(
+        many for (*_, change), many in tabled(crawl).items() if change != "new"
+    )
+    assert (
+        min(stats["unchanged_304"], stats["unchanged_digest"], stats["changed_text"], stats["gone"])
+        > 0
+    )
     assert crawl.stats[f"{PREFIX}taken"] >= sum(stats.values())
     assert 0 < crawl.stats[f"{PREFIX}freshness"] <= 1
-    assert sum(crawl.stats["statistics"]["revisits"]["rates"]) == crawl.stats[f"{PREFIX}sampled"] == 4
-    assert re.search(r"\d+ revisits of \d pages \(\d+ unchanged, 1 changed, \d+ gone\)", crawl.output.read_text())
+    assert (
+        sum(crawl.stats["statistics"]["revisits"]["rates"]) == crawl.stats[f"{PREFIX}sampled"] == 4
+    )
+    assert re.search(
+        r"\d+ revisits of \d pages \(\d+ unchanged, 1 changed, \d+ gone\)", crawl.output.read_text()
+    )
     assert "What revisits found" in report(crawl.jobdir, {}, 0.0)
-    assert "revisits" in json.loads((crawl.jobdir / "logs/history.jsonl").read_text().splitlines()[-1])
+    assert "revisits" in json.loads(
+        (crawl.jobdir / "logs/history.jsonl").read_text().splitlines()[-1]
+    )
 
 
 @pytest.mark.campaign

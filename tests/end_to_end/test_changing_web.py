@@ -15,7 +15,8 @@ from webcrawl.tools.verify_crawl import verify
 SIZE = (2000, 2500)
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-ANSWERS = {  # how odd servers answer when their pages are fetched again; the first one never sends a page
+# how odd servers answer when their pages are fetched again; the first one never sends a page
+ANSWERS = {
     "odd_304_conditional": {304},
     "odd_304_body": {200, 304},
     "odd_ignores": {200},
@@ -37,17 +38,28 @@ def profiles(jobdir):
 
 
 def wanted(hits):
-    """The profiles that these answers are to have: a page that is as it was when it was sent last is a revisit."""
+    """The profiles that these answers are to have: a page that is as it was when it was sent last
+    is a revisit.
+    """
     copy = None
     for hit in hits:
         yield NOT_MODIFIED if hit.status == 304 else IDENTICAL if hit.edition == copy else None
         copy = hit.edition or copy
 
 
-@pytest.mark.parametrize("policy", [*in_campaign("fixed", "uniform"), "optimal", *in_campaign("history")])
+@pytest.mark.parametrize(
+    "policy", [*in_campaign("fixed", "uniform"), "optimal", *in_campaign("history")]
+)
 def test_changed_pages_are_fetched_again(simweb, tmp_path, policy):
-    """Every page is asked for again, politely; what has changed comes anew, and the rest is not modified."""
-    mix = {"change_poisson": 0.5, "change_never": 0.5, "validator_strong": 0.5, "validator_modified": 0.5}
+    """Every page is asked for again, politely; what has changed comes anew, and the rest is not
+    modified.
+    """
+    mix = {
+        "change_poisson": 0.5,
+        "change_never": 0.5,
+        "validator_strong": 0.5,
+        "validator_modified": 0.5,
+    }
     server = simweb(8, 60, mix=mix, size=SIZE, changes=0.5, time_scale=DAY)
     crawl = crawl_of(server, tmp_path, REVISIT_POLICY=policy, REVISIT_RATE=50)
 
@@ -67,8 +79,13 @@ def test_changed_pages_are_fetched_again(simweb, tmp_path, policy):
         assert not hits[0].conditional, url
         assert {hit.status for hit in hits[1:]} <= {200, 304}, url
         if server.world.kind("validator", found.place(url)[0]) == "validator_strong":
-            sent = [hit.edition for hit in hits if hit.status == 200 and (hit is hits[0] or hit.conditional)]
-            assert len({*sent}) == len(sent), url  # without a condition it comes in any case: one in CHECK is a check
+            sent = [
+                hit.edition
+                for hit in hits
+                if hit.status == 200 and (hit is hits[0] or hit.conditional)
+            ]
+            # without a condition it comes in any case: one in CHECK is a check
+            assert len({*sent}) == len(sent), url
         assert archived[url] == [*wanted(hits)], url
     assert [*verify(crawl.jobdir, Counter())] == []
 
@@ -91,16 +108,27 @@ def test_without_validators_the_digest_tells(simweb, tmp_path):
 
 
 def test_pages_that_are_gone(simweb, tmp_path):
-    """A page that is gone is asked for a few times at growing intervals, while others have their turns as ever."""
-    mix = {"change_gone_404": 0.3, "change_gone_410": 0.3, "change_never": 0.4, "validator_strong": 1.0}
+    """A page that is gone is asked for a few times at growing intervals, while others have their
+    turns as ever.
+    """
+    mix = {
+        "change_gone_404": 0.3,
+        "change_gone_410": 0.3,
+        "change_never": 0.4,
+        "validator_strong": 1.0,
+    }
     server = simweb(6, 60, mix=mix, size=SIZE, time_scale=10 * DAY)
     crawl = crawl_of(server, tmp_path, REVISIT_AGE=0.3)
 
     def told(found):
-        return Counter(url for url, hits in found.pages.items() for hit in hits if hit.edition == GONE)
+        return Counter(
+            url for url, hits in found.pages.items() for hit in hits if hit.edition == GONE
+        )
 
     def enough(found):
-        staying = [len(hits) for url, hits in found.pages.items() if found.kind(url) == "change_never"]
+        staying = [
+            len(hits) for url, hits in found.pages.items() if found.kind(url) == "change_never"
+        ]
         return len(told(found)) > 10 and min(staying) > 5
 
     status, found = run_until(crawl, server, enough)
@@ -113,7 +141,9 @@ def test_pages_that_are_gone(simweb, tmp_path):
 
 def test_pages_that_move(simweb, tmp_path):
     """A page that has moved for good is fetched again where it is now, and no more where it was."""
-    server = simweb(4, 40, mix={"change_moves": 1.0, "validator_strong": 1.0}, size=SIZE, time_scale=6 * DAY)
+    server = simweb(
+        4, 40, mix={"change_moves": 1.0, "validator_strong": 1.0}, size=SIZE, time_scale=6 * DAY
+    )
     crawl = crawl_of(server, tmp_path, REVISIT_AGE=0.5)
 
     def again(found):
@@ -131,17 +161,22 @@ def test_pages_that_move(simweb, tmp_path):
 
 @pytest.mark.campaign
 def test_odd_servers(simweb, tmp_path):
-    """Servers that are wrong about validators in all ways get their pages fetched again at the pace of all others.
+    """Servers that are wrong about validators in all ways get their pages fetched again at the pace
+    of all others.
 
     Only where never a page came but 304, the tries of a page cut short follow upon each other.
     """
-    server = simweb(40, 120, mix=even(ODD) | {"change_poisson": 1.0}, size=SIZE, changes=0.5, time_scale=DAY)
+    server = simweb(
+        40, 120, mix=even(ODD) | {"change_poisson": 1.0}, size=SIZE, changes=0.5, time_scale=DAY
+    )
     crawl = crawl_of(server, tmp_path)
 
     def answers(found):
         sent = defaultdict(set)
         for url, hits in found.pages.items():
-            sent[server.world.kind("odd", found.place(url)[0])].update(hit.status for hit in hits[1:])
+            sent[server.world.kind("odd", found.place(url)[0])].update(
+                hit.status for hit in hits[1:]
+            )
         return sent
 
     def enough(found):
@@ -153,6 +188,10 @@ def test_odd_servers(simweb, tmp_path):
     assert found.rude + found.without_robots == []
     assert answers(found).pop("odd_304_always", set()) <= {304}
     assert {kind: answers(found)[kind] for kind in ANSWERS} == ANSWERS
-    pages = [url for url in found.pages if server.world.kind("odd", found.place(url)[0]) != "odd_304_always"]
+    pages = [
+        url
+        for url in found.pages
+        if server.world.kind("odd", found.place(url)[0]) != "odd_304_always"
+    ]
     assert min(min(found.waits(url), default=1) for url in pages) > 0.5
     assert [*verify(crawl.jobdir, Counter())] == []

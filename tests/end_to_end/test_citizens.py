@@ -1,7 +1,8 @@
-"""Ordinary spiders of Scrapy's kinds: their items and events are those of plain Scrapy, on the same site.
+"""Ordinary spiders of Scrapy's kinds: their items and events are those of plain Scrapy, on the same
+site.
 
-Each line of the table is a spider of tests/support/citizens.py. A difference that is allowed is named in its line, and
-described in docs/extending.md.
+Each line of the table is a spider of tests/support/citizens.py. A difference that is allowed is
+named in its line, and described in docs/extending.md.
 """
 
 import json
@@ -24,7 +25,8 @@ COMMON = {
     "RETRY_TIMES": 1,
     "ERROR_BREAKER": "1000/1",
 }
-# Spider -> settings, and `in_order`: items come in the same order too. Otherwise only the set of them is compared.
+# Spider -> settings, and `in_order`: items come in the same order too. Otherwise only the set of
+# them is compared.
 CITIZENS = {
     "following": {},
     "ruled": {},
@@ -63,9 +65,13 @@ def _sorted(things):
 
 
 class TestCitizens:
-    @pytest.mark.parametrize("name", [*DAILY, *in_campaign(*(name for name in CITIZENS if name not in DAILY))])
+    @pytest.mark.parametrize(
+        "name", [*DAILY, *in_campaign(*(name for name in CITIZENS if name not in DAILY))]
+    )
     def test_it_is_as_in_plain_scrapy(self, name, tmp_path):
-        """A spider gets the same items, signals and counters as in plain Scrapy, and ends for the same reason."""
+        """A spider gets the same items, signals and counters as in plain Scrapy, and ends for the
+        same reason.
+        """
         settings = {**CITIZENS[name]}
         in_order = settings.pop("in_order", False)
         ran = {}

@@ -37,13 +37,25 @@ def site(closed):
 
 
 def test_a_closed_port_holds_up_no_page(tmp_path, closed):
-    """All pages of an http host are fetched, however long its https waits; the wait and `why` name the https.
+    """All pages of an http host are fetched, however long its https waits; the wait and `why` name
+    the https.
 
-    A front page that linked to https://HOST:closed/login had 8 of 60 pages fetched after 853 seconds.
+    A front page that linked to https://HOST:closed/login had 8 of 60 pages fetched after 853
+    seconds.
     """
     with sites(site(closed)) as web:
-        crawl = web.crawl(tmp_path, ["one.test"], HOST_RETRY_WAIT=1000, OUTAGE_END_WAIT=3600, HOST_PATIENCE=100_000)
-        origin, running, console = f"https://one.test:{closed}", crawl.start(), Console(crawl.jobdir)
+        crawl = web.crawl(
+            tmp_path,
+            ["one.test"],
+            HOST_RETRY_WAIT=1000,
+            OUTAGE_END_WAIT=3600,
+            HOST_PATIENCE=100_000,
+        )
+        origin, running, console = (
+            f"https://one.test:{closed}",
+            crawl.start(),
+            Console(crawl.jobdir),
+        )
         wait_until(lambda: len(set(web.pages())) == PAGES + 1)
         wait_until(lambda: origin in str(console("status")))
         assert f"after no connection from {origin}/robots.txt" in str(console("status"))

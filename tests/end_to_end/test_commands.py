@@ -7,7 +7,12 @@ import pytest
 from tests.support.commanding import Console
 from tests.support.crawling import Crawl, wait_until
 
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 3600}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0.02,
+    "CONCURRENT_REQUESTS": 4,
+    "CHECKPOINT_INTERVAL": 3600,
+}
 
 
 @pytest.fixture(name="console")
@@ -40,7 +45,9 @@ def host_of(url):
 
 class TestPause:
     def test_until_resumed(self, tmp_path, simweb, console):
-        """A paused crawl asks nobody and does not end, after kill -9 too; resumed, it fetches each page once."""
+        """A paused crawl asks nobody and does not end, after kill -9 too; resumed, it fetches each
+        page once.
+        """
         server = simweb(4, 80, latency=0.02)
         crawl = crawl_of(tmp_path, server)
 
@@ -81,7 +88,9 @@ class TestPause:
 
 class TestExclude:
     def test_queued_urls_too(self, tmp_path, simweb, console):
-        """A domain that is excluded is asked no more, in the next run neither, until it is included."""
+        """A domain that is excluded is asked no more, in the next run neither, until it is
+        included.
+        """
         server = simweb(3, 90, latency=0.02)
         crawl = crawl_of(tmp_path, server, CHECKPOINT_INTERVAL=0.2)
         names = [host_of(url) for url in server.world.seeds()]
@@ -97,7 +106,9 @@ class TestExclude:
         running.wait()
         running = crawl.start()
         assert console("status")["in_force"] == [f"exclude {out}"]
-        assert console("include example.com").startswith("refused: example.com is not excluded by command")
+        assert console("include example.com").startswith(
+            "refused: example.com is not excluded by command"
+        )
         assert running.wait() == 0
 
         after = [url for url in asked(server) if host_of(url).startswith(out)]

@@ -1,4 +1,6 @@
-"""Hosts that may have several requests at once: a whole crawl, as its server sees it, over kill -9 and orders."""
+"""Hosts that may have several requests at once: a whole crawl, as its server sees it, over kill -9
+and orders.
+"""
 
 from collections import Counter
 from random import Random
@@ -24,7 +26,9 @@ def _server(simweb):
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path, server):
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+    return Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver}
+    )
 
 
 def hits(server):
@@ -69,7 +73,9 @@ def test_one_for_all(simweb, tmp_path):
 
 @pytest.mark.campaign
 def test_killed(server, crawl):
-    """No URL is lost by kill -9 with several requests under way, and no run has more of them than allowed."""
+    """No URL is lost by kill -9 with several requests under way, and no run has more of them than
+    allowed.
+    """
     several = {"HOST_CONNECTIONS": f"{LARGE}=4", "CHECKPOINT_INTERVAL": 0.2}
 
     killed = crash(crawl, server, Random(5), kills=3, requests=(40, 60), settings=[several] * 4)

@@ -1,4 +1,6 @@
-"""A crawl that runs is told what to do with single hosts through its socket; the server's log says whether it obeys."""
+"""A crawl that runs is told what to do with single hosts through its socket; the server's log says
+whether it obeys.
+"""
 
 import time
 
@@ -22,7 +24,11 @@ class Steered:
 
     def __init__(self, folder, served, log):
         self.log = log
-        quick = {"POLITENESS_MIN_DELAY": 0.03, "POLITENESS_MAX_DELAY": 0.03, "CHECKPOINT_INTERVAL": 3600}
+        quick = {
+            "POLITENESS_MIN_DELAY": 0.03,
+            "POLITENESS_MAX_DELAY": 0.03,
+            "CHECKPOINT_INTERVAL": 3600,
+        }
         self.crawl = served.crawl(folder, HOSTS, **quick)
         self.ask = Client(self.crawl.jobdir).ask
         self.gone = []  # hosts that are not asked any more
@@ -89,19 +95,24 @@ def test_hosts_are_steered(steered):
     assert "is asked every 0.5 s" in ask("host", SLOW, "delay", f"{DELAY:g}")
     steered.asked(SLOW, 5)
     times = steered.log[SLOW][-4:]  # the first since may have been due already
-    assert times[-1] - times[0] > 1.5 * DELAY  # half of the three waits: a busy machine hears of requests late
+    # half of the three waits: a busy machine hears of requests late
+    assert times[-1] - times[0] > 1.5 * DELAY
 
     ask("stop")
     assert steered.running.wait() == 0
     sound(steered.crawl.jobdir)
-    lines = [line.split() for line in (steered.crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
+    lines = [
+        line.split() for line in (steered.crawl.jobdir / "logs/crawl.log").read_text().splitlines()
+    ]
     ended = [fields[3] for fields in lines if fields[1] == "-5002"]
     assert {host_of(url) for url in ended} == {DROPPED}
     assert len(set(ended)) == len(ended) > PAGES / 2
 
 
 def test_kill_right_after(steered):
-    """What was answered is in force in the run after a kill -9 at once: nothing of it is lost, or done twice."""
+    """What was answered is in force in the run after a kill -9 at once: nothing of it is lost, or
+    done twice.
+    """
     ask = steered.ask
     ask("host", DROPPED, "drop")
     ask("host", SLOW, "delay", f"{DELAY:g}")

@@ -21,20 +21,30 @@ def gate(host, path, cookie):
         return moved(path, f"gate={path}; HttpOnly")
     if path == "/robots.txt":
         return b"User-agent: *\nDisallow: /secret"
-    return b'<a href="/one"><a href="/two"><a href="/secret">' + host.encode() if path == "/" else path.encode()
+    return (
+        b'<a href="/one"><a href="/two"><a href="/secret">' + host.encode()
+        if path == "/"
+        else path.encode()
+    )
 
 
 def check(_, path, cookie):
-    """The start page sends to a check, which sends back; the page behind it is reached without a cookie."""
+    """The start page sends to a check, which sends back; the page behind it is reached without a
+    cookie.
+    """
     if path == "/":
-        return b'<a href="/next">' if "seen=1" in cookie else moved("/check?from=/", "seen=1; Path=/")
+        return (
+            b'<a href="/next">' if "seen=1" in cookie else moved("/check?from=/", "seen=1; Path=/")
+        )
     if path.startswith("/check"):
         return moved("/") if "seen=1" in cookie else moved("/nocookie")
     return path.encode() if path in ("/next", "/nocookie") else None
 
 
 def lines_of(crawl):
-    """Status, path of the URL and discovery path of each line of crawl.log, without those of robots.txt."""
+    """Status, path of the URL and discovery path of each line of crawl.log, without those of
+    robots.txt.
+    """
     for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines():
         fields = line.split()
         if not fields[3].endswith("/robots.txt"):
@@ -54,30 +64,45 @@ LOGGED = [
 
 class TestGates:
     def test_every_page_wants_a_cookie(self, tmp_path):
-        """Each page is asked for twice; so is robots.txt, whose rules hold. Log and archive have each request."""
+        """Each page is asked for twice; so is robots.txt, whose rules hold.
+
+        Log and archive have each request.
+        """
         with sites(gate) as served:
             crawl = served.crawl(tmp_path, ["a.test"])
             assert crawl.run() == 0
 
             paths = ("/robots.txt", "/", "/one", "/two")
-            expected = [("a.test", path, cookie) for path in paths for cookie in ("", f"gate={path}")]
+            expected = [
+                ("a.test", path, cookie) for path in paths for cookie in ("", f"gate={path}")
+            ]
             assert sorted(served.asked) == sorted(expected)
         assert sorted(lines_of(crawl)) == LOGGED
         records = [record for path in crawl.jobdir.glob("warc/*.warc.gz") for record in read(path)]
-        requests = [record.block for record in records if record.kind == "request" and b"GET /one " in record.block]
-        assert sorted(b"\r\nCookie: gate=/one\r\n" in request for request in requests) == [False, True]
+        requests = [
+            record.block
+            for record in records
+            if record.kind == "request" and b"GET /one " in record.block
+        ]
+        assert sorted(b"\r\nCookie: gate=/one\r\n" in request for request in requests) == [
+            False,
+            True,
+        ]
         assert list(verify(crawl.jobdir, Counter())) == []
 
     @pytest.mark.campaign
     @pytest.mark.parametrize("requests", [3, 5, 7])
     def test_killed_in_the_middle_of_a_chain(self, tmp_path, requests):
-        """A crawl that is killed between the hops of a chain ends like any other: each line is in the log once."""
+        """A crawl that is killed between the hops of a chain ends like any other: each line is in
+        the log once.
+        """
         often = {"CHECKPOINT_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 0.4}
         with sites(gate) as served:
             crawl = served.crawl(tmp_path, ["a.test"], **often)
             running = crawl.start()
             wait_until(lambda: len(served.asked) >= requests)
-            time.sleep(0.25)  # within the host's wait: a checkpoint has the chain, and its next hop is not asked yet
+            # within the host's wait: a checkpoint has the chain, and its next hop is not asked yet
+            time.sleep(0.25)
             running.kill()
             before = len(served.asked)
             assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
@@ -88,7 +113,9 @@ class TestGates:
 
 
 def test_back_from_a_check(tmp_path):
-    """A page that sends to a check of its cookie, which sends back, is asked for again, and its links are followed."""
+    """A page that sends to a check of its cookie, which sends back, is asked for again, and its
+    links are followed.
+    """
     with sites(check) as served:
         assert served.crawl(tmp_path, ["a.test"]).run() == 0
 

@@ -11,7 +11,8 @@ from tests.support.crawling import QUICK, Crawl
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 
-DATATROVE = os.environ.get("WEBCRAWL_DATATROVE")  # a Python that has datatrove, warcio, faust-cchardet, python-magic
+# a Python that has datatrove, warcio, faust-cchardet, python-magic
+DATATROVE = os.environ.get("WEBCRAWL_DATATROVE")
 PAGES = 12
 PAGE = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
@@ -26,7 +27,9 @@ for document in WarcReader(sys.argv[1], glob_pattern="*.warc.gz").run():
 
 
 def xhtml(number):
-    return PAGE.format(number=number, links="".join(f'<a href="/{one}">{one}</a>' for one in range(PAGES)))
+    return PAGE.format(
+        number=number, links="".join(f'<a href="/{one}">{one}</a>' for one in range(PAGES))
+    )
 
 
 class Manual(Site):
@@ -51,15 +54,18 @@ def _crawl(tmp_path_factory):
 
 
 def test_each_document_names_its_payload_type(crawl):
-    """Each record with a payload says by its own bytes what that is; datatrove keeps HTML and XHTML.
+    """Each record with a payload says by its own bytes what that is; datatrove keeps HTML and
+    XHTML.
 
-    Without the field datatrove asks libmagic, which calls XHTML text/xml: 1,142 of 1,143 pages of a manual were
-    dropped.
+    Without the field datatrove asks libmagic, which calls XHTML text/xml: 1,142 of 1,143 pages of a
+    manual were dropped.
     """
     crawl, address = crawl
     (path,) = (crawl.jobdir / "warc").glob("*.warc.gz")
     answers = [record for record in read(path) if record.kind == "response"]
-    named = {r.fields["WARC-Target-URI"]: r.fields.get("WARC-Identified-Payload-Type") for r in answers}
+    named = {
+        r.fields["WARC-Target-URI"]: r.fields.get("WARC-Identified-Payload-Type") for r in answers
+    }
 
     assert named == {
         f"{address}/robots.txt": "text/plain",
@@ -72,7 +78,11 @@ def test_datatrove_reads_all_pages(crawl):
     """Datatrove's WarcReader gives every page, and nothing that is none."""
     crawl, address = crawl
     done = subprocess.run(
-        [DATATROVE, "-c", READ, crawl.jobdir / "warc"], capture_output=True, text=True, check=True, cwd=crawl.jobdir
+        [DATATROVE, "-c", READ, crawl.jobdir / "warc"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=crawl.jobdir,
     )
 
     assert dict(map(json.loads, done.stdout.splitlines())) == {

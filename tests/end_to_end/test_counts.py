@@ -16,12 +16,21 @@ from webcrawl.tools.report.report_source import read_source
 from webcrawl.tools.verify_crawl import verify
 
 PAGES = 14
-SETTINGS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
+SETTINGS = {
+    "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0.02,
+}
 
 
 def behave(_host, path, times):
     """One page comes at the third attempt, one is cut once, one never comes, and one is not there."""
-    fails = {"/3": 503 if times < 3 else WHOLE, "/5": CUT if times == 1 else WHOLE, "/13": 503, "/7": 404}
+    fails = {
+        "/3": 503 if times < 3 else WHOLE,
+        "/5": CUT if times == 1 else WHOLE,
+        "/13": 503,
+        "/7": 404,
+    }
     return fails.get(path, WHOLE)
 
 
@@ -36,7 +45,9 @@ def lines_of(path, number):
 
 
 def test_every_output_has_a_page_once(tmp_path):
-    """Outputs and feeds have the answer that ended a URL, however often that was asked for, and no other."""
+    """Outputs and feeds have the answer that ended a URL, however often that was asked for, and no
+    other.
+    """
     with FailingHosts(1, PAGES, behave).serving() as hosts:
         (tmp_path / "hosts").write_text(hosts.hosts_file)
         (tmp_path / "seeds.txt").write_text(hosts.seeds())
@@ -48,9 +59,13 @@ def test_every_output_has_a_page_once(tmp_path):
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**SETTINGS, **settings})
         assert crawl.run() == 0
     job = crawl.jobdir
-    texts = b"".join(gzip.decompress(path.read_bytes()) for path in sorted((job / "text").iterdir()))
+    texts = b"".join(
+        gzip.decompress(path.read_bytes()) for path in sorted((job / "text").iterdir())
+    )
     found = {
-        "feed": [json.loads(line)["url"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()],
+        "feed": [
+            json.loads(line)["url"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()
+        ],
         "text": [json.loads(line)["url"] for line in texts.splitlines()],
         "pages": pages_of(job, "pages"),
         "neardup": lines_of(job / "logs/neardup.log", 1),
@@ -58,23 +73,31 @@ def test_every_output_has_a_page_once(tmp_path):
         **({"documents": pages_of(job, "documents")} if HAS_DOCUMENTS else {}),
     }
 
-    assert {name: [url for url, count in Counter(urls).items() if count > 1] for name, urls in found.items()} == {
-        name: [] for name in found
-    }
+    assert {
+        name: [url for url, count in Counter(urls).items() if count > 1]
+        for name, urls in found.items()
+    } == {name: [] for name in found}
     assert len(found["feed"]) == PAGES
-    assert {len(found[name]) for name in ("text", "neardup", "pagefiles")} == {PAGES - 2}  # /7 and /13 are errors
+    # /7 and /13 are errors
+    assert {len(found[name]) for name in ("text", "neardup", "pagefiles")} == {PAGES - 2}
     assert [*verify(job, Counter())] == []
 
 
 def test_all_commands_count_the_same(tmp_path):
-    """Answers are lines of crawl.log, pages those of status 2xx but robots.txt, failures attempts that failed.
+    """Answers are lines of crawl.log, pages those of status 2xx but robots.txt, failures attempts
+    that failed.
 
-    Nine pages were counted of a site of six: with robots.txt, a redirect and a page that was not there.
+    Nine pages were counted of a site of six: with robots.txt, a redirect and a page that was not
+    there.
     """
     with FailingHosts(1, PAGES, behave).serving() as hosts:
         (tmp_path / "hosts").write_text(hosts.hosts_file)
         (tmp_path / "seeds.txt").write_text(hosts.seeds())
-        names = {"HOSTS_FILE": tmp_path / "hosts", "PORTS_ALLOWED": hosts.port, "OUTPUTS": "warc cdxj tables"}
+        names = {
+            "HOSTS_FILE": tmp_path / "hosts",
+            "PORTS_ALLOWED": hosts.port,
+            "OUTPUTS": "warc cdxj tables",
+        }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**SETTINGS, **names})
         assert crawl.run() == 0
     found = Counter()
@@ -95,4 +118,6 @@ def test_all_commands_count_the_same(tmp_path):
     assert f"{again} answers left out that ended nothing" in (tmp_path / "process.out").read_text()
     assert failures == 5  # 503, of two pages
     assert ", 5 failures" in said
-    assert re.search(r"answers that are errors of servers: 5, repeats included \(503: 5\); 1 URL ended so", said)
+    assert re.search(
+        r"answers that are errors of servers: 5, repeats included \(503: 5\); 1 URL ended so", said
+    )

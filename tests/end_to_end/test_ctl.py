@@ -16,7 +16,12 @@ from webcrawl.lab.simweb import World, running
 
 pytestmark = pytest.mark.xdist_group("ctl")
 
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 3600}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0.02,
+    "CONCURRENT_REQUESTS": 4,
+    "CHECKPOINT_INTERVAL": 3600,
+}
 VALUES = {  # what 1 is not for
     "HOST_CONNECTIONS": "a.test=2",
     "LOG_LEVEL": "WARNING",
@@ -91,7 +96,8 @@ def test_status(ctl):
     assert figures["seconds"] > 0
     assert " queued, hosts: " in first
     assert " seen, 0 failures, " in first
-    assert {line.split()[0] for line in more} <= {"bound", "waits"}  # the first once it has run for some seconds
+    # the first once it has run for some seconds
+    assert {line.split()[0] for line in more} <= {"bound", "waits"}
 
 
 def test_a_refusal_is_one_line_and_status_1(ctl):
@@ -131,7 +137,10 @@ def test_get(ctl):
     """A setting, and who says so: the default, the command line, or a command."""
     ctl.ask("set", "RETRY_AFTER_MAX", "77")
 
-    found = {name: ctl.json("get", name)[1] for name in ("RETRY_AFTER_MAX", "POLITENESS_FACTOR", "SEEN_MEMORY")}
+    found = {
+        name: ctl.json("get", name)[1]
+        for name in ("RETRY_AFTER_MAX", "POLITENESS_FACTOR", "SEEN_MEMORY")
+    }
 
     assert [(one["value"], one["from"], one["may_change"]) for one in found.values()] == [
         (77.0, "command", True),
@@ -143,10 +152,13 @@ def test_get(ctl):
 
 
 def test_set(ctl):
-    """Each setting of the table may change while the crawl runs, is what it was set to, and the crawl goes on."""
+    """Each setting of the table may change while the crawl runs, is what it was set to, and the
+    crawl goes on.
+    """
     ctl.ask("pause")  # some of these values would end it
     before = {one["name"]: one["value"] for one in ctl.ask("get")["settings"]}
-    heeded = [name for name in CHANGEABLE if not name.startswith("REVISIT_")]  # no page of this crawl is fetched again
+    # no page of this crawl is fetched again
+    heeded = [name for name in CHANGEABLE if not name.startswith("REVISIT_")]
 
     said = [ctl.ask("set", name, VALUES.get(name, "1")) for name in heeded]
     now = {one["name"]: one for one in ctl.ask("get")["settings"]}
@@ -176,7 +188,9 @@ def test_set(ctl):
     ],
 )
 def test_set_refused(ctl, name, value, why):
-    """What would not have been taken at the start, or would change keys, is refused, and nothing changes."""
+    """What would not have been taken at the start, or would change keys, is refused, and nothing
+    changes.
+    """
     before = ctl.ask("get")
 
     status, text = ctl("set", name, value)
@@ -186,12 +200,17 @@ def test_set_refused(ctl, name, value, why):
 
 
 def test_set_to_a_file_of_something_else(ctl, tmp_path):
-    """A file that is no list of exclusions is refused with the number of a line; nothing says what stands in it."""
+    """A file that is no list of exclusions is refused with the number of a line; nothing says what
+    stands in it.
+    """
     (tmp_path / "shadow").write_text("root:$6$salt$secret:19000:0:99999:7:::\n")
 
     status, text = ctl("set", "URL_EXCLUDE_FILE", str(tmp_path / "shadow"))
 
-    assert (status, text) == (1, f"{tmp_path}/shadow, line 1: neither a domain nor a URL prefix (syntax)\n")
+    assert (status, text) == (
+        1,
+        f"{tmp_path}/shadow, line 1: neither a domain nor a URL prefix (syntax)\n",
+    )
     assert "$6$" not in ctl.crawl.output.read_text()
 
 
@@ -200,7 +219,9 @@ def test_seeds_by_name(ctl, tmp_path, monkeypatch):
     (tmp_path / "more.txt").write_text(f"{[*ctl.server.world.seeds()][1]}\n")
     before = ctl.ask("status")["seeds"]
 
-    status = scrapy(["ctl", str(ctl.jobdir), "seeds", "add", str(tmp_path / "more.txt")], ROOT, tmp_path / "out")
+    status = scrapy(
+        ["ctl", str(ctl.jobdir), "seeds", "add", str(tmp_path / "more.txt")], ROOT, tmp_path / "out"
+    )
 
     assert status == 0
     wait_until(lambda: ctl.ask("status")["seeds"] == before + 1)
@@ -218,18 +239,23 @@ def test_the_scope_spares_what_is_outside(ctl):
 
 
 def test_fewer_slots(ctl):
-    """With fewer slots fewer downloads are under way, as soon as those before have ended; and with more again more."""
+    """With fewer slots fewer downloads are under way, as soon as those before have ended; and with
+    more again more.
+    """
 
     def under_way():
         """The number of downloads: pages in the pipelines have no slot any more."""
-        return sum(not row["phase"].endswith("pipelines") for row in ctl.ask("threads")["downloads"])
+        return sum(
+            not row["phase"].endswith("pipelines") for row in ctl.ask("threads")["downloads"]
+        )
 
     assert ctl.ask("set", "CONCURRENT_REQUESTS", "1") == "CONCURRENT_REQUESTS is 1"
     wait_until(lambda: under_way() <= 1)
     assert {under_way() for _ in range(20)} <= {0, 1}
 
     assert ctl.ask("set", "CONCURRENT_REQUESTS", "4") == "CONCURRENT_REQUESTS is 4"
-    ctl.ask("set", "POLITENESS_MIN_DELAY", "0")  # or four hosts may for ever be asked one after the other, in step
+    # or four hosts may for ever be asked one after the other, in step
+    ctl.ask("set", "POLITENESS_MIN_DELAY", "0")
     wait_until(lambda: under_way() > 1)
 
     ctl.ask("set", "POLITENESS_MIN_DELAY", "0.2")
@@ -255,7 +281,9 @@ class TestKill:
         ],
     )
     def test_what_lasts(self, tmp_path, simweb, words, kept):
-        """What was answered is in force in the next run, although the last checkpoint by the clock was long ago."""
+        """What was answered is in force in the next run, although the last checkpoint by the clock
+        was long ago.
+        """
         server = simweb(2, 400, latency=0.05)
         crawl = crawl_of(tmp_path, server)
         console = Console(crawl.jobdir)
@@ -270,7 +298,9 @@ class TestKill:
         assert (in_force, again.wait()) == ([kept], 0)
 
     def test_seeds_from_standard_input(self, tmp_path, simweb):
-        """Seeds that were piped in are crawled, although crawl and JOBDIR's place are others by then."""
+        """Seeds that were piped in are crawled, although crawl and JOBDIR's place are others by
+        then.
+        """
         server = simweb(3, 60, latency=0.02)
         crawl = crawl_of(tmp_path, server)
         first, *others = server.world.seeds()
@@ -291,7 +321,9 @@ class TestKill:
         assert crawl.stats["seeds"] == 3
 
     def test_seeds_that_are_away(self, tmp_path, simweb):
-        """A crawl that finishes without a list that was given by command and is gone says so; the next run has it."""
+        """A crawl that finishes without a list that was given by command and is gone says so; the
+        next run has it.
+        """
         server = simweb(3, 60, latency=0.02)
         crawl, more = crawl_of(tmp_path, server), tmp_path / "more.txt"
         first, *others = server.world.seeds()

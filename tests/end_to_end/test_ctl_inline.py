@@ -31,7 +31,10 @@ HOSTS = ("a.test", "b.test")
 
 
 def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
-    """Pauses a crawl whose pages await downloads, and lets it end. What it asked for, and what it gave."""
+    """Pauses a crawl whose pages await downloads, and lets it end.
+
+    What it asked for, and what it gave.
+    """
     told = Event()
 
     def answer(host, path, _):
@@ -49,7 +52,9 @@ def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
         }
         project = Project(tmp_path, OURS, code, **more)
         ended = []
-        running = Thread(target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt")))
+        running = Thread(
+            target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt"))
+        )
         running.start()
         wait_until(lambda: len(site.asked) >= 12)
         console = Console(tmp_path / "crawls/web")
@@ -64,12 +69,18 @@ def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
 
     assert ended, "the crawl has not ended"
     assert ended[0][0] == 0, ended[0][1]
-    return held, site.asked, [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    return (
+        held,
+        site.asked,
+        [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()],
+    )
 
 
 @pytest.mark.parametrize("slots", [16, 1])
 def test_a_pause_holds_downloads_that_are_awaited(tmp_path, slots):
-    """Nothing goes out but what was under way; after resume each of them is answered, and the page is done."""
+    """Nothing goes out but what was under way; after resume each of them is answered, and the page
+    is done.
+    """
     _, asked, items = paused(tmp_path, slots, lambda _, count: count)
 
     assert items == [{"got": 40, "all": 40}] * 2
@@ -77,15 +88,20 @@ def test_a_pause_holds_downloads_that_are_awaited(tmp_path, slots):
 
 
 def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
-    """A download that had its turn before the pause has lost it; the page gets errors in place of answers."""
+    """A download that had its turn before the pause has lost it; the page gets errors in place of
+    answers.
+    """
 
     def exclude(console, count):
         for host in HOSTS:
             console.ask("exclude", host)
         return count
 
-    both = CODE.replace("{response.url}", "{response.url.replace('a.test', 'ab'[at % 2] + '.test')}")
-    held, asked, items = paused(tmp_path, 1, exclude, HOSTS[:1], both)  # one has the slot, the other host's its turn
+    both = CODE.replace(
+        "{response.url}", "{response.url.replace('a.test', 'ab'[at % 2] + '.test')}"
+    )
+    # one has the slot, the other host's its turn
+    held, asked, items = paused(tmp_path, 1, exclude, HOSTS[:1], both)
 
     assert len(asked) == held
     assert [one["all"] for one in items] == [40]
@@ -134,7 +150,9 @@ def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, k
         }
         project = Project(tmp_path, OURS, WAITING.replace("KNOWN", str(known)), **more)
         ended = []
-        running = Thread(target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt")))
+        running = Thread(
+            target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt"))
+        )
         running.start()
         wait_until(lambda: any(path == "/?first" for _, path, _ in site.asked))
         time.sleep(1)  # the other one's turn comes, and it waits for the slot
@@ -144,5 +162,7 @@ def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, k
 
     assert ended, "the crawl has not ended"
     assert ended[0][0] == 0, ended[0][1]
-    assert [path for host, path, _ in site.asked if host == "b.test"] == (["/robots.txt", "/"] if known else [])
+    assert [path for host, path, _ in site.asked if host == "b.test"] == (
+        ["/robots.txt", "/"] if known else []
+    )
     assert json.loads((tmp_path / "items.jsonl").read_text())["found"][1] == "IgnoreRequest"

@@ -1,7 +1,8 @@
-"""The dashboard in a real browser, beside a crawl that runs. Needs Chromium, and is skipped without it.
+"""The dashboard in a real browser, beside a crawl that runs. Needs Chromium, and is skipped without
+it.
 
-Chromium asks the kernel how it would reach public addresses, so this runs in a network namespace that has nothing but
-loopback: the one test outside runs those inside.
+Chromium asks the kernel how it would reach public addresses, so this runs in a network namespace
+that has nothing but loopback: the one test outside runs those inside.
 """
 
 import os
@@ -19,10 +20,21 @@ from tests.support.crawling import PATIENCE, Crawl, _forked, wait_until
 from tests.support.places import ROOT
 from webcrawl.lab.simweb import World, running, wait_until_idle
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = (
-    *("--no-proxy-server", "--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--disable-gpu"),
+    *(
+        "--no-proxy-server",
+        "--no-sandbox",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+    ),
 )
 MISSING = [
     name
@@ -40,7 +52,9 @@ LOOPBACK = 'ip link set lo up && exec "$@"'
 ADDRESS = re.compile(r"http://\S+(?=\n)")
 SLOW = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2, "CHECKPOINT_INTERVAL": 1}
 
-inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
+inside = pytest.mark.skipif(
+    INSIDE not in os.environ, reason="runs in a namespace, by the test outside"
+)
 
 
 @pytest.mark.campaign
@@ -49,12 +63,19 @@ def test_all_of_it_in_a_namespace():
     """The tests below pass where no packet can leave the machine."""
     if MISSING:
         pytest.skip(f"the dashboard is not looked at without {', '.join(MISSING)}")
-    if subprocess.run([*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False
+    ).returncode:
         pytest.skip("nobody may make a network namespace here")
     words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
     environment = {**os.environ, INSIDE: "1"}
     run = subprocess.run(
-        [*ALONE, LOOPBACK, "sh", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [*ALONE, LOOPBACK, "sh", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert run.returncode == 0, run.stdout + run.stderr
@@ -65,10 +86,14 @@ def test_all_of_it_in_a_namespace():
 def _crawl(tmp_path_factory):
     """A slow crawl of eight hosts of a web that has one more, and a dashboard beside it."""
     folder = tmp_path_factory.mktemp("dashboard")
-    with running(World(9, 3000, size=(2000, 3000), port=0, tls_port=0, addresses=4), latency=0.01) as server:
+    with running(
+        World(9, 3000, size=(2000, 3000), port=0, tls_port=0, addresses=4), latency=0.01
+    ) as server:
         (folder / "seeds.txt").write_text("\n".join([*server.world.seeds()][:8]))
         settings = {"DNS_NAMESERVERS": server.nameserver, **SLOW}
-        crawl = Crawl(folder / "crawls/web", {"seeds": folder / "seeds.txt", "scope": "seeds"}, settings)
+        crawl = Crawl(
+            folder / "crawls/web", {"seeds": folder / "seeds.txt", "scope": "seeds"}, settings
+        )
         run = crawl.start()
         with dashboard(folder) as crawl.address:
             wait_until((crawl.jobdir / "control.sock").exists)
@@ -131,13 +156,19 @@ def asked(server, host=""):
 
 def number(page, what):
     """A large number of the page."""
-    tile = page.locator(".tiles > div", has=page.locator("dt", has_text=re.compile(f"^{what}$"))).locator("dd").first
+    tile = (
+        page.locator(".tiles > div", has=page.locator("dt", has_text=re.compile(f"^{what}$")))
+        .locator("dd")
+        .first
+    )
     return int(tile.inner_text().replace(",", ""))
 
 
 @inside
 def test_without_script(crawl, browse):
-    """A browser without JavaScript can do the same: pages load themselves again, and forms are forms."""
+    """A browser without JavaScript can do the same: pages load themselves again, and forms are
+    forms.
+    """
     page = browse(java_script_enabled=False)
     page.goto(crawl.address)
     page.get_by_role("link", name="web", exact=True).click()
@@ -152,7 +183,9 @@ def test_without_script(crawl, browse):
 
 @inside
 def test_no_page_is_wider_than_the_screen(crawl, browse):
-    """On a phone and on a desk every page fits, all its tabs too; the keyboard's first stop leads to the content."""
+    """On a phone and on a desk every page fits, all its tabs too; the keyboard's first stop leads
+    to the content.
+    """
     page = browse(viewport={"width": 400, "height": 800})
     page.goto(crawl.address)
     page.get_by_role("link", name="web", exact=True).click()
@@ -165,7 +198,9 @@ def test_no_page_is_wider_than_the_screen(crawl, browse):
         for width in (400, 1600):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-            edges = page.locator(".tabs a").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+            edges = page.locator(".tabs a").evaluate_all(
+                "all => all.map(one => one.getBoundingClientRect().right)"
+            )
             assert max(edges) <= width, name
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the content"
@@ -173,7 +208,9 @@ def test_no_page_is_wider_than_the_screen(crawl, browse):
 
 @inside
 def test_an_operator_at_work(crawl, browse):
-    """Figures move; pause, resume, seeds and exclude do what they say, as the log of the crawled web shows."""
+    """Figures move; pause, resume, seeds and exclude do what they say, as the log of the crawled
+    web shows.
+    """
     server, folder, page = crawl.server, crawl.folder, browse()
     page.goto(crawl.address)
     assert "token" not in page.url
@@ -209,7 +246,9 @@ def test_an_operator_at_work(crawl, browse):
     assert asked(server, seed) > 0
 
     page.get_by_role("link", name="Commands", exact=True).click()
-    page.locator("form", has_text="fetch nothing of a domain").get_by_label("RULE").fill("site0.test")
+    page.locator("form", has_text="fetch nothing of a domain").get_by_label("RULE").fill(
+        "site0.test"
+    )
     page.get_by_role("button", name="exclude…").click()
     page.get_by_role("button", name="Yes, exclude").click()
     page.get_by_text("site0.test is excluded").wait_for()

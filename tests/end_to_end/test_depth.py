@@ -1,4 +1,6 @@
-"""A crawl from site to site: each is crawled to its depth, and sites that link to each other for ever are left."""
+"""A crawl from site to site: each is crawled to its depth, and sites that link to each other for
+ever are left.
+"""
 
 import pytest
 
@@ -8,12 +10,19 @@ from tests.support.crawling_sites import serving
 DEEP, LIMIT = 8, 10  # pages of each site, one behind the other; URL_MAX_DEPTH
 CHAIN = [f"site{number}.test" for number in range(4)]
 ENDLESS = ["ping.test", "pong.test"]
-SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "URL_MAX_DEPTH": LIMIT, "ROBOTSTXT_OBEY": False}
+SETTINGS = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "URL_MAX_DEPTH": LIMIT,
+    "ROBOTSTXT_OBEY": False,
+}
 pytestmark = pytest.mark.xdist_group("depth")  # one crawl for all tests
 
 
 def answer(url):
-    """A page with one link: to the next of its site, from the last to the next site; or to the other endless site."""
+    """A page with one link: to the next of its site, from the last to the next site; or to the
+    other endless site.
+    """
     host, _, number = url.removeprefix("http://").partition("/")
     if host in ENDLESS:
         link = f"http://{ENDLESS[1 - ENDLESS.index(host)]}/{int(number) + 1}"
@@ -26,7 +35,9 @@ def answer(url):
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
-    """The URLs asked for, and crawl.log, of a crawl from the first page of the chain and of the endless sites."""
+    """The URLs asked for, and crawl.log, of a crawl from the first page of the chain and of the
+    endless sites.
+    """
     folder = tmp_path_factory.mktemp("depth")
     with serving(answer, folder, CHAIN + ENDLESS) as sites:
         seeds = folder / "seeds.txt"
@@ -37,7 +48,9 @@ def _crawled(tmp_path_factory):
 
 
 def test_sites_are_crawled_to_the_end_however_far_the_seed_is(crawled):
-    """All pages of all sites are fetched, though the last is three times as many links from the seed as the limit."""
+    """All pages of all sites are fetched, though the last is three times as many links from the
+    seed as the limit.
+    """
     asked, _ = crawled
 
     assert [url for url in asked if "site" in url] == [

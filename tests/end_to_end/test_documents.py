@@ -1,4 +1,6 @@
-"""OUTPUTS=documents: what is a document in a crawl, and that an archive gives the same ones afterwards."""
+"""OUTPUTS=documents: what is a document in a crawl, and that an archive gives the same ones
+afterwards.
+"""
 
 import json
 from collections import Counter
@@ -14,8 +16,12 @@ from tests.support.plain_site import serving
 from tests.support.tables import rows
 from webcrawl.tools.verify_crawl import verify
 
-pytest.importorskip("trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'")
-pytest.importorskip("resiliparse", reason="languages are found by resiliparse: pip install 'resiliparse>=0.15,<3'")
+pytest.importorskip(
+    "trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'"
+)
+pytest.importorskip(
+    "resiliparse", reason="languages are found by resiliparse: pip install 'resiliparse>=0.15,<3'"
+)
 pytestmark = pytest.mark.xdist_group("documents")  # one crawl for all tests
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "OUTPUTS": "warc cdxj documents"}
@@ -43,16 +49,31 @@ def _crawl(tmp_path_factory):
 
 def test_each_new_page_is_a_document(crawl):
     """Pages of texts are, once; images, errors, redirects, copies and robots.txt are not."""
-    assert by_path(crawl.jobdir).keys() == {"/", "/article", "/near", "/slovene", "/forbidden", "/plain"}
+    assert by_path(crawl.jobdir).keys() == {
+        "/",
+        "/article",
+        "/near",
+        "/slovene",
+        "/forbidden",
+        "/plain",
+    }
     assert crawl.stats["documents/written"] == 6
     assert [str(damage) for damage in verify(crawl.jobdir, Counter())] == []
 
 
 def test_the_row_of_an_article(crawl):
-    """Main text as Markdown, without navigation; what the page says of itself; where the archive has it."""
+    """Main text as Markdown, without navigation; what the page says of itself; where the archive
+    has it.
+    """
     row = by_path(crawl.jobdir)["/article"]
 
-    for part in ("## How lamps work", "- A lamp", "| Lamp |", "[the manual](", "```\nlamp = on\nwick = cut\n```"):
+    for part in (
+        "## How lamps work",
+        "- A lamp",
+        "| Lamp |",
+        "[the manual](",
+        "```\nlamp = on\nwick = cut\n```",
+    ):
         assert part in row["text"]
     assert "Subscribe now" not in row["text"]
     assert (row["title"], row["date"], row["author"]) == ("Lamps", "2024-05-17", "Ada Lovelace")
@@ -66,7 +87,9 @@ def test_the_row_of_an_article(crawl):
 def test_near_duplicates_share_a_cluster(crawl):
     """Its name is the fingerprint of the first of them."""
     found = by_path(crawl.jobdir)
-    first, second = sorted((found["/article"], found["/near"]), key=lambda row: row["warc_record_offset"])
+    first, second = sorted(
+        (found["/article"], found["/near"]), key=lambda row: row["warc_record_offset"]
+    )
 
     assert first["text"] != second["text"]
     assert first["cluster"] == first["neardup"] == second["cluster"]
@@ -77,7 +100,9 @@ def test_what_is_left_out(crawl, tmp_path):
     """Pages whose owners forbid the crawl's PURPOSE."""
     job, row = tmp_path / "job", by_path(crawl.jobdir)["/forbidden"]
     given = ("PURPOSE=train-ai", "OUTPUTS=documents", f"JOBDIR={job}")
-    done = command("scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one)))
+    done = command(
+        "scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one))
+    )
     assert done.returncode == 0, done.stderr
     stats = json.loads((job / "stats.json").read_text())
 
@@ -91,23 +116,34 @@ class TestExport:
     """`scrapy export documents`."""
 
     def test_as_lines(self, crawl, tmp_path):
-        """Of a crawl that made documents: the same rows, as `text`, `id` and `metadata`, in one frame of zstd."""
+        """Of a crawl that made documents: the same rows, as `text`, `id` and `metadata`, in one
+        frame of zstd.
+        """
         target = tmp_path / "lamps.jsonl.zst"
         done = command("scrapy", "export", "documents", crawl.jobdir, "-o", target)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{target}: 6 documents\n", "")
 
         lines = [json.loads(line) for line in unpacked(target).decode().splitlines()]
         found = rows(crawl.jobdir, "documents")
-        assert [(line["text"], line["id"]) for line in lines] == [(row["text"], row["id"]) for row in found]
+        assert [(line["text"], line["id"]) for line in lines] == [
+            (row["text"], row["id"]) for row in found
+        ]
         assert lines[0].keys() == {"text", "id", "metadata"}
         assert lines[0]["metadata"].keys() == found[0].keys() - {"text", "id"}
         assert list(tmp_path.iterdir()) == [target]
 
     def test_of_an_archive(self, crawl, tmp_path):
-        """Of WARC files they are made now: the same, but for their places, and the order in which clusters begin."""
-        target, archive = tmp_path / "lamps.parquet", sorted((crawl.jobdir / "warc").glob("*.warc.gz"))
+        """Of WARC files they are made now: the same, but for their places, and the order in which
+        clusters begin.
+        """
+        target, archive = (
+            tmp_path / "lamps.parquet",
+            sorted((crawl.jobdir / "warc").glob("*.warc.gz")),
+        )
         done = command("scrapy", "export", "documents", *archive, "-o", target)
-        assert (done.returncode, done.stdout) == (0, f"{target}: of the archive, 6 documents\n"), done.stderr
+        assert (done.returncode, done.stdout) == (0, f"{target}: of the archive, 6 documents\n"), (
+            done.stderr
+        )
 
         others = {row["id"]: row for row in parquet.read_table(target).to_pylist()}
         for row in rows(crawl.jobdir, "documents"):
@@ -118,7 +154,10 @@ class TestExport:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            (["{job}", "-o", "{folder}/x.csv"], "{folder}/x.csv: the name must end in .parquet or .jsonl.zst"),
+            (
+                ["{job}", "-o", "{folder}/x.csv"],
+                "{folder}/x.csv: the name must end in .parquet or .jsonl.zst",
+            ),
             (["{job}", "-o", "{folder}/there.parquet"], "{folder}/there.parquet exists"),
             (["{folder}/none.warc.gz"], "{folder}/none.warc.gz: no such file"),
         ],

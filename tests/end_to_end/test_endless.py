@@ -20,7 +20,9 @@ HOST, PAGES = "one.test", 12
 def page(host, path, _):
     if path == "/robots.txt":
         return None
-    return f"{host}{path}".encode() + b"".join(b'<a href="/%d">a</a>' % number for number in range(PAGES))
+    return f"{host}{path}".encode() + b"".join(
+        b'<a href="/%d">a</a>' % number for number in range(PAGES)
+    )
 
 
 @pytest.fixture(name="web")
@@ -31,7 +33,12 @@ def _web():
 
 def endless(tmp_path, web, name, **settings):
     """A crawl that has come to where this pipeline, or the spider, does not return."""
-    crawl = web.crawl(tmp_path, [HOST], EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}), **FAST | settings)
+    crawl = web.crawl(
+        tmp_path,
+        [HOST],
+        EXTENSIONS=json.dumps({f"{OURS}.{Impatient.__name__}": 1}),
+        **FAST | settings,
+    )
     if name == "Endless":
         crawl.spider, crawl.settings["SPIDER_MODULES"] = "endless", OURS
         running = crawl.start()
@@ -45,7 +52,10 @@ def endless(tmp_path, web, name, **settings):
 def logged(crawl):
     """The paths of finished pages, in their order."""
     lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
-    return sorted(url.partition(f"{HOST}:")[2].partition("/")[2] for url in (line.split()[3] for line in lines))
+    return sorted(
+        url.partition(f"{HOST}:")[2].partition("/")[2]
+        for url in (line.split()[3] for line in lines)
+    )
 
 
 ALL = sorted(["", *map(str, range(PAGES)), "robots.txt"])
@@ -67,8 +77,12 @@ def test_a_page_that_awaits_for_ever(tmp_path, web, name):
 
 
 def test_its_body_is_no_duplicate_of_its_own(tmp_path, web):
-    """What the next run fetches again is processed, though the first has seen its body; also without a checkpoint."""
-    crawl, running = endless(tmp_path, web, "Awaiting", CHECKPOINT_INTERVAL=600, OUTPUTS="warc text")
+    """What the next run fetches again is processed, though the first has seen its body; also
+    without a checkpoint.
+    """
+    crawl, running = endless(
+        tmp_path, web, "Awaiting", CHECKPOINT_INTERVAL=600, OUTPUTS="warc text"
+    )
     running.interrupt()
 
     assert running.wait() == 0
@@ -103,7 +117,9 @@ def test_checkpoints_go_on(tmp_path, web):
 
 @pytest.mark.parametrize("name", ["Sleeping", "Spinning"])
 def test_code_that_blocks_for_ever(tmp_path, web, name):
-    """One signal ends the crawl as a kill would, within a bounded time, with a line that names the code."""
+    """One signal ends the crawl as a kill would, within a bounded time, with a line that names the
+    code.
+    """
     crawl, running = endless(tmp_path, web, name)
     running.interrupt()
 
@@ -120,7 +136,9 @@ def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
     monkeypatch.setattr(client, "SILENCE", 0.2)
     monkeypatch.setattr(client, "ALIVE", 0.2)
     crawl, running = endless(tmp_path, web, "Sleeping")
-    with pytest.raises(NoAnswer, match=r"process \d+ has answered nothing for .* and SIGTERM, twice, ends it"):
+    with pytest.raises(
+        NoAnswer, match=r"process \d+ has answered nothing for .* and SIGTERM, twice, ends it"
+    ):
         client.Client(crawl.jobdir, 60).ask("status")
     running.interrupt()
     time.sleep(SAME + 0.2)

@@ -1,7 +1,8 @@
-"""A spider of any project hears of requests whose server drops them, or is not there, before its crawl ends.
+"""A spider of any project hears of requests whose server drops them, or is not there, before its
+crawl ends.
 
-A request whose connection was dropped was tried until its host had been away for three days, and all others of the
-host waited meanwhile. A crawl ended before, and no errback was called.
+A request whose connection was dropped was tried until its host had been away for three days, and
+all others of the host waited meanwhile. A crawl ended before, and no errback was called.
 """
 
 from collections import Counter
@@ -40,7 +41,9 @@ class Told(scrapy.Spider):
 
 
 class Dropping(Site):
-    """Takes the connection of each request for "/drop…", and says nothing; `asked` notes what was asked for."""
+    """Takes the connection of each request for "/drop…", and says nothing; `asked` notes what was
+    asked for.
+    """
 
     asked: ClassVar = []
 
@@ -58,15 +61,25 @@ def crawl_of(tmp_path, *urls, **settings):
     (project / "scrapy.cfg").write_text(CONFIG)
     (project / "settings.py").write_text(SETTINGS)
     (project / "spiders.py").write_text(SPIDERS)
-    return Crawl(tmp_path / "job", {"start": " ".join(urls)}, {"DOWNLOAD_TIMEOUT": 20, **settings}, "told", project)
+    return Crawl(
+        tmp_path / "job",
+        {"start": " ".join(urls)},
+        {"DOWNLOAD_TIMEOUT": 20, **settings},
+        "told",
+        project,
+    )
 
 
 def lines(crawl):
-    return sorted(line for line in crawl.output.read_text().splitlines() if line.startswith(("got ", "told ")))
+    return sorted(
+        line for line in crawl.output.read_text().splitlines() if line.startswith(("got ", "told "))
+    )
 
 
 def test_a_connection_that_is_dropped(tmp_path):
-    """The URL is tried RETRY_TIMES times more; then its errback is called, also of a host without a page."""
+    """The URL is tried RETRY_TIMES times more; then its errback is called, also of a host without a
+    page.
+    """
     Dropping.asked.clear()
     with serving(Dropping) as site:
         crawl = crawl_of(tmp_path, f"{site}/drop", HOST_PATIENCE=3600, OUTAGE_END_WAIT=3600)
@@ -81,7 +94,14 @@ def test_others_go_on(tmp_path):
     Dropping.asked.clear()
     with serving(Dropping) as site:
         pages = [f"{site}/{number}" for number in range(20)]
-        crawl = crawl_of(tmp_path, f"{site}/drop", *pages, HOST_RETRY_WAIT=600, RETRY_TIMES=1, HOST_PATIENCE=10**6)
+        crawl = crawl_of(
+            tmp_path,
+            f"{site}/drop",
+            *pages,
+            HOST_RETRY_WAIT=600,
+            RETRY_TIMES=1,
+            HOST_PATIENCE=10**6,
+        )
         assert crawl.run() == 0
 
     assert len(lines(crawl)) == 21
@@ -92,7 +112,14 @@ def test_a_host_that_is_not_there(tmp_path):
     """Its requests end when HOST_PATIENCE is over, and not in the next run."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/"
-    crawl = crawl_of(tmp_path, url, OUTAGE_END_WAIT=900, HOST_RETRY_WAIT=0.1, HOST_PATIENCE=2, ROBOTSTXT_OBEY=False)
+    crawl = crawl_of(
+        tmp_path,
+        url,
+        OUTAGE_END_WAIT=900,
+        HOST_RETRY_WAIT=0.1,
+        HOST_PATIENCE=2,
+        ROBOTSTXT_OBEY=False,
+    )
 
     assert crawl.run() == 0
     assert lines(crawl) == [f"told {url} DownloadConnectionRefusedError"]

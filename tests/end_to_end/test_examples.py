@@ -51,7 +51,9 @@ def project(tmp_path):
     def run(name, *words, module="webcrawl"):
         folder = tmp_path / name
         shutil.copytree(EXAMPLES / name, folder, dirs_exist_ok=True)
-        done = command(module, *words, *[word for one in POLITE for word in ("-s", one)], cwd=folder)
+        done = command(
+            module, *words, *[word for one in POLITE for word in ("-s", one)], cwd=folder
+        )
         assert done.returncode == 0, done.stderr
         return folder
 
@@ -65,7 +67,9 @@ def allowed(site):
 def fetched(folder):
     """Paths that crawl.log has with status 200, in their order."""
     lines = (folder / "crawls/web/logs/crawl.log").read_text().splitlines()
-    return [re.sub(r"^http://[^/]*", "", line.split()[3]) for line in lines if line.split()[1] == "200"]
+    return [
+        re.sub(r"^http://[^/]*", "", line.split()[3]) for line in lines if line.split()[1] == "200"
+    ]
 
 
 def crawl(site, *settings):
@@ -77,7 +81,10 @@ def test_pipeline(site, project):
     """One line per HTML page, with the number of its visible words."""
     folder = project("pipeline", *crawl(site, 'ITEM_PIPELINES={"words.WordsPipeline": 300}'))
 
-    rows = {row["title"]: row["words"] for row in map(json.loads, (folder / "words.jsonl").read_text().splitlines())}
+    rows = {
+        row["title"]: row["words"]
+        for row in map(json.loads, (folder / "words.jsonl").read_text().splitlines())
+    }
     assert rows["News"] == 4
 
 
@@ -90,7 +97,9 @@ def test_filter(site, project):
 
 def test_prioritizer(site, project):
     """An article goes before a page that was found first."""
-    folder = project("prioritizer", *crawl(site, "FRONTIER_PRIORITIZER=articles_first.ArticlesFirst"))
+    folder = project(
+        "prioritizer", *crawl(site, "FRONTIER_PRIORITIZER=articles_first.ArticlesFirst")
+    )
 
     paths = fetched(folder)
     assert paths.index("/article") < paths.index("/more")
@@ -105,13 +114,17 @@ def test_scorer(site, project):
 
 
 def test_feature(project):
-    """Ten pages of the host have the language, in all runs together; its other URLs end without a request."""
+    """Ten pages of the host have the language, in all runs together; its other URLs end without a
+    request.
+    """
 
     class German(Site):
         def answer(self):
             links = "".join(f"<a href=/{number}>{number}</a>" for number in range(1, 21))
             page = f"<html lang=de><title>{self.path}</title>{links}"
-            self.say(404 if self.path == "/robots.txt" else 200, page.encode(), content_type="text/html")
+            self.say(
+                404 if self.path == "/robots.txt" else 200, page.encode(), content_type="text/html"
+            )
 
     with serving(German) as address:
         words = crawl(address, "FEATURES=ten_of_a_language.TenOfALanguage")
@@ -121,12 +134,26 @@ def test_feature(project):
 
     stats = json.loads((folder / "crawls/web/stats.json").read_text())
     assert 0 < before < len(fetched(folder)) == 10
-    assert (stats["languages/de"], stats["languages/full hosts"], stats["frontier/dropped/-5006"]) == (10, 1, 11)
+    assert (
+        stats["languages/de"],
+        stats["languages/full hosts"],
+        stats["frontier/dropped/-5006"],
+    ) == (10, 1, 11)
 
 
 def test_spider(site, project):
     """Only links with the word are followed, and each page gives an item."""
-    words = ["runspider", "news.py", "-a", f"seeds={site}/", "-a", "word=news", "-o", "news.jsonl", *allowed(site)]
+    words = [
+        "runspider",
+        "news.py",
+        "-a",
+        f"seeds={site}/",
+        "-a",
+        "word=news",
+        "-o",
+        "news.jsonl",
+        *allowed(site),
+    ]
     folder = project("spider", *words)
 
     items = [json.loads(line) for line in (folder / "news.jsonl").read_text().splitlines()]
@@ -136,7 +163,15 @@ def test_spider(site, project):
 def test_addon(site, project):
     """A project's own spider crawls with webcrawl: its feed is whole, and the JOBDIR is a crawl."""
     folder = project(
-        "addon", "crawl", "quotes", "-a", f"start={site}/quotes", "-O", "quotes.jsonl", *allowed(site), module="scrapy"
+        "addon",
+        "crawl",
+        "quotes",
+        "-a",
+        f"start={site}/quotes",
+        "-O",
+        "quotes.jsonl",
+        *allowed(site),
+        module="scrapy",
     )
 
     items = [json.loads(line) for line in (folder / "quotes.jsonl").read_text().splitlines()]
@@ -153,11 +188,22 @@ def test_hive(site, tmp_path):
     programs.mkdir()
     (programs / "webcrawl").write_text(f'#!/bin/sh\nexec {sys.executable} -m webcrawl "$@"\n')
     (programs / "webcrawl").chmod(0o755)
-    words = ["./crawl.sh", f"{site}/", *allowed(site), *[word for one in POLITE for word in ("-s", one)]]
+    words = [
+        "./crawl.sh",
+        f"{site}/",
+        *allowed(site),
+        *[word for one in POLITE for word in ("-s", one)],
+    ]
 
     environment = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
     assert done.returncode == 0, done.stderr

@@ -12,14 +12,18 @@ WHERE = "tests.support.exiting"
 def crawl_of(tmp_path, server, **settings):
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     return Crawl(
-        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver, **FAST, **settings}
+        tmp_path / "job",
+        {"seeds": tmp_path / "seeds.txt"},
+        {"DNS_NAMESERVERS": server.nameserver, **FAST, **settings},
     )
 
 
 class TestWhileItRuns:
     @pytest.mark.parametrize("kind", ["OnPages", *in_campaign("Awaiting", "AtItsEnd")])
     def test_a_pipeline(self, tmp_path, simweb, kind):
-        """The exit status is 1, one line names the code that ended the crawl, and the next run loses nothing."""
+        """The exit status is 1, one line names the code that ended the crawl, and the next run
+        loses nothing.
+        """
         server = simweb(2, 10)
         crawl = crawl_of(tmp_path, server)
 
@@ -29,7 +33,9 @@ class TestWhileItRuns:
         assert "exiting.py, line" in line
 
         assert crawl.run() == 0
-        assert {hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")} >= set(server.world.seeds())
+        assert {hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")} >= set(
+            server.world.seeds()
+        )
         assert crawl.stats["reason"] == "finished"
 
     def test_a_status_of_its_own(self, tmp_path, simweb):
@@ -45,7 +51,9 @@ class TestWhileItRuns:
         crawl = crawl_of(tmp_path, server)
 
         assert crawl.run(EXTENSIONS=f'{{"{WHERE}.Closed": 500}}') == 3
-        assert crawl.output.read_text().endswith(" has ended the process, after the crawl was closed\n")
+        assert crawl.output.read_text().endswith(
+            " has ended the process, after the crawl was closed\n"
+        )
         fetched = len(server.log.hits)
         assert crawl.run() == 0
         assert len(server.log.hits) == fetched
@@ -53,10 +61,14 @@ class TestWhileItRuns:
 
 class TestBeforeItRuns:
     @pytest.mark.parametrize(
-        "settings", [{"FEATURES": f"{WHERE}.Made"}, {"ITEM_PIPELINES": f'{{"{WHERE}.Made": 300}}'}], ids=str
+        "settings",
+        [{"FEATURES": f"{WHERE}.Made"}, {"ITEM_PIPELINES": f'{{"{WHERE}.Made": 300}}'}],
+        ids=str,
     )
     def test_a_class_that_is_made(self, tmp_path, simweb, settings):
-        """A crawl whose feature or pipeline exits while it is made cannot start, in one line that says where."""
+        """A crawl whose feature or pipeline exits while it is made cannot start, in one line that
+        says where.
+        """
         crawl = crawl_of(tmp_path, simweb(2, 10), **settings)
 
         assert crawl.run() == 1

@@ -71,7 +71,8 @@ class Chain(Site):
             self.say(200 if self.path in PAGES else 404, body, content_type="text/html")
 
 
-@pytest.mark.parametrize("error", ["ValueError", *in_campaign("Panic")])  # crawl/test_panics.py has the rule
+# crawl/test_panics.py has the rule
+@pytest.mark.parametrize("error", ["ValueError", *in_campaign("Panic")])
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
@@ -82,7 +83,9 @@ class Chain(Site):
     ],
 )
 def test_the_next_run_has_all(tmp_path, setting, value, error):
-    """What it raises in the middle, an Exception or not, is told in one line; mended, the crawl goes on to its end."""
+    """What it raises in the middle, an Exception or not, is told in one line; mended, the crawl
+    goes on to its end.
+    """
     project = Project(tmp_path, OURS, SPIDER, **{setting: value})
     broken = tmp_path / "broken"
     broken.write_text(error)

@@ -44,11 +44,18 @@ SPIDER_MODULES = ["spiders"]
 COOKIES_ENABLED = False  # Scrapy's middleware asks the internet for public suffixes
 FEEDS = {feeds!r}
 """
-QUICK = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, "DOWNLOAD_TIMEOUT": 20, "CHECKPOINT_INTERVAL": 0.2}
+QUICK = {
+    "POLITENESS_MIN_DELAY": 0,
+    "POLITENESS_FACTOR": 0,
+    "DOWNLOAD_TIMEOUT": 20,
+    "CHECKPOINT_INTERVAL": 0.2,
+}
 
 
 class Deadly(Site):
-    """Answers any URL; the request with one of the deadly numbers kills the crawl before it is answered."""
+    """Answers any URL; the request with one of the deadly numbers kills the crawl before it is
+    answered.
+    """
 
     asked, deadly, running = 0, (), None
 
@@ -56,7 +63,9 @@ class Deadly(Site):
         type(self).asked += 1
         if self.asked in self.deadly:
             self.running.kill()
-        self.say(404 if self.path == "/robots.txt" else 200, self.path.encode(), content_type="text/html")
+        self.say(
+            404 if self.path == "/robots.txt" else 200, self.path.encode(), content_type="text/html"
+        )
 
 
 def statuses_of(folder, feeds, *deadly, spider=SPIDER):
@@ -85,10 +94,11 @@ def lines_of(text):
 
 
 def test_killed_twice_a_feed_has_each_item_once(tmp_path):
-    """Feeds in local files are part of the checkpoint: of a crawl that is killed they have each item once.
+    """Feeds in local files are part of the checkpoint: of a crawl that is killed they have each
+    item once.
 
-    After two kills `-o items.jl` had 47 items of 100: what was booked as done was still in a buffer. A file that was
-    there before the first run keeps what it had.
+    After two kills `-o items.jl` had 47 items of 100: what was booked as done was still in a
+    buffer. A file that was there before the first run keeps what it had.
     """
     feeds = {
         f"{tmp_path}/items.json": {"format": "json"},
@@ -99,7 +109,11 @@ def test_killed_twice_a_feed_has_each_item_once(tmp_path):
         f"file://{tmp_path}/uri.jl": {"format": "jl"},
         tmp_path / "path.jl": {"format": "jl"},
         f"{tmp_path}/batch-%(batch_time)s.jl": {"format": "jl", "batch_item_count": 7},
-        f"{tmp_path}/number-%(batch_id)d.jl": {"format": "jl", "batch_item_count": 7, "overwrite": True},
+        f"{tmp_path}/number-%(batch_id)d.jl": {
+            "format": "jl",
+            "batch_item_count": 7,
+            "overwrite": True,
+        },
         f"{tmp_path}/run-%(time)s.jl": {"format": "jl"},
     }
     (tmp_path / "uri.jl").write_text('{"number": -1, "part": ""}\n')
@@ -112,7 +126,13 @@ def test_killed_twice_a_feed_has_each_item_once(tmp_path):
         assert lines_of((tmp_path / name).read_text()) == ALL, name
     assert lines_of((tmp_path / "uri.jl").read_text()) == [(-1, ""), *ALL]
     assert lines_of(gzip.decompress((tmp_path / "items.jl.gz").read_bytes()).decode()) == ALL
-    assert sorted((row["number"], row["part"]) for row in json.loads((tmp_path / "items.json").read_text())) == ALL
+    assert (
+        sorted(
+            (row["number"], row["part"])
+            for row in json.loads((tmp_path / "items.json").read_text())
+        )
+        == ALL
+    )
     with (tmp_path / "items.csv").open() as file:
         assert sorted((int(row["number"]), row["part"]) for row in csv.DictReader(file)) == ALL
     items = ElementTree.parse(tmp_path / "items.xml").getroot()
@@ -121,15 +141,22 @@ def test_killed_twice_a_feed_has_each_item_once(tmp_path):
         files = [file.read_text() for file in tmp_path.glob(pattern)]
         assert len(files) > 1, pattern
         assert lines_of("".join(files)) == ALL, pattern
-    words = {row["part"]: row["words"] for row in map(json.loads, (tmp_path / "new.jl").read_text().splitlines())}
+    words = {
+        row["part"]: row["words"]
+        for row in map(json.loads, (tmp_path / "new.jl").read_text().splitlines())
+    }
     assert words == {"a": ["a"], "b": ["a", "b"]}
 
 
 def test_an_item_that_cannot_be_exported_is_told(tmp_path):
-    """An item that an exporter does not take is logged, and the crawl ends with status 1: its feed lacks a line."""
+    """An item that an exporter does not take is logged, and the crawl ends with status 1: its feed
+    lacks a line.
+    """
     spider = SPIDER.replace('"words": []', '"words": [object()] if number == 5 else []')
 
-    statuses, said = statuses_of(tmp_path, {f"{tmp_path}/items.jl": {"format": "jl"}}, spider=spider)
+    statuses, said = statuses_of(
+        tmp_path, {f"{tmp_path}/items.jl": {"format": "jl"}}, spider=spider
+    )
 
     assert statuses == [1]
     assert said.count("an item cannot be exported, so its feed lacks it") == 2
@@ -142,7 +169,10 @@ def test_a_feed_without_items_is_there(tmp_path):
     Scrapy opens it when the crawl is closed: by then crawl.db was closed, and the feed was missing.
     """
     spider = SPIDER.replace("            yield row\n", "")
-    feeds = {f"{tmp_path}/none.json": {"format": "json"}, f"{tmp_path}/none.jl": {"format": "jsonlines"}}
+    feeds = {
+        f"{tmp_path}/none.json": {"format": "json"},
+        f"{tmp_path}/none.jl": {"format": "jsonlines"},
+    }
 
     statuses, said = statuses_of(tmp_path, feeds, spider=spider)
 

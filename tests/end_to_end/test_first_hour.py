@@ -1,4 +1,6 @@
-"""What a stranger meets on one small site: a URL as the argument, readable rows, and commands for what to do next."""
+"""What a stranger meets on one small site: a URL as the argument, readable rows, and commands for
+what to do next.
+"""
 
 import json
 import re
@@ -11,7 +13,8 @@ from tests.support.crawling import SETTINGS
 from tests.support.plain_site import Site, serving
 
 LINKS = (
-    b'<title>A shop</title><h1>Welcome</h1><a href="/tea">Tea</a> <a href="/tea#black">Black</a> <a href="/cup">Cup</a>'
+    b'<title>A shop</title><h1>Welcome</h1><a href="/tea">Tea</a> <a '
+    b'href="/tea#black">Black</a> <a href="/cup">Cup</a>'
 )
 
 
@@ -19,7 +22,11 @@ class Shop(Site):
     """Three pages, and no robots.txt."""
 
     def answer(self):
-        found = {"/": LINKS, "/tea": b"<title>Tea</title><p>green and black", "/cup": b"<p>blue"}.get(self.path)
+        found = {
+            "/": LINKS,
+            "/tea": b"<title>Tea</title><p>green and black",
+            "/cup": b"<p>blue",
+        }.get(self.path)
         self.say(200 if found else 404, found or b"", content_type="text/html")
 
 
@@ -30,7 +37,11 @@ def folder_of(site):
 
 def webcrawl(folder, *words, **settings):
     """The command in a folder that is no project."""
-    given = [word for name, value in {**SETTINGS, **settings}.items() for word in ("-s", f"{name}={value}")]
+    given = [
+        word
+        for name, value in {**SETTINGS, **settings}.items()
+        for word in ("-s", f"{name}={value}")
+    ]
     return command("webcrawl", *words, *given, cwd=folder)
 
 
@@ -73,20 +84,29 @@ def test_rows_that_people_read(tmp_path, name):
 def test_bodies_when_asked(tmp_path):
     """FEED_EXPORT_FIELDS names what a row has, a body too."""
     with serving(Shop) as site:
-        webcrawl(tmp_path, "crawl", f"{site}/cup", "-o", "pages.jsonl", FEED_EXPORT_FIELDS="url,body")
+        webcrawl(
+            tmp_path, "crawl", f"{site}/cup", "-o", "pages.jsonl", FEED_EXPORT_FIELDS="url,body"
+        )
 
-    assert json.loads((tmp_path / "pages.jsonl").read_text()) == {"url": f"{site}/cup", "body": "PHA+Ymx1ZQ=="}
+    assert json.loads((tmp_path / "pages.jsonl").read_text()) == {
+        "url": f"{site}/cup",
+        "body": "PHA+Ymx1ZQ==",
+    }
 
 
 def test_the_last_lines_can_be_run(tmp_path):
-    """The commands at the end make text, tables and an index of what is there, search it and report on it."""
+    """The commands at the end make text, tables and an index of what is there, search it and report
+    on it.
+    """
     with serving(Shop) as site:
         done = webcrawl(tmp_path, "crawl", f"{site}/")
     _, index, search, report, _ = done.stderr.splitlines()[-5:]
 
     for line in (index, search, report):
         words = shlex.split(line[line.index("webcrawl ") :])[1:]
-        done = command("webcrawl", *(word.replace("WORDS", "green") for word in words), cwd=tmp_path)
+        done = command(
+            "webcrawl", *(word.replace("WORDS", "green") for word in words), cwd=tmp_path
+        )
         assert done.returncode == 0, done.stderr
         if line is search:
             assert f"{site}/tea" in done.stdout
@@ -95,7 +115,9 @@ def test_the_last_lines_can_be_run(tmp_path):
 
 
 def test_a_limit_is_told(tmp_path):
-    """A crawl that a limit ends says so in its last line, and that the same command resumes it: it does."""
+    """A crawl that a limit ends says so in its last line, and that the same command resumes it: it
+    does.
+    """
     with serving(Shop) as site:
         first = webcrawl(tmp_path, "crawl", f"{site}/", CLOSESPIDER_PAGECOUNT=2)
         second = webcrawl(tmp_path, "crawl", f"{site}/")
@@ -106,12 +128,20 @@ def test_a_limit_is_told(tmp_path):
 
 
 def test_another_crawls_folder(tmp_path):
-    """Who gives other seeds in the folder of a crawl reads in one line what lies there, and that they are added."""
+    """Who gives other seeds in the folder of a crawl reads in one line what lies there, and that
+    they are added.
+    """
     with serving(Shop) as site:
         webcrawl(tmp_path, "crawl", f"{site}/cup", "-a", "scope=host")
         done = webcrawl(tmp_path, "crawl", f"{site}/tea", "-a", "scope=host")
 
     (line,) = (one for one in done.stderr.splitlines() if "another JOBDIR" in one)
-    assert f"{folder_of(site)}: resumed with 1 page and 0 URLs queued of a crawl that began on 20" in line
-    assert f"last run with the seeds {site}/cup; {site}/tea is added: for a crawl of its own take" in line
+    assert (
+        f"{folder_of(site)}: resumed with 1 page and 0 URLs queued of a crawl that began on 20"
+        in line
+    )
+    assert (
+        f"last run with the seeds {site}/cup; {site}/tea is added: for a crawl of its own take"
+        in line
+    )
     assert json.loads((tmp_path / folder_of(site) / "stats.json").read_text())["pages"] == 2

@@ -1,4 +1,6 @@
-"""A focused crawl: good pages first, by a SCORER or by language; whatever the scorer does, no page is lost."""
+"""A focused crawl: good pages first, by a SCORER or by language; whatever the scorer does, no page
+is lost.
+"""
 
 import json
 import re
@@ -16,7 +18,12 @@ from tests.support.topic_site import PAGES, Tongues, Topics, is_good, links
 from webcrawl.tools.verify_crawl import verify
 
 FOCUS = "webcrawl.frontier.prioritizers.focus.ByFocus"
-SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "TRAP_RULES": 0, "OUTPUTS": "warc cdxj"}
+SETTINGS = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "TRAP_RULES": 0,
+    "OUTPUTS": "warc cdxj",
+}
 
 
 def crawl_of(folder, site, arguments=(), **settings):
@@ -27,7 +34,11 @@ def crawl_of(folder, site, arguments=(), **settings):
 
 def lines(crawl):
     found = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
-    return [(fields[3].rpartition("/")[2], fields[-1]) for fields in found if not fields[3].endswith("robots.txt")]
+    return [
+        (fields[3].rpartition("/")[2], fields[-1])
+        for fields in found
+        if not fields[3].endswith("robots.txt")
+    ]
 
 
 def pages(crawl):
@@ -35,7 +46,8 @@ def pages(crawl):
 
 
 EARLY = 60  # pages
-WAITS = {"POLITENESS_MIN_DELAY": 0.06, "CLOSESPIDER_PAGECOUNT": EARLY + 1}  # meanwhile links are found to be new
+# meanwhile links are found to be new
+WAITS = {"POLITENESS_MIN_DELAY": 0.06, "CLOSESPIDER_PAGECOUNT": EARLY + 1}
 pytestmark = pytest.mark.xdist_group("focus")  # one crawl for several tests
 
 
@@ -47,7 +59,9 @@ def early(crawl, **settings):
 
 @pytest.fixture(name="focused", scope="module")
 def _focused(tmp_path_factory):
-    """A crawl, the good pages that it had early, and what was said then of URLs that it did not have."""
+    """A crawl, the good pages that it had early, and what was said then of URLs that it did not
+    have.
+    """
     with serving(Topics) as site:
         crawl = crawl_of(
             *(tmp_path_factory.mktemp("focus"), site),
@@ -56,9 +70,12 @@ def _focused(tmp_path_factory):
             OUTPUTS="warc cdxj tables",
         )
         good, urls = early(crawl), crawl.jobdir.with_name("urls.txt")
-        urls.write_text("\n".join(f"{site}/{page}" for page in range(PAGES) if page not in pages(crawl)))
+        urls.write_text(
+            "\n".join(f"{site}/{page}" for page in range(PAGES) if page not in pages(crawl))
+        )
         *answers, _ = map(
-            json.loads, command("scrapy", "why", crawl.jobdir, "--file", urls, "--json").stdout.splitlines()
+            json.loads,
+            command("scrapy", "why", crawl.jobdir, "--file", urls, "--json").stdout.splitlines(),
         )
         assert crawl.run(OUTPUTS="warc cdxj tables documents") == 0, crawl.output.read_text()
     return crawl, good, answers
@@ -72,7 +89,9 @@ def test_good_pages_come_first(focused):
 
 
 def test_scores_are_in_tables_and_logs(focused):
-    """Of each page, in the tables of pages and of documents and in crawl.log; the last lines have their mean."""
+    """Of each page, in the tables of pages and of documents and in crawl.log; the last lines have
+    their mean.
+    """
     crawl, _, _ = focused
     truth = {str(page): float(is_good(page)) for page in range(1, PAGES)}
     for table in ("pages", "documents"):
@@ -97,8 +116,14 @@ def test_why_says_what_waiting_urls_are_worth(focused):
     """Those that a good page links to are worth more than all others."""
     answers = focused[2]
     asked = {int(one["url"].rpartition("/")[2]) for one in answers}
-    followed = {link for page in range(PAGES) if is_good(page) and page not in asked for link in links(page)}
-    waits = {int(one["url"].rpartition("/")[2]): one["scores"]["worth"] for one in answers if one["state"] == "queued"}
+    followed = {
+        link for page in range(PAGES) if is_good(page) and page not in asked for link in links(page)
+    }
+    waits = {
+        int(one["url"].rpartition("/")[2]): one["scores"]["worth"]
+        for one in answers
+        if one["state"] == "queued"
+    }
     linked = [worth for page, worth in waits.items() if page in followed]
     others = [worth for page, worth in waits.items() if page not in followed]
     assert others
@@ -122,7 +147,9 @@ def test_wanted_languages_come_first(tmp_path):
 def test_a_scorer_that_fails_loses_no_page(tmp_path, scorer, said):
     """Its pages are fetched, kept and followed without a score; the log and the last lines say so."""
     with serving(Topics) as site:
-        crawl = crawl_of(tmp_path, site, SCORER=f"tests.support.scorers.{scorer}", FRONTIER_PRIORITIZER=FOCUS)
+        crawl = crawl_of(
+            tmp_path, site, SCORER=f"tests.support.scorers.{scorer}", FRONTIER_PRIORITIZER=FOCUS
+        )
         assert crawl.run() == 0, crawl.output.read_text()
     assert {*pages(crawl)} == {*range(PAGES)}
     output = crawl.output.read_text()

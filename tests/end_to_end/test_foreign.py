@@ -35,7 +35,9 @@ class Small(Site):
         }
         body = bodies.get(self.path, b"")
         self.send_response(302 if self.path == "/gone" else 200)
-        self.send_header("Content-Type", "text/plain" if self.path in ("/robots.txt", "/big") else "text/html")
+        self.send_header(
+            "Content-Type", "text/plain" if self.path in ("/robots.txt", "/big") else "text/html"
+        )
         self.send_header("Content-Length", str(len(body)))
         if self.path == "/gone":
             self.send_header("Location", "/moved")
@@ -64,24 +66,32 @@ def log_of(crawl):
 
 
 def test_a_handler_that_is_not_named_is_refused(tmp_path, site):
-    """A crawl with a handler that goes round the guard does not start: one line, exit status 1, nothing is asked."""
+    """A crawl with a handler that goes round the guard does not start: one line, exit status 1,
+    nothing is asked.
+    """
     crawl = crawl_of(tmp_path, site)
 
     assert crawl.run() == 1
     (line,) = crawl.output.read_text().splitlines()
-    assert line.startswith(f"DOWNLOAD_HANDLERS: {SCRAPYS} (http) connects without the address guard")
+    assert line.startswith(
+        f"DOWNLOAD_HANDLERS: {SCRAPYS} (http) connects without the address guard"
+    )
     assert Small.asked == []
 
 
 def test_a_named_handler_crawls(tmp_path, site):
-    """Scrapy's handler fetches the pages; robots.txt is asked once, by the crawl's own client, and obeyed."""
+    """Scrapy's handler fetches the pages; robots.txt is asked once, by the crawl's own client, and
+    obeyed.
+    """
     crawl = crawl_of(tmp_path, site)
 
     assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS) == 0, crawl.output.read_text()
 
     asked = [path for path, _ in Small.asked]
     assert asked[:2] == ["/robots.txt", "/"]
-    assert sorted(asked) == sorted(["/robots.txt", "/", "/two", "/from-a-coded-page", "/gone", "/moved", "/big"])
+    assert sorted(asked) == sorted(
+        ["/robots.txt", "/", "/two", "/from-a-coded-page", "/gone", "/moved", "/big"]
+    )
     assert {agent for _, agent in Small.asked} == {"webcrawl/0.1"}
     log = log_of(crawl)
     assert log[f"{site}/forbidden"][0] == -9998
@@ -94,16 +104,24 @@ def test_a_named_handler_crawls(tmp_path, site):
 
 
 def test_the_archive_says_what_was_put_together(tmp_path, site):
-    """A page has an exact payload below a head that is marked as reconstructed, and no request; robots.txt is exact."""
+    """A page has an exact payload below a head that is marked as reconstructed, and no request;
+    robots.txt is exact.
+    """
     crawl = crawl_of(tmp_path, site)
     assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS) == 0
 
-    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz*") for record in read(path)]
+    records = [
+        record for path in (crawl.jobdir / "warc").glob("*.warc.gz*") for record in read(path)
+    ]
     of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}
     coded, about = of["response", f"{site}/two"], of["metadata", f"{site}/two"].about
     assert coded.block.partition(b"\r\n\r\n")[2] == CODED
     assert coded.fields["WARC-Payload-Digest"] == digest(CODED)
-    assert (about["madeBy"], about["reconstructed"], about["protocol"]) == (SCRAPYS, "head", "HTTP/1.1")
+    assert (about["madeBy"], about["reconstructed"], about["protocol"]) == (
+        SCRAPYS,
+        "head",
+        "HTTP/1.1",
+    )
     assert ("request", f"{site}/two") not in of
     assert ("request", f"{site}/robots.txt") in of
     assert "madeBy" not in of["metadata", f"{site}/robots.txt"].about
@@ -115,7 +133,9 @@ def test_its_errors_are_booked_as_ours(tmp_path):
         port = taken.getsockname()[1]
     crawl = crawl_of(tmp_path, f"http://127.0.0.1:{port}/")
 
-    assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS, ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=2) == 1
+    assert (
+        crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS, ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=2) == 1
+    )
 
     assert log_of(crawl)[f"http://127.0.0.1:{port}/"][0] in (-2, -5004)
     assert crawl.stats["outcome/connect"] >= 1

@@ -1,4 +1,6 @@
-"""Letters that somebody who can write to the server has forged: refused item by item, and nothing of them is kept."""
+"""Letters that somebody who can write to the server has forged: refused item by item, and nothing
+of them is kept.
+"""
 
 import re
 from base64 import urlsafe_b64encode
@@ -69,7 +71,9 @@ def forged(web, proxy):
 
 
 def put(redis, web, proxy):
-    """Puts forged items into every stream, in copies of the head of a real letter, with one good link among them."""
+    """Puts forged items into every stream, in copies of the head of a real letter, with one good
+    link among them.
+    """
     items = forged(web, proxy)
     good = Link(f"{web.world.origin(0)}/forged/good", "L").pack()
     with redis.client() as client:
@@ -78,11 +82,20 @@ def put(redis, web, proxy):
         assert heads
         for key, (field, data) in heads.items():
             identifier, message = wire.read(data)
-            for kind, some in ((Kind.LINKS, items), (Kind.VOTES, [["a.test", 7], 5]), (Kind.ROBOTS, [[items[0], 200]])):
+            for kind, some in (
+                (Kind.LINKS, items),
+                (Kind.VOTES, [["a.test", 7], 5]),
+                (Kind.ROBOTS, [[items[0], 200]]),
+            ):
                 middle = len(some) // 2
                 made = [*some[:middle], *([good] if kind is Kind.LINKS else []), *some[middle:]]
                 client.xadd(
-                    key, {field: _sealed(Letter(kind, message.sender, message.generation, 0, made), identifier)}
+                    key,
+                    {
+                        field: _sealed(
+                            Letter(kind, message.sender, message.generation, 0, made), identifier
+                        )
+                    },
                 )
     return len(items) + 3, len(heads)
 
@@ -106,7 +119,9 @@ def _sealed(message, identifier):
 
 @pytest.mark.campaign
 def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
-    """No module is imported, no proxy asked, no file read; the good link is fetched, and the hive ends, twice."""
+    """No module is imported, no proxy asked, no file read; the good link is fetched, and the hive
+    ends, twice.
+    """
     (proxy, through), imported = asked, tmp_path / "imported"
     for crawl in hive.crawls:
         crawl.environment["TRAP"] = str(imported)
@@ -144,7 +159,9 @@ def _has_letters(redis):
 
 
 def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):
-    """A request with a proxy goes to a drone's own hosts only; one for another's is lost, which status 1 says."""
+    """A request with a proxy goes to a drone's own hosts only; one for another's is lost, which
+    status 1 says.
+    """
     proxy, through = asked
     web = simweb(8, 24, size=SIZE)
     addresses = " ".join(web.world.seeds())
@@ -152,7 +169,11 @@ def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):
     hive = Hive(tmp_path / "hive", web, redis.url, drones=2, settings=settings)
     for drone, crawl in enumerate(hive.crawls):
         crawl.spider = "proxied"
-        crawl.arguments = {"here": addresses, "proxy": proxy, "notes": hive.folder / f"notes-{drone}"}
+        crawl.arguments = {
+            "here": addresses,
+            "proxy": proxy,
+            "notes": hive.folder / f"notes-{drone}",
+        }
     hive.start_all()
     try:
         assert hive.wait() == [1, 1]
@@ -166,4 +187,5 @@ def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):
         assert "Traceback" not in hive.said(drone)
     forms = [hit for hit in web.log.hits if "form?a=1" in hit.url]
     assert len({hit.url for hit in forms}) == 8
-    assert len({url for url in through if url.endswith("/proxied")}) == 8  # by the drones that have their hosts
+    # by the drones that have their hosts
+    assert len({url for url in through if url.endswith("/proxied")}) == 8

@@ -15,11 +15,18 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 
 pytestmark = pytest.mark.campaign  # crawls that are killed, and each takes seconds to start again
-QUICK = ["POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", "CHECKPOINT_INTERVAL=0.3", "LOG_LEVEL=WARNING"]
+QUICK = [
+    "POLITENESS_MIN_DELAY=0",
+    "POLITENESS_FACTOR=0",
+    "CHECKPOINT_INTERVAL=0.3",
+    "LOG_LEVEL=WARNING",
+]
 
 
 class Deadly(Site):
-    """Answers any URL; what comes as one of the deadly numbers of requests kills who asks, before it is answered."""
+    """Answers any URL; what comes as one of the deadly numbers of requests kills who asks, before
+    it is answered.
+    """
 
     asked, deadly, crawl = Counter(), (), None
 
@@ -45,7 +52,11 @@ def _runs(tmp_path):
         handler = type("Handler", (Deadly,), {"asked": Counter(), "deadly": deadly})
         statuses = []
         with serving(handler) as site:
-            given = ["PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", f"PORTS_ALLOWED={site.rpartition(':')[2]}", *QUICK]
+            given = [
+                "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8",
+                f"PORTS_ALLOWED={site.rpartition(':')[2]}",
+                *QUICK,
+            ]
             words = [sys.executable, "-m", "scrapy", "crawl", name, "-a", f"site={site}/"]
             words += [word for one in given for word in ("-s", one)]
             while len(statuses) < 2 or statuses[-1]:
@@ -54,13 +65,19 @@ def _runs(tmp_path):
                 statuses.append(handler.crawl.wait(PATIENCE))
                 assert len(statuses) <= len(deadly) + 2, statuses
         lines = (folder / f"crawls/{name}/rows.jsonl").read_text().splitlines()
-        return statuses, sorted(next(iter(json.loads(line).values())) for line in lines), handler.asked
+        return (
+            statuses,
+            sorted(next(iter(json.loads(line).values())) for line in lines),
+            handler.asked,
+        )
 
     return run
 
 
 def test_a_killed_crawl_loses_no_request(runs):
-    """Killed three times under way, the crawl has each of its sixty requests' items once (Scrapy's 7978)."""
+    """Killed three times under way, the crawl has each of its sixty requests' items once (Scrapy's
+    7978).
+    """
     statuses, rows, _ = runs("killed", 10, 35, 60)
 
     assert statuses[:3] == [-9, -9, -9]
@@ -68,7 +85,9 @@ def test_a_killed_crawl_loses_no_request(runs):
 
 
 def test_a_stopped_crawl_goes_on_with_what_was_queued(runs):
-    """A callback closes the spider; the next run has the other requests, and no URL is asked twice (4106)."""
+    """A callback closes the spider; the next run has the other requests, and no URL is asked twice
+    (4106).
+    """
     _, rows, asked = runs("stopped")
 
     assert rows == [*range(40)]
@@ -76,7 +95,9 @@ def test_a_stopped_crawl_goes_on_with_what_was_queued(runs):
 
 
 def test_known_urls_are_known_after_a_kill(runs):
-    """Each page has one row, though most links to it are repeats and the process died on the way (5307, 7952)."""
+    """Each page has one row, though most links to it are repeats and the process died on the way
+    (5307, 7952).
+    """
     statuses, rows, _ = runs("known", 12, 40)
 
     assert statuses[:2] == [-9, -9]

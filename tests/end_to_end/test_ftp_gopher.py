@@ -16,7 +16,9 @@ LISTING, MENU = "text/x-ftp-listing", "text/x-gopher-menu"
 
 
 class Web:
-    """Small sites, `http` and `gopher` each a table from path or selector to content; requests are counted."""
+    """Small sites, `http` and `gopher` each a table from path or selector to content; requests are
+    counted.
+    """
 
     def __init__(self):
         self.http, self.gopher, self.asked = {}, {}, Counter()
@@ -49,7 +51,10 @@ def started(web, address):
     loop = asyncio.new_event_loop()
 
     async def go():
-        async with serving(web.answer_http, address) as one, serving(web.answer_gopher, address) as other:
+        async with (
+            serving(web.answer_http, address) as one,
+            serving(web.answer_gopher, address) as other,
+        ):
             ports.extend((one, other))
             up.set()
             await stop.wait()
@@ -82,10 +87,16 @@ def _folder(tmp_path):
 
 class TestThreeProtocols:
     def test_the_truth_is_reached(self, tmp_path, folder):
-        """Listings, menus and pages lead to each other; each URL is fetched once and ends as it must."""
+        """Listings, menus and pages lead to each other; each URL is fetched once and ends as it
+        must.
+        """
         web = Web()
         with RealServer(folder, "127.0.0.3") as files, started(web, "127.0.0.2") as (http, gopher):
-            w, f, g = f"http://w.test:{http}", f"ftp://f.test:{files.port}", f"gopher://g.test:{gopher}"
+            w, f, g = (
+                f"http://w.test:{http}",
+                f"ftp://f.test:{files.port}",
+                f"gopher://g.test:{gopher}",
+            )
             web.http |= {
                 "/": f"<a href='{f}/pub'>1<a href='{g}'>2<a href='{f}/no/x'>3<a href='{f}/gone'>4"
                 f"<a href='{g}/7find'>5<a href='{g}/1/gone'>6".encode(),
@@ -109,14 +120,18 @@ class TestThreeProtocols:
             }
             (folder / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /no/\n")
             (folder / "no/x").write_bytes(b"secret")
-            (folder / "pub/page.html").write_bytes(f"<a href='{w}/from-ftp'>1<a href='{g}/1from-ftp'>2".encode())
+            (folder / "pub/page.html").write_bytes(
+                f"<a href='{w}/from-ftp'>1<a href='{g}/1from-ftp'>2".encode()
+            )
             (folder / "pub/sub/caf\u00e9 #1.txt").write_bytes(b"coffee")
             (folder / "pub/only-from-gopher.txt").write_bytes(b"text")
 
             hosts, seeds = tmp_path / "hosts", tmp_path / "seeds.txt"
             hosts.write_text("127.0.0.2 w.test g.test\n127.0.0.3 f.test\n")
             seeds.write_text(f"{w}/\n")
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts, "PORTS_ALLOWED": gopher})
+            crawl = Crawl(
+                tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts, "PORTS_ALLOWED": gopher}
+            )
             assert crawl.run() == 0, crawl.output.read_text()
 
         assert finished(crawl) == {
@@ -130,7 +145,11 @@ class TestThreeProtocols:
             f"{f}/pub/page.html": (200, "text/html", "LRL"),
             f"{f}/pub/sub/": (200, LISTING, "LRL"),
             f"{f}/pub/sub/caf%C3%A9%20%231.txt": (200, "text/plain", "LRLL"),
-            f"{f}/pub/only-from-gopher.txt": (200, "text/plain", finished(crawl)[f"{f}/pub/only-from-gopher.txt"][2]),
+            f"{f}/pub/only-from-gopher.txt": (
+                200,
+                "text/plain",
+                finished(crawl)[f"{f}/pub/only-from-gopher.txt"][2],
+            ),
             f"{w}/from-ftp": (200, "text/html", finished(crawl)[f"{w}/from-ftp"][2]),
             f"{g}/": (200, MENU, "L"),
             f"{g}/7find": (-7, "no-type", "L"),
@@ -157,7 +176,11 @@ class TestThreeProtocols:
                         kind = record.rec_headers.get_header("Content-Type")
                         records[url] = (record.rec_type, kind, record.raw_stream.read())
         resources = {url for url, record in records.items() if record[0] == "resource"}
-        expected = {url for url, row in finished(crawl).items() if row[0] == 200 and not url.startswith("http:")}
+        expected = {
+            url
+            for url, row in finished(crawl).items()
+            if row[0] == 200 and not url.startswith("http:")
+        }
         assert resources == expected
         assert records[f"{g}/0/text"] == ("resource", "text/plain", web.gopher["/text"])
         assert records[f"{g}/1/below"] == ("resource", MENU, web.gopher["/below"])
@@ -173,7 +196,11 @@ class TestThreeProtocols:
             seeds = tmp_path / "seeds.txt"
             urls = [f"ftp://127.9.0.1:{files.port}/pub/", f"gopher://127.9.0.2:{gopher}/"]
             seeds.write_text("\n".join(urls))
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"ROBOTSTXT_OBEY": False, "PORTS_ALLOWED": gopher})
+            crawl = Crawl(
+                tmp_path / "job",
+                {"seeds": seeds},
+                {"ROBOTSTXT_OBEY": False, "PORTS_ALLOWED": gopher},
+            )
             assert crawl.run() == 1, crawl.output.read_text()  # it got nothing
 
         assert {url: row[0] for url, row in finished(crawl).items()} == dict.fromkeys(urls, -5001)

@@ -12,7 +12,12 @@ from tests.support.examples import in_campaign
 from tests.support.fulltext import indexed, written
 from webcrawl.record.fulltext.text_files import name_of
 
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.2}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "CONCURRENT_REQUESTS": 8,
+    "CHECKPOINT_INTERVAL": 0.2,
+}
 
 
 @pytest.fixture(name="made")
@@ -20,7 +25,12 @@ def _made(tmp_path, simweb):
     """A server, and a crawl of all of it with text and index."""
     server = simweb(8, 240, latency=0.02)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc cdxj index", "CONTENT_SEEN": "process", **FAST}
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "OUTPUTS": "warc cdxj index",
+        "CONTENT_SEEN": "process",
+        **FAST,
+    }
     return server, Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
 
@@ -41,7 +51,9 @@ def agrees(jobdir):
 
 @pytest.mark.campaign
 def test_after_kills(made):
-    """After kill -9 at any moment the next runs end with each page in the text files and in the index exactly once."""
+    """After kill -9 at any moment the next runs end with each page in the text files and in the
+    index exactly once.
+    """
     server, crawl = made
     chance, asked = random.Random(7), 0
     for _ in range(4):
@@ -105,7 +117,9 @@ def test_what_cannot_be_indexed(made, damage):
     else:
         shutil.rmtree(crawl.jobdir / "index")
         (crawl.jobdir / name_of(0)).unlink()
-        said = f"{crawl.jobdir}/{name_of(0)}: moved or removed, and the index does not have its pages"
+        said = (
+            f"{crawl.jobdir}/{name_of(0)}: moved or removed, and the index does not have its pages"
+        )
 
     assert crawl.run() == 1
     assert crawl.output.read_text().count(said) == 1

@@ -38,11 +38,29 @@ def _start(tmp_path, server):
     started = []
 
     def start(*words, **settings):
-        values = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver, "JOBDIR": tmp_path / "job", **settings}
+        values = {
+            **SETTINGS,
+            "DNS_NAMESERVERS": server.nameserver,
+            "JOBDIR": tmp_path / "job",
+            **settings,
+        }
         options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
-        line = ["-m", "scrapy", "hive", "web", "-a", f"seeds={tmp_path}/seeds.txt", *options, *map(str, words)]
+        line = [
+            "-m",
+            "scrapy",
+            "hive",
+            "web",
+            "-a",
+            f"seeds={tmp_path}/seeds.txt",
+            *options,
+            *map(str, words),
+        ]
         with heeded(signal.SIGINT):
-            started.append(subprocess.Popen([sys.executable, *line], cwd=ROOT, stderr=subprocess.PIPE, text=True))
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, *line], cwd=ROOT, stderr=subprocess.PIPE, text=True
+                )
+            )
         return started[-1]
 
     yield start
@@ -61,7 +79,9 @@ def ended(process):
 
 
 def crawled(jobdir):
-    """How often each page is in the logs of all drones; what a drone is just writing is no line yet."""
+    """How often each page is in the logs of all drones; what a drone is just writing is no line
+    yet.
+    """
     logs = [log.read_text().rpartition("\n")[0] for log in jobdir.glob("drone-*/logs/crawl.log")]
     urls = [line.split()[3] for log in logs for line in log.splitlines()]
     return Counter(url for url in urls if not url.endswith("/robots.txt"))
@@ -72,10 +92,11 @@ def pages(jobdir):
 
 
 def test_interrupted_and_to_the_end(start, tmp_path):
-    """Two drones crawl the whole web together, each page once, and end by themselves with one summary.
+    """Two drones crawl the whole web together, each page once, and end by themselves with one
+    summary.
 
-    Ctrl-C, or a kill -9 of what watches the drones, and the same command once more change nothing of that. The last
-    lines say so after Ctrl-C, and name the command for a report.
+    Ctrl-C, or a kill -9 of what watches the drones, and the same command once more change nothing
+    of that. The last lines say so after Ctrl-C, and name the command for a report.
     """
     slow = {"POLITENESS_MIN_DELAY": 0.3}
     for most, number, words in [(15, signal.SIGINT, ("-n", 2)), (30, signal.SIGKILL, ())]:
@@ -84,7 +105,9 @@ def test_interrupted_and_to_the_end(start, tmp_path):
         os.kill(process.pid, number)
         status, said = ended(process)
         assert status == (0 if number == signal.SIGINT else -number), said
-        assert ("stopped by a signal: run the same command to resume" in said) == (number == signal.SIGINT)
+        assert ("stopped by a signal: run the same command to resume" in said) == (
+            number == signal.SIGINT
+        )
 
     status, said = ended(start(**slow))
 
@@ -94,12 +117,16 @@ def test_interrupted_and_to_the_end(start, tmp_path):
     assert re.search(r" from 8 hosts; 0 URLs queued, 0 failures in all\n", said)
     assert re.search(r"report: \S+ report \S*/job\n", said)
     assert "run the same command" not in said
-    assert all((tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2))
+    assert all(
+        (tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2)
+    )
 
 
 @pytest.mark.parametrize(("live", "status"), [(False, 1), (True, 0)])
 def test_seeds_that_give_nothing(start, server, tmp_path, live, status):
-    """The drone that has such a seed says why, in words; the hive fails if no drone has got anything."""
+    """The drone that has such a seed says why, in words; the hive fails if no drone has got
+    anything.
+    """
     seeds = ["http://site0.tset/", *[next(iter(server.world.seeds()))] * live]
     (tmp_path / "seeds.txt").write_text("\n".join(seeds))
 
@@ -144,7 +171,9 @@ def grown(job, status, said):
 
 
 def test_all_killed_while_it_grows(grows, start, tmp_path):
-    """A larger number of drones is in force at the next start, though no checkpoint had heard of it."""
+    """A larger number of drones is in force at the next start, though no checkpoint had heard of
+    it.
+    """
     kill_all(grows)
 
     grown(tmp_path / "job", *ended(start(**SLOWLY)))
@@ -158,9 +187,13 @@ def kill_all(hive):
     ended(hive)
 
 
-@pytest.mark.parametrize("moment", ["when hive.json has dropped it", "while it gives away", "when it has ended"])
+@pytest.mark.parametrize(
+    "moment", ["when hive.json has dropped it", "while it gives away", "when it has ended"]
+)
 def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
-    """The next start runs the drone that has left once more if a checkpoint still has it: the crawl would never end."""
+    """The next start runs the drone that has left once more if a checkpoint still has it: the crawl
+    would never end.
+    """
     job = tmp_path / "job"
     hive = start("-n", 3, CHECKPOINT_INTERVAL=3600, **SLOWLY)
     wait_until(lambda: server.log.count > 20)
@@ -196,18 +229,25 @@ def hive(*words):
 
 
 def test_killed_while_it_shrinks(start, server, tmp_path):
-    """When what watches the drones is killed in a shrink, `resize` says so and ends; the next start goes on with it."""
+    """When what watches the drones is killed in a shrink, `resize` says so and ends; the next start
+    goes on with it.
+    """
     job = tmp_path / "job"
     first = start("-n", 3, CHECKPOINT_INTERVAL=1, **SLOWLY)
     wait_until(lambda: server.log.count > 20)
     words = [sys.executable, "-m", "scrapy", "hive", "resize", str(job), "-n", "1"]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as resizing:
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as resizing:
         assert resizing.stdout.readline().startswith("waiting for ")
         first.kill()
         _, said = resizing.communicate(timeout=30)
     ended(first)
     change = "the change to 1 drone has not ended"
-    assert said == f"{job}: the hive is not running, and {change}: start it again, and it goes on with that\n"
+    assert (
+        said
+        == f"{job}: the hive is not running, and {change}: start it again, and it goes on with that\n"
+    )
     assert resizing.returncode == 1
     assert f"web: stopped: {change}, and goes on at the next start; " in hive("status", job)[1]
 
@@ -223,7 +263,9 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
 
 
 def test_the_folder_of_another_crawl(start, server, tmp_path):
-    """`adopt` with the JOBDIR of a single crawl is refused before any drone is told, and the hive keeps all drones."""
+    """`adopt` with the JOBDIR of a single crawl is refused before any drone is told, and the hive
+    keeps all drones.
+    """
     single = Crawl(tmp_path / "single", {"seeds": tmp_path / "seeds.txt", "limit": 1}, CLOSED)
     single.settings["DNS_NAMESERVERS"] = server.nameserver
     assert single.run() == 0
@@ -235,20 +277,29 @@ def test_the_folder_of_another_crawl(start, server, tmp_path):
     why = "holds a crawl of its own, and is not drone 0 of the hive web"
     assert (status, said) == (1, f"--jobdir {single.jobdir}: {why}\n")
     assert ended(process)[0] == 0
-    assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").known().drones) == (64, (0, 1))
-    assert [json.loads((tmp_path / f"job/drone-{one}/stats.json").read_text())["hive/slots"] for one in (0, 1)] == [
-        512
-    ] * 2
+    assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").known().drones) == (
+        64,
+        (0, 1),
+    )
+    assert [
+        json.loads((tmp_path / f"job/drone-{one}/stats.json").read_text())["hive/slots"]
+        for one in (0, 1)
+    ] == [512] * 2
 
 
 def test_a_hive_that_cannot_change(start, server, tmp_path):
-    """With a Bloom filter, which has no fingerprints to give, the number of drones stays, and the crawl goes on."""
+    """With a Bloom filter, which has no fingerprints to give, the number of drones stays, and the
+    crawl goes on.
+    """
     job = tmp_path / "job"
-    hive = start("-n", 2, SEEN_STORE="webcrawl.frontier.seen.bloom.BloomSeen", POLITENESS_MIN_DELAY=0.5)
+    hive = start(
+        "-n", 2, SEEN_STORE="webcrawl.frontier.seen.bloom.BloomSeen", POLITENESS_MIN_DELAY=0.5
+    )
     wait_until(lambda: server.log.count > 20)
     for change in (partial(resize, wanted=3), partial(give_up, drone=1)):
         with pytest.raises(
-            CannotStart, match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give"
+            CannotStart,
+            match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give",
         ):
             change(Target(Settings(), str(job)), say=interrupt)
 

@@ -65,7 +65,9 @@ def test_orders(hive):
 
 
 def test_who_leaves_is_asked_no_more(hive):
-    """A wish given in the middle of the crawl is one record on all drones, and no request of any of them follows."""
+    """A wish given in the middle of the crawl is one record on all drones, and no request of any of
+    them follows.
+    """
     jobdir, server = hive
     drones = [Client(jobdir / f"drone-{drone}") for drone in (0, 1)]
     wait_until(lambda: all(drone.ask("hosts", "--by", "queue")["hosts"] for drone in drones))
@@ -85,7 +87,9 @@ def test_who_leaves_is_asked_no_more(hive):
     assert hits(of_them=True) == before
     first, second = (drone.ask("excluded") for drone in drones)
     assert first == second == asked(jobdir, "excluded")[1]
-    assert [(one["rule"], one["by"]) for one in first["excluded"]] == [(host, "joe") for host in out]
+    assert [(one["rule"], one["by"]) for one in first["excluded"]] == [
+        (host, "joe") for host in out
+    ]
     for host in out:
         assert asked(jobdir, "include", host)[0] == 0
 

@@ -12,7 +12,9 @@ WAITS = "HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until"
 
 
 def test_started_with_the_settings_of_all(simweb, redis, tmp_path):
-    """It waits until the hive is resized, as its log says, and gets its share; SIGTERM ends it well meanwhile."""
+    """It waits until the hive is resized, as its log says, and gets its share; SIGTERM ends it well
+    meanwhile.
+    """
     web = simweb(20, 300)
     hive = Hive(tmp_path / "hive", web, redis.url, drones=2, settings=SLOWLY).start_all()
     drone = hive.add()

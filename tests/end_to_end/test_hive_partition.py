@@ -12,7 +12,9 @@ SLOWLY = {"POLITENESS_MIN_DELAY": 0.4, "POLITENESS_MAX_DELAY": 0.5}
 
 
 def test_a_drone_that_is_given_up_while_it_is_cut_off(simweb, redis, tmp_path):
-    """It asks no host any more when another drone asks the first one of these, and ends when it hears of that."""
+    """It asks no host any more when another drone asks the first one of these, and ends when it
+    hears of that.
+    """
     web = simweb(20, 900)
     hive = Hive(tmp_path / "hive", web, redis.url, settings=SLOWLY)
     with wired(redis) as (wire, url):
@@ -23,7 +25,9 @@ def test_a_drone_that_is_given_up_while_it_is_cut_off(simweb, redis, tmp_path):
         wait_until(lambda: not redis.client().exists(f"{Keys(NAME).leases}2"))
 
         options = ("-s", f"HIVE_NAME={NAME}")
-        adopted = command("scrapy", "hive", "adopt", redis.url, "--drone", 2, "--lost", "--yes", *options)
+        adopted = command(
+            "scrapy", "hive", "adopt", redis.url, "--drone", 2, "--lost", "--yes", *options
+        )
         time.sleep(3)
         wire.mend()
         status = hive.running[2].wait()

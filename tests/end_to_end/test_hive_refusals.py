@@ -1,4 +1,6 @@
-"""A drone that does not fit its hive, or cannot work with its server, says so in one line; the hive loses nothing."""
+"""A drone that does not fit its hive, or cannot work with its server, says so in one line; the hive
+loses nothing.
+"""
 
 import re
 from functools import partial
@@ -12,7 +14,12 @@ from tests.support.old_redis import old_redis
 
 SIZE = (2000, 3000)
 SETTLED = re.compile(r" (INFO|DEBUG): ")
-GARBAGE = [{"data": b"\xff" * 100}, {"": "", "\0": "\0" * 10_000}, {"d": b""}, {"d": b"WCHV" + b"\xff" * 100}]
+GARBAGE = [
+    {"data": b"\xff" * 100},
+    {"": "", "\0": "\0" * 10_000},
+    {"d": b""},
+    {"d": b"WCHV" + b"\xff" * 100},
+]
 
 
 @pytest.fixture(name="web")
@@ -48,7 +55,8 @@ STRANGERS = [  # a drone's number, what it is told otherwise, and what the line 
 
 
 def test_drones_that_do_not_fit(hive, web):
-    """While a hive runs they are refused, each by a line that names what is different; so they are when it has ended.
+    """While a hive runs they are refused, each by a line that names what is different; so they are
+    when it has ended.
 
     The hive finishes as if nothing had been. A folder that was one drone cannot go on as another.
     """
@@ -83,7 +91,12 @@ class TestServer:
         """With the password in a file the hive works."""
         (tmp_path / "password").write_text("right\n")
         with stream_server(tmp_path / "shut", password="right") as shut:  # noqa: S106 - a test's
-            hive = Hive(tmp_path / "hive", simweb(4, 20, size=SIZE), shut.url.replace(":right@", ""), drones=1)
+            hive = Hive(
+                tmp_path / "hive",
+                simweb(4, 20, size=SIZE),
+                shut.url.replace(":right@", ""),
+                drones=1,
+            )
             hive.start_all(REDIS_URL=shut.url, REDIS_PASSWORD_FILE=tmp_path / "password")
             assert hive.wait() == [0]
 
@@ -106,13 +119,17 @@ class TestServer:
         assert "allkeys-lru" in line
 
     def test_a_full_one(self, hive, web, redis):
-        """While the server takes nothing more drones go on with their own hosts; then they catch up."""
+        """While the server takes nothing more drones go on with their own hosts; then they catch
+        up.
+        """
         hive.start_all()
         wait_until(lambda: web.log.count > 30)
         with redis.client() as client:
             client.config_set("maxmemory", 1)
             before = web.log.count
-            wait_until(lambda: web.log.count > before + 5 and any(map(partial(_says, hive), range(3))))
+            wait_until(
+                lambda: web.log.count > before + 5 and any(map(partial(_says, hive), range(3)))
+            )
             client.config_set("maxmemory", 0)
 
         assert hive.wait() == [0, 0, 0]
@@ -129,7 +146,9 @@ class TestStreams:
         hive.start_all()
         wait_until(lambda: web.log.count > 30)
         with redis.client() as client:
-            streams = [key for key in client.scan_iter("webcrawl:*") if client.type(key) == b"stream"]
+            streams = [
+                key for key in client.scan_iter("webcrawl:*") if client.type(key) == b"stream"
+            ]
             assert streams
             for key in streams:
                 for fields in GARBAGE:

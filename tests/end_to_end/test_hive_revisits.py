@@ -47,21 +47,31 @@ def resize(server, hive, *members):
     """Who shall share the web from now on; waits until it is so."""
     hive.members = set(members)
     with server.client() as client:
-        client.eval(COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), "", KEPT)
+        client.eval(
+            COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), "", KEPT
+        )
 
 
 def records(jobdir, settings):
-    """URLs of the pages whose records this drone has, among those that wait or on their way in its frontier."""
+    """URLs of the pages whose records this drone has, among those that wait or on their way in its
+    frontier.
+    """
     found = Cut()
     with Snapshot(jobdir / "state") as snapshot:
-        entries = [entry for _, some in places(snapshot, SavedQueues(snapshot, "revisit")) for entry in some]
+        entries = [
+            entry
+            for _, some in places(snapshot, SavedQueues(snapshot, "revisit"))
+            for entry in some
+        ]
     with opened(jobdir, settings) as (parts, _):
         _read_frontier(parts, found)
     return Counter(entry[entry.rfind(b" ") + 1 :].decode() for entry in entries) + found.queued
 
 
 def test_drones_come_and_go(tmp_path):
-    """Two drones become three, then one of the first leaves: each page has one record, and none is lost."""
+    """Two drones become three, then one of the first leaves: each page has one record, and none is
+    lost.
+    """
     web = Web()
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in HOSTS))
     settings = {
@@ -70,7 +80,9 @@ def test_drones_come_and_go(tmp_path):
     }  # fmt: skip
     with stream_server(tmp_path / "server") as server, sites(web, all_headers=True) as found:
         seeds = [found.url(host) for host in HOSTS]
-        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds).start_all()
+        hive = Hive(
+            tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds
+        ).start_all()
         try:
             web.again()
             new = hive.add()

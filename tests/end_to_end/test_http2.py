@@ -25,7 +25,11 @@ def site(host, path, _):
         return 200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /secret\n"
     if path == "/":
         links = "".join(f'<a href="/{n}">{n}</a>' for n in range(PAGES))
-        return 200, [("content-type", "text/html")], f'{links}<a href="/moved">m</a><a href="/secret">s</a>'.encode()
+        return (
+            200,
+            [("content-type", "text/html")],
+            f'{links}<a href="/moved">m</a><a href="/secret">s</a>'.encode(),
+        )
     if path == "/moved":
         return 302, [("location", "/there")], b""
     if path[1:].isdigit() or path == "/there":
@@ -55,7 +59,9 @@ def records(crawl):
     return [one for path in sorted(crawl.jobdir.glob("warc/*.warc.gz")) for one in read(path)]
 
 
-@pytest.mark.parametrize("shut", [NO_PROTOCOL, *in_campaign(b"", None)], ids=["alert", "closes", "lets in"])
+@pytest.mark.parametrize(
+    "shut", [NO_PROTOCOL, *in_campaign(b"", None)], ids=["alert", "closes", "lets in"]
+)
 def test_it_is_crawled_whole(tmp_path, shut):
     """All pages come, obey robots.txt, and are archived in HTTP/1.1's form, marked as h2."""
     pages = Http2Pages(site)
@@ -66,15 +72,23 @@ def test_it_is_crawled_whole(tmp_path, shut):
     found = statuses(crawl)
     assert found.pop("/secret") == "-9998"
     assert found.pop("/moved") == "302"
-    assert found == dict.fromkeys(("/robots.txt", "/", "/there", *(f"/{n}" for n in range(PAGES))), "200")
+    assert found == dict.fromkeys(
+        ("/robots.txt", "/", "/there", *(f"/{n}" for n in range(PAGES))), "200"
+    )
     assert max(Counter(path for _, path, *_ in pages.asked).values()) == 1
     assert door.hellos.count(False) == 1
     assert list(verify(crawl.jobdir, Counter())) == []
     page = next(
-        one for one in records(crawl) if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/3")
+        one
+        for one in records(crawl)
+        if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/3")
     )
-    assert page.block.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<p>words of a.test /3")
-    about = [one.about for one in records(crawl) if one.kind == "metadata" and "protocol" in one.about]
+    assert page.block.startswith(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<p>words of a.test /3"
+    )
+    about = [
+        one.about for one in records(crawl) if one.kind == "metadata" and "protocol" in one.about
+    ]
     assert {(one["protocol"], one["reconstructed"]) for one in about} == {("h2", "head")}
     texts = [path for path in crawl.jobdir.rglob("*") if "text" in path.name and path.is_file()]
     assert texts
@@ -95,8 +109,14 @@ def test_a_kill_forgets_nothing(tmp_path):
         shut = door.hellos.count(False)
         assert crawl.run() == 0
 
-    assert {path for path, status in statuses(crawl).items() if status == "200"} >= {f"/{n}" for n in range(PAGES)}
-    urls = Counter(one.fields["WARC-Target-URI"] for one in records(crawl) if one.kind in ("response", "revisit"))
+    assert {path for path, status in statuses(crawl).items() if status == "200"} >= {
+        f"/{n}" for n in range(PAGES)
+    }
+    urls = Counter(
+        one.fields["WARC-Target-URI"]
+        for one in records(crawl)
+        if one.kind in ("response", "revisit")
+    )
     assert set(urls.values()) == {1}
     assert list(verify(crawl.jobdir, Counter())) == []
     assert door.hellos.count(False) == shut  # the host's record says how to begin
@@ -125,9 +145,16 @@ def test_both_protocols_side_by_side(tmp_path):
 
 @pytest.mark.parametrize(("way", "spoken"), in_campaign(("needed", ""), ("prefer", "h2")))
 def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
-    """Every page of hosts that speak one or both is asked for as the truth says, and archived by what was spoken."""
+    """Every page of hosts that speak one or both is asked for as the truth says, and archived by
+    what was spoken.
+    """
     server = simweb(24, 160, mix={"https_h2": 0.4, "https_both": 0.4}, size=(2000, 3000))
-    settings = {"HTTP2": way, "DOWNLOAD_TIMEOUT": 30, "HOST_PATIENCE": 60, "CHECKPOINT_INTERVAL": 0.3}
+    settings = {
+        "HTTP2": way,
+        "DOWNLOAD_TIMEOUT": 30,
+        "HOST_PATIENCE": 60,
+        "CHECKPOINT_INTERVAL": 0.3,
+    }
     crawl = crawl_of_world(tmp_path / "crawled", server, settings)
     killed = crash(crawl, server, Random(7), kills=2, requests=(40, 70))
 
@@ -136,7 +163,11 @@ def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
     assert [*complaints(expected, killed)] == []
     assert [*killed.again()] == []
     protocols = {"": "", "https_h2": "h2", "https_both": spoken}
-    about = [one for one in records(crawl) if one.kind == "metadata" and one.fields.get("WARC-Target-URI")]
+    about = [
+        one
+        for one in records(crawl)
+        if one.kind == "metadata" and one.fields.get("WARC-Target-URI")
+    ]
     found = {one.fields["WARC-Target-URI"]: one.about.get("protocol", "") for one in about}
     assert expected.must <= found.keys()
     for url, protocol in found.items():
@@ -162,17 +193,25 @@ class Old:
             else:
                 self.refused.append(path)
             lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
-            writer.write(f"HTTP/1.1 {status} -\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            writer.write(
+                f"HTTP/1.1 {status} -\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
+            )
 
 
-@pytest.mark.parametrize(("status", "fields"), [(505, []), (426, []), (426, [("Upgrade", "h2, HTTP/2.0")])])
+@pytest.mark.parametrize(
+    ("status", "fields"), [(505, []), (426, []), (426, [("Upgrade", "h2, HTTP/2.0")])]
+)
 def test_a_server_that_wants_another_version(tmp_path, status, fields):
     """It is asked by HTTP/2 at once, and then always: no URL and no robots.txt fails.
 
-    Such a server was taken at its word: each of its pages was a 426, or was asked for three times and lost.
+    Such a server was taken at its word: each of its pages was a 426, or was asked for three times
+    and lost.
     """
     old = Old(status, fields)
-    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (_, port):
+    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (
+        _,
+        port,
+    ):
         crawl = crawl_of(tmp_path, port, HOST_PATIENCE=3600)
         assert crawl.run() == 0
 
@@ -182,9 +221,14 @@ def test_a_server_that_wants_another_version(tmp_path, status, fields):
 
 
 def test_it_wants_another_version_for_some_pages(tmp_path):
-    """Where pages came by HTTP/1.1, the one that is refused comes by HTTP/2, and so does what follows."""
+    """Where pages came by HTTP/1.1, the one that is refused comes by HTTP/2, and so does what
+    follows.
+    """
     old = Old(505, well=("/robots.txt", "/", "/0", "/1"))
-    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (_, port):
+    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (
+        _,
+        port,
+    ):
         crawl = crawl_of(tmp_path, port)
         assert crawl.run() == 0
 
@@ -202,7 +246,9 @@ def test_it_wants_another_version_for_some_pages(tmp_path):
     ids=["no HTTP/2", "HTTP2=off", "web socket"],
 )
 def test_its_answer_is_all_that_there_is(tmp_path, status, fields, protocols, more):
-    """Who does not speak HTTP/2 either, or wants something else, is taken at his word: the URL alone ends so."""
+    """Who does not speak HTTP/2 either, or wants something else, is taken at his word: the URL
+    alone ends so.
+    """
     old = Old(status, fields, well=("/robots.txt", "/", *(f"/{n}" for n in range(PAGES)), "/there"))
     with http2_site(old, context(tmp_path, "a.test", protocols=protocols), None) as (_, port):
         crawl = crawl_of(tmp_path, port, **more)

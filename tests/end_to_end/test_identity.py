@@ -27,9 +27,15 @@ class Gate:
         self.keys, self.site, self.refused, self.busy = {key.keyid: key.public}, site, [], True
 
     def __call__(self, host, path, headers):
-        raw = f"GET {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        raw = f"GET {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in headers.items()
+        )
         try:
-            wrong = [one.text for one in check_request(raw.encode("latin-1"), self.keys, time.time()) if one.wrong]
+            wrong = [
+                one.text
+                for one in check_request(raw.encode("latin-1"), self.keys, time.time())
+                if one.wrong
+            ]
         except Unreadable as error:
             wrong = [str(error)]
         if wrong:
@@ -67,10 +73,18 @@ def crawled(served, folder, **settings):
 
 
 def test_with_the_key_all_pages_come(tmp_path, key):
-    """Every request is signed: robots.txt, pages, redirects, retries, sitemaps, pictures; the archive has it all."""
+    """Every request is signed: robots.txt, pages, redirects, retries, sitemaps, pictures; the
+    archive has it all.
+    """
     gate = Gate(key)
     with sites(gate, all_headers=True) as served:
-        crawl = crawled(served, tmp_path, BOT_KEY=tmp_path / "bot.pem", BOT_AGENT=AGENT, BOT_FROM="bot@example.org")
+        crawl = crawled(
+            served,
+            tmp_path,
+            BOT_KEY=tmp_path / "bot.pem",
+            BOT_AGENT=AGENT,
+            BOT_FROM="bot@example.org",
+        )
 
         asked = [path for _, path, _ in served.asked]
     assert gate.refused == []
@@ -79,7 +93,8 @@ def test_with_the_key_all_pages_come(tmp_path, key):
     assert asked.count("/busy") == 2
     requests, records = requests_of(crawl)
     assert all(
-        b"\r\nSignature: sig1=:" in one.block and b"\r\nFrom: bot@example.org\r\n" in one.block for one in requests
+        b"\r\nSignature: sig1=:" in one.block and b"\r\nFrom: bot@example.org\r\n" in one.block
+        for one in requests
     )
     secret = (tmp_path / "bot.pem").read_text().split("\n")[1].encode()
     assert not any(secret in record.block for record in records)
@@ -101,7 +116,9 @@ def test_without_the_key_none_comes(tmp_path, key):
 
 
 def test_with_another_key_none_comes(tmp_path, key):
-    """A key that is not in the directory opens nothing; the archive has the signatures as they were sent."""
+    """A key that is not in the directory opens nothing; the archive has the signatures as they were
+    sent.
+    """
     SigningKey.new(tmp_path / "other.pem")
     gate = Gate(key)
     with sites(gate, all_headers=True) as served:

@@ -1,4 +1,6 @@
-"""A crawl that is killed before its first checkpoint says what becomes of its pages, in every command."""
+"""A crawl that is killed before its first checkpoint says what becomes of its pages, in every
+command.
+"""
 
 import re
 
@@ -22,7 +24,9 @@ class Chain(Site):
             return self.say(404, b"")
         number = int(self.path[1:] or 0)
         body = f"<a href=/{number + 1}>next</a>" if number < PAGES else ""
-        return self.say(200, f"<p>page {number}{body}".encode() + b"x" * 20_000, content_type="text/html")
+        return self.say(
+            200, f"<p>page {number}{body}".encode() + b"x" * 20_000, content_type="text/html"
+        )
 
 
 @pytest.fixture(name="told", scope="module")
@@ -57,15 +61,21 @@ def _told(tmp_path_factory):
 @pytest.mark.campaign
 def test_the_first_line_of_the_next_run(told):
     """It says that the crawl begins anew and why; the run after that was resumed as ever."""
-    assert ": begins anew: the last run was killed, or failed, before it had saved a page; what it had" in told["crawl"]
+    assert (
+        ": begins anew: the last run was killed, or failed, before it had saved a page; what it had"
+        in told["crawl"]
+    )
     assert re.search(r": resumed with \d+ pages and \d+ URLs? queued\n", told["crawl again"])
 
 
 @pytest.mark.campaign
 def test_what_verify_counts(told):
-    """What lies behind the checkpoint is counted, also in files that no checkpoint has noted, and explained."""
+    """What lies behind the checkpoint is counted, also in files that no checkpoint has noted, and
+    explained.
+    """
     (size,) = re.findall(
-        r"([0-9]+) bytes after the last checkpoint do not count: the last run was killed", told["verify"]
+        r"([0-9]+) bytes after the last checkpoint do not count: the last run was killed",
+        told["verify"],
     )
     assert int(size) > 0
 

@@ -1,4 +1,6 @@
-"""Bodies beyond 2 MiB: kept whole in a crawl that is to keep what it finds; what is cut is counted, and replays."""
+"""Bodies beyond 2 MiB: kept whole in a crawl that is to keep what it finds; what is cut is counted,
+and replays.
+"""
 
 import gzip
 import http.client
@@ -24,10 +26,15 @@ WORDS = gzip.compress(b"".join(b"%d words\n" % number for number in range(400_00
 
 
 class Files(Site):
-    """Large files: two that are the same, one in chunks, one that is packed, and a page with a link at its end."""
+    """Large files: two that are the same, one in chunks, one that is packed, and a page with a link
+    at its end.
+    """
 
     def answer(self):
-        links = "".join(f"<a href=/{name}>" for name in ("a.pdf", "again.pdf", "film", "chunks", "words", "page"))
+        links = "".join(
+            f"<a href=/{name}>"
+            for name in ("a.pdf", "again.pdf", "film", "chunks", "words", "page")
+        )
         files = {
             "/": (links.encode(), "text/html"),
             "/a.pdf": (PDF, "application/pdf"),
@@ -59,7 +66,12 @@ class Files(Site):
 def crawled(folder, **settings):
     with serving(Files) as address:
         (folder / "seeds.txt").write_text(f"{address}/\n")
-        given = {**QUICK, "PORTS_ALLOWED": address.rpartition(":")[2], "URL_EXCLUDE_EXTENSIONS": "", **settings}
+        given = {
+            **QUICK,
+            "PORTS_ALLOWED": address.rpartition(":")[2],
+            "URL_EXCLUDE_EXTENSIONS": "",
+            **settings,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt", "scope": "host"}, given)
         assert crawl.run() == 0
     return crawl, address
@@ -76,13 +88,21 @@ def _cut(tmp_path_factory):
 
 
 def answers(crawl, kind="response"):
-    records = [record for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz")) for record in read(path)]
-    return {urlsplit(one.fields["WARC-Target-URI"]).path: one for one in records if one.kind == kind}
+    records = [
+        record
+        for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz"))
+        for record in read(path)
+    ]
+    return {
+        urlsplit(one.fields["WARC-Target-URI"]).path: one for one in records if one.kind == kind
+    }
 
 
 class TestWhole:
     def test_the_archive_has_every_byte(self, whole):
-        """A crawl of a host keeps 64 MiB of a body unless something else is set; README promised every byte."""
+        """A crawl of a host keeps 64 MiB of a body unless something else is set; README promised
+        every byte.
+        """
         found = answers(whole[0])
 
         assert found["/a.pdf"].block.endswith(PDF)
@@ -91,7 +111,9 @@ class TestWhole:
         assert "cut at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
 
     def test_a_document_is_read_as_far_as_ever(self, whole):
-        """Links are read in the first 2 MiB of a document: what is behind that would hold the crawl up."""
+        """Links are read in the first 2 MiB of a document: what is behind that would hold the crawl
+        up.
+        """
         log = (whole[0].jobdir / "logs/crawl.log").read_text()
 
         assert "/early " in log
@@ -110,7 +132,9 @@ class TestWhole:
         ],
     )
     def test_who_keeps_how_much(self, settings, expected):
-        """Crawls that are to keep what they find keep 64 MiB of a body, unless the operator has set a size."""
+        """Crawls that are to keep what they find keep 64 MiB of a body, unless the operator has set
+        a size.
+        """
         assert check(settings, settings.__contains__)["DOWNLOAD_TRUNCATE"] == expected
 
 
@@ -121,12 +145,21 @@ class TestCut:
         types = "2 application/pdf, 2 video/mp4, 1 text/html, 1 text/plain"
         assert scrapy(["verify", str(crawl.jobdir)], crawl.project, tmp_path / "verify") == 0
         page = tmp_path / "report.html"
-        assert scrapy(["report", str(crawl.jobdir), "-o", str(page)], crawl.project, tmp_path / "report") == 0
+        assert (
+            scrapy(
+                ["report", str(crawl.jobdir), "-o", str(page)], crawl.project, tmp_path / "report"
+            )
+            == 0
+        )
 
         assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
         assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
-        of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"  # the other PDF refers to the first
-        assert f"archive: 5 records of bodies that are cut: {of_records}\n" in (tmp_path / "verify").read_text()
+        # the other PDF refers to the first
+        of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"
+        assert (
+            f"archive: 5 records of bodies that are cut: {of_records}\n"
+            in (tmp_path / "verify").read_text()
+        )
         assert list(verify(crawl.jobdir, Counter())) == []
 
     def test_an_equal_one_is_a_revisit(self, cut):
@@ -140,15 +173,22 @@ class TestCut:
         assert whole[first].fields["WARC-Truncated"] == "length"
 
     def test_their_heads_are_true(self, cut):
-        """The head of a cut answer declares the length that is kept, and the received one beside it."""
+        """The head of a cut answer declares the length that is kept, and the received one beside
+        it.
+        """
         heads = {}
         for records in (answers(cut[0]), answers(cut[0], "revisit")):
             for path, record in records.items():
                 head, _, _ = record.block.partition(b"\r\n\r\n")
-                lengths = [line for line in head.split(b"\r\n") if b"content-length" in line.lower()]
+                lengths = [
+                    line for line in head.split(b"\r\n") if b"content-length" in line.lower()
+                ]
                 heads[path] = lengths
 
-        kept, pdf = b"Content-Length: %d" % TRUNCATE, b"X-Archive-Orig-Content-Length: %d" % len(PDF)
+        kept, pdf = (
+            b"Content-Length: %d" % TRUNCATE,
+            b"X-Archive-Orig-Content-Length: %d" % len(PDF),
+        )
         assert heads["/a.pdf"] == heads["/again.pdf"] == [kept, pdf]
         assert heads["/film"] == [kept, b"X-Archive-Orig-Content-Length: %d" % len(FILM)]
         assert heads["/words"][1] == b"X-Archive-Orig-Content-Length: %d" % len(WORDS)
@@ -161,7 +201,10 @@ class TestCut:
         command = ["export", "wacz", str(crawl.jobdir), "-o", str(tmp_path / "site.wacz")]
         assert scrapy(command, crawl.project, said) == 0
 
-        assert "5 answers cut: 2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain\n" in said.read_text()
+        assert (
+            "5 answers cut: 2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain\n"
+            in said.read_text()
+        )
 
     @needs_pywb
     def test_the_archive_replays_to_its_end(self, cut, tmp_path):
@@ -176,8 +219,15 @@ class TestCut:
                 connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
                 connection.request("GET", f"{place.path}/2100id_/{address}{path}")
                 answer = connection.getresponse()
-                sizes[path] = answer.status, len(answer.read())  # IncompleteRead or a timeout: it did not end
+                # IncompleteRead or a timeout: it did not end
+                sizes[path] = answer.status, len(answer.read())
                 connection.close()
 
         assert {status for status, _ in sizes.values()} == {200}
-        assert sizes["/a.pdf"] == sizes["/again.pdf"] == sizes["/film"] == sizes["/page"] == (200, TRUNCATE)
+        assert (
+            sizes["/a.pdf"]
+            == sizes["/again.pdf"]
+            == sizes["/film"]
+            == sizes["/page"]
+            == (200, TRUNCATE)
+        )

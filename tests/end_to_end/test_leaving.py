@@ -7,7 +7,12 @@ from tests.support.crawling import Crawl, wait_until
 from webcrawl.crawl.control.client import Client
 
 OUT = "site1.test"
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.3}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "CONCURRENT_REQUESTS": 8,
+    "CHECKPOINT_INTERVAL": 0.3,
+}
 
 
 @pytest.fixture(name="made")
@@ -30,14 +35,29 @@ def asked(server):
 
 
 def test_it_stays_away(made):
-    """What was answered survives kill -9; no request follows in the next run; a search does not find what is stored."""
+    """What was answered survives kill -9; no request follows in the next run; a search does not
+    find what is stored.
+    """
     server, crawl = made
     running = crawl.start()
     wait_until(lambda: asked(server) > 20 and (crawl.jobdir / "control.sock").is_socket())
     wait_until(lambda: command("scrapy", "search", crawl.jobdir, "host:" + OUT, "--json").stdout)
-    words = ("exclude", OUT, "--by", "joe", "--why", "a letter", "--until", "2999-12-31", "--forget")
+    words = (
+        "exclude",
+        OUT,
+        "--by",
+        "joe",
+        "--why",
+        "a letter",
+        "--until",
+        "2999-12-31",
+        "--forget",
+    )
     done = command("scrapy", "ctl", crawl.jobdir, *words)
-    assert (done.returncode, done.stdout.split(";")[0]) == (0, f"{OUT} is excluded until 3000-01-01T00:00:00Z")
+    assert (done.returncode, done.stdout.split(";")[0]) == (
+        0,
+        f"{OUT} is excluded until 3000-01-01T00:00:00Z",
+    )
     record = Client(crawl.jobdir).ask("excluded")
     running.kill()
 
@@ -45,7 +65,10 @@ def test_it_stays_away(made):
     assert found(crawl.jobdir) == ""
     running = crawl.start()
     wait_until(lambda: len(server.log.hits) > begun + 100)
-    again, why = Client(crawl.jobdir).ask("excluded"), command("scrapy", "why", crawl.jobdir, f"http://{OUT}/new")
+    again, why = (
+        Client(crawl.jobdir).ask("excluded"),
+        command("scrapy", "why", crawl.jobdir, f"http://{OUT}/new"),
+    )
     running.kill()
 
     assert again == record

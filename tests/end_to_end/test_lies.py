@@ -1,4 +1,7 @@
-"""Crawls whose name servers lie for a time: names do not exist, or lead inside. Nothing is lost, nobody goes inside."""
+"""Crawls whose name servers lie for a time: names do not exist, or lead inside.
+
+Nothing is lost, nobody goes inside.
+"""
 
 import time
 
@@ -13,7 +16,13 @@ from webcrawl.lab.simweb.name_server import OUTSIDE
 SIZE = (2000, 3000)
 LIES = ["dns_nxdomain", "dns_outside"]
 # A name that was never reached is given up after 2 s.
-TERMS = {"HOST_RETRY_WAIT": 0.2, "HOST_PATIENCE": 600, "OUTAGE_END_WAIT": 60, "POLITENESS_MIN_DELAY": 0.05, **FORGETFUL}
+TERMS = {
+    "HOST_RETRY_WAIT": 0.2,
+    "HOST_PATIENCE": 600,
+    "OUTAGE_END_WAIT": 60,
+    "POLITENESS_MIN_DELAY": 0.05,
+    **FORGETFUL,
+}
 
 
 def web(simweb, hosts, pages):
@@ -43,7 +52,9 @@ def lies_for(server, kind, seconds, *targets):
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_some_hosts(simweb, tmp_path, kind):
-    """Hosts that have answered wait while their names lead nowhere, and give all their pages afterwards."""
+    """Hosts that have answered wait while their names lead nowhere, and give all their pages
+    afterwards.
+    """
     server = web(simweb, 8, 160)
     crawl = crawl_of(server, tmp_path, **TERMS)
     names = [f"site{number}.test" for number in range(5)]
@@ -58,9 +69,12 @@ def test_some_hosts(simweb, tmp_path, kind):
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_all_hosts(simweb, tmp_path, kind):
-    """If all names lead nowhere the crawl says that there is no network, pauses, and fetches the rest afterwards."""
+    """If all names lead nowhere the crawl says that there is no network, pauses, and fetches the
+    rest afterwards.
+    """
     server = web(simweb, 24, 480)
-    # Slow enough for the last answers under way to come before most hosts have failed: each speaks against an outage.
+    # Slow enough for the last answers under way to come before most hosts have failed: each speaks
+    # against an outage.
     terms = {**TERMS, **QUICK_UPLINK, "POLITENESS_MIN_DELAY": 0.3, "HOST_MAX_FAILURES": 2}
     crawl = crawl_of(server, tmp_path, **terms)
 
@@ -80,13 +94,23 @@ def test_all_hosts(simweb, tmp_path, kind):
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", LIES)
 def test_lies_without_end(simweb, tmp_path, kind):
-    """The crawl says how many URLs of how many hosts are left, through a kill as well; the next run fetches them."""
+    """The crawl says how many URLs of how many hosts are left, through a kill as well; the next run
+    fetches them.
+    """
     server = web(simweb, 5, 150)
-    # Slow enough for every host to have pages left when the lie begins, however late stats.json is written.
-    short = {"HOST_MAX_FAILURES": 2, "OUTAGE_END_WAIT": 3, "CHECKPOINT_INTERVAL": 1, "POLITENESS_MIN_DELAY": 0.15}
+    # Slow enough for every host to have pages left when the lie begins, however late stats.json is
+    # written.
+    short = {
+        "HOST_MAX_FAILURES": 2,
+        "OUTAGE_END_WAIT": 3,
+        "CHECKPOINT_INTERVAL": 1,
+        "POLITENESS_MIN_DELAY": 0.15,
+    }
     crawl = crawl_of(server, tmp_path, **{**TERMS, **short})
     running = crawl.start()
-    wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 10, pause=0.05)
+    wait_until(
+        lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 10, pause=0.05
+    )
     lie = server.outages.begin(kind)
     time.sleep(2.5)
     running.kill()
@@ -108,7 +132,8 @@ def test_lies_without_end(simweb, tmp_path, kind):
 def test_a_host_that_was_never_reached(simweb, tmp_path):
     """A name that does not exist is not given up while the name servers deny names that they knew."""
     server = web(simweb, 6, 120)
-    crawl = crawl_of(server, tmp_path, **{**TERMS, "HOST_RETRY_WAIT": 1})  # it is asked for again after 10 s
+    # it is asked for again after 10 s
+    crawl = crawl_of(server, tmp_path, **{**TERMS, "HOST_RETRY_WAIT": 1})
     server.outages.begin("dns_nxdomain", "site5.test")
 
     def happenings():
@@ -123,7 +148,9 @@ def test_a_host_that_was_never_reached(simweb, tmp_path):
 
 @pytest.mark.parametrize(("kind", "status"), [("dns_nxdomain", "-1"), ("dns_outside", "-5001")])
 def test_a_name_that_leads_nowhere(simweb, tmp_path, kind, status):
-    """A host that was never reached is given up after one repeat, while the name servers know others."""
+    """A host that was never reached is given up after one repeat, while the name servers know
+    others.
+    """
     server = web(simweb, 4, 60)
     crawl = crawl_of(server, tmp_path, **TERMS)
     server.outages.begin(kind, "site3.test")

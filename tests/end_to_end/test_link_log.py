@@ -7,7 +7,10 @@ from tests.support.plain_site import Site, serving
 
 pytestmark = pytest.mark.xdist_group("link log")  # one crawl for all tests
 
-PAGE = b'<a href="/moved">to</a> <a href=/twin>twin</a> <img src="i.png" alt="an image">' + b"<a href=/>home</a>" * 3
+PAGE = (
+    b'<a href="/moved">to</a> <a href=/twin>twin</a> <img src="i.png" alt="an image">'
+    + b"<a href=/>home</a>" * 3
+)
 TWIN = b'<a href="below/there">same</a>'
 
 
@@ -16,7 +19,9 @@ class Linked(Site):
 
     def answer(self):
         if self.path in ("/moved", "/robots.txt"):
-            return self.say(302, b"", location=" /twin/?a#part" if self.path == "/moved" else "/rules.txt")
+            return self.say(
+                302, b"", location=" /twin/?a#part" if self.path == "/moved" else "/rules.txt"
+            )
         if self.path == "/rules.txt":
             return self.say(200, b"<a href=/no-page>x</a>", content_type="text/html")
         return self.say(200, PAGE if self.path == "/" else TWIN, content_type="text/html")
@@ -37,7 +42,9 @@ def _logged(tmp_path_factory):
 
 def test_a_redirect_is_a_link(logged):
     """It has the kind `redirect`, the Location as it was sent, and where that leads."""
-    assert [row for row in logged if row[3] == "redirect"] == [("/moved", "/twin/?a#part", "/twin/?a", "redirect", "")]
+    assert [row for row in logged if row[3] == "redirect"] == [
+        ("/moved", "/twin/?a#part", "/twin/?a", "redirect", "")
+    ]
 
 
 def test_bodies_seen_before_have_their_links(logged):

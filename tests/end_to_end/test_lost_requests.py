@@ -1,4 +1,6 @@
-"""Requests of a user's own spider that cannot be kept, or whose methods are gone: said in lines, never a traceback."""
+"""Requests of a user's own spider that cannot be kept, or whose methods are gone: said in lines,
+never a traceback.
+"""
 
 import json
 import re
@@ -32,12 +34,16 @@ def said(crawl):
 
 
 def noted(tmp_path):
-    return Counter(what for what, *_ in map(json.loads, (tmp_path / "notes").read_text().splitlines()))
+    return Counter(
+        what for what, *_ in map(json.loads, (tmp_path / "notes").read_text().splitlines())
+    )
 
 
 class TestLambdas:
     def test_they_are_said_and_counted(self, tmp_path, here):
-        """Of each kind one line says what to do, the last lines how many are lost, and the exit status is 1."""
+        """Of each kind one line says what to do, the last lines how many are lost, and the exit
+        status is 1.
+        """
         crawl = crawl_of(tmp_path, here, "lambdas")
 
         assert crawl.run() == 1
@@ -45,9 +51,14 @@ class TestLambdas:
 
         assert noted(tmp_path) == {"page": 3, "second": 1}
         (line,) = re.findall(r".*no method of the spider: use one, as in callback=.*", text)
-        assert "lambda/0> cannot be kept on disk: its callback Lambdas.parse.<locals>.<lambda>" in line
+        assert (
+            "lambda/0> cannot be kept on disk: its callback Lambdas.parse.<locals>.<lambda>" in line
+        )
         assert text.count("as in errback=self.parse_item") == 1
-        assert text.count("its cb_kwargs 'answer' has a TextResponse, which cannot be kept on disk") == 1
+        assert (
+            text.count("its cb_kwargs 'answer' has a TextResponse, which cannot be kept on disk")
+            == 1
+        )
         assert "4 requests of the spider lost, as the log says" in text
         assert crawl.stats["requests/unkept"] == 4
         assert crawl.stats["reason"] == "finished"
@@ -67,25 +78,51 @@ class TestValues:
     """Items, datetimes, Decimals, sets, tuples and Requests in `meta` vanished without a word."""
 
     def test_they_arrive(self, tmp_path, here):
-        """Values that Scrapy's disk queues keep arrive as they were; others are in memory, with a warning for each."""
+        """Values that Scrapy's disk queues keep arrive as they were; others are in memory, with a
+        warning for each.
+        """
         crawl = crawl_of(tmp_path, here, "valued")
 
         assert crawl.run() == 0
 
         assert noted(tmp_path) == {"detail": 20, "held": 10, "page": 10}
-        lines = [tuple(line) for line in map(json.loads, (tmp_path / "notes").read_text().splitlines())]
+        lines = [
+            tuple(line) for line in map(json.loads, (tmp_path / "notes").read_text().splitlines())
+        ]
         for number in range(10):
-            shown = ("Product", str(number), "1.10", number, "2026-11-27T00:00:00+00:00", "failed", "tuple")
+            shown = (
+                "Product",
+                str(number),
+                "1.10",
+                number,
+                "2026-11-27T00:00:00+00:00",
+                "failed",
+                "tuple",
+            )
             assert lines.count(("detail", *shown)) == 2
         text = said(crawl)
-        assert len(re.findall(r"WARNING: .* 'selector' has a Selector, which cannot be kept on disk", text)) == 2
+        assert (
+            len(
+                re.findall(
+                    r"WARNING: .* 'selector' has a Selector, which cannot be kept on disk", text
+                )
+            )
+            == 2
+        )
         assert "values in memory" not in text
 
     def test_only_a_kill_loses_them(self, tmp_path, here):
-        """After a kill values of the disk are there; requests with others end with -5005, and once with status 1."""
+        """After a kill values of the disk are there; requests with others end with -5005, and once
+        with status 1.
+        """
         crawl = crawl_of(tmp_path, here, "valued", POLITENESS_MIN_DELAY=0.1)
         running = crawl.start()
-        wait_until(lambda: (tmp_path / "notes").exists() and len((tmp_path / "notes").read_text().splitlines()) > 3)
+        wait_until(
+            lambda: (
+                (tmp_path / "notes").exists()
+                and len((tmp_path / "notes").read_text().splitlines()) > 3
+            )
+        )
         running.kill()
         (tmp_path / "notes").unlink()
 
@@ -112,10 +149,17 @@ class TestValues:
 
 class TestRenamedMethods:
     def test_a_crawl_goes_on_without_them(self, tmp_path, here):
-        """After a kill, requests that name methods which are gone end with -5005, in one line each; status 1, once."""
+        """After a kill, requests that name methods which are gone end with -5005, in one line each;
+        status 1, once.
+        """
         crawl = crawl_of(tmp_path, here, "renaming", POLITENESS_MIN_DELAY=0.05)
         running = crawl.start()
-        wait_until(lambda: (tmp_path / "notes").exists() and len((tmp_path / "notes").read_text().splitlines()) > 10)
+        wait_until(
+            lambda: (
+                (tmp_path / "notes").exists()
+                and len((tmp_path / "notes").read_text().splitlines()) > 10
+            )
+        )
         running.kill()
         (tmp_path / "notes").unlink()
         crawl.environment["RENAMED"] = "1"
@@ -127,14 +171,21 @@ class TestRenamedMethods:
         ended = re.findall(r" -5005 +\S+ (\S+)", log)
         assert len(ended) == len({*ended}) == crawl.stats["status/-5005"]
         assert {url.split("/")[-2] for url in ended} == {"renamed", "unheard"}
-        assert found["failed"] == sum("/renamed/" in url for url in ended)  # their errbacks are still there
+        # their errbacks are still there
+        assert found["failed"] == sum("/renamed/" in url for url in ended)
         assert text.count("the spider has no method item, the callback of a request") == 1
         assert text.count("the spider has no method lost, the errback of a request") == 1
-        assert f"{len(ended)} requests ended with status -5005: the spider no longer has the methods" in text
+        assert (
+            f"{len(ended)} requests ended with status -5005: the spider no longer has the methods"
+            in text
+        )
         assert len(re.findall(r" 200 +\S+ \S+/stays/", log)) == 20
 
         output = tmp_path / "output"
         assert scrapy(["verify", str(crawl.jobdir)], ROOT, output) == 0, output.read_text()
         scrapy(["why", str(crawl.jobdir), ended[0]], ROOT, output)
-        assert "its request names a method or value that the spider no longer had" in output.read_text()
+        assert (
+            "its request names a method or value that the spider no longer had"
+            in output.read_text()
+        )
         assert crawl.run() == 0

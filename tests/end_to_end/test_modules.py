@@ -9,7 +9,13 @@ from tests.support.plain_site import Site, serving
 
 MODULE = "tests.support.module_pipelines"
 NAMES = ("Markup", "Images", "Broken", "Late", "Ordinary")
-TYPES = {"": "text/html; charset=utf-8", "x": "application/xhtml+xml", "i.png": "image/png", "t": "text/plain", "n": ""}
+TYPES = {
+    "": "text/html; charset=utf-8",
+    "x": "application/xhtml+xml",
+    "i.png": "image/png",
+    "t": "text/plain",
+    "n": "",
+}
 pytestmark = pytest.mark.xdist_group("modules")  # one crawl for all tests
 
 
@@ -27,7 +33,11 @@ def _crawled(tmp_path_factory):
     with serving(Typed) as here:
         (folder / "seeds.txt").write_text(f"{here}/\n")
         pipelines = {f"{MODULE}.{name}": 300 + at for at, name in enumerate(NAMES)}
-        settings = {"ITEM_PIPELINES": json.dumps(pipelines), "NOTES": folder, "ROBOTSTXT_OBEY": False}
+        settings = {
+            "ITEM_PIPELINES": json.dumps(pipelines),
+            "NOTES": folder,
+            "ROBOTSTXT_OBEY": False,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         crawl.status = crawl.run()
     return crawl
@@ -48,12 +58,16 @@ def noted(crawl, name):
     ],
 )
 def test_each_gets_its_pages(crawled, name, paths):
-    """A module is called for its content types alone; an ordinary pipeline for all, also behind a broken module."""
+    """A module is called for its content types alone; an ordinary pipeline for all, also behind a
+    broken module.
+    """
     assert noted(crawled, name) == paths
 
 
 def test_an_error_costs_nothing_else(crawled):
-    """Each error of a module is in errors.log with its page and traceback; crawl, log and exit status are as ever."""
+    """Each error of a module is in errors.log with its page and traceback; crawl, log and exit
+    status are as ever.
+    """
     errors = (crawled.jobdir / "logs/errors.log").read_text()
     lines = (crawled.jobdir / "logs/crawl.log").read_text().splitlines()
 

@@ -1,4 +1,6 @@
-"""What a monitor of a user's, such as Spidermon, finds in Scrapy's stats at the end of `scrapy crawl web`."""
+"""What a monitor of a user's, such as Spidermon, finds in Scrapy's stats at the end of `scrapy
+crawl web`.
+"""
 
 import json
 
@@ -39,11 +41,18 @@ STATUS = "downloader/response_status_count/"
 
 
 def test_scrapys_counters(tmp_path):
-    """The usual ones, of this run: what was dropped is no item, and what did not happen has no counter."""
+    """The usual ones, of this run: what was dropped is no item, and what did not happen has no
+    counter.
+    """
 
     def found(seed):
         (tmp_path / "seeds.txt").write_text(site.url("a.test", seed))
-        assert project.run("crawl", "web", "-a", "seeds=seeds.txt", EXTENSIONS={"spiders.Monitor": 1})[0] == 0
+        assert (
+            project.run("crawl", "web", "-a", "seeds=seeds.txt", EXTENSIONS={"spiders.Monitor": 1})[
+                0
+            ]
+            == 0
+        )
         return json.loads((tmp_path / "found.json").read_text())
 
     (tmp_path / "hosts").write_text("127.0.0.1 a.test\n")
@@ -52,8 +61,12 @@ def test_scrapys_counters(tmp_path):
         first = found("/")
         second = found("/more")
 
-    assert [first[name] for name in COUNTERS] == [5, 3]  # robots.txt and a body seen before are no items
-    assert {name: first[name] for name in first if name.startswith(STATUS)} == {f"{STATUS}200": 4, f"{STATUS}404": 1}
+    # robots.txt and a body seen before are no items
+    assert [first[name] for name in COUNTERS] == [5, 3]
+    assert {name: first[name] for name in first if name.startswith(STATUS)} == {
+        f"{STATUS}200": 4,
+        f"{STATUS}404": 1,
+    }
     assert first["finish_reason"] == "finished"
     assert first.keys() >= {"start_time", "finish_time", "elapsed_time_seconds"}
     assert [second[name] for name in COUNTERS] == [1, 1]

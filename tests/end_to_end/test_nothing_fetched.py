@@ -1,4 +1,6 @@
-"""A crawl that gets nothing says why in words, and ends where no waiting can mend it, with exit status 1."""
+"""A crawl that gets nothing says why in words, and ends where no waiting can mend it, with exit
+status 1.
+"""
 
 import json
 
@@ -10,7 +12,8 @@ from tests.support.plain_site import Site, serving
 from tests.support.ports import free_port
 from webcrawl import settings
 
-OPEN = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900, "HOST_PATIENCE": 3600}  # nothing ends soon by itself
+# nothing ends soon by itself
+OPEN = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900, "HOST_PATIENCE": 3600}
 
 
 class Forbidding(Site):
@@ -44,15 +47,23 @@ class Away(Site):
     gone = f"127.0.0.1:{free_port()}"
 
     def answer(self):
-        self.say(404 if self.path == "/robots.txt" else 301, b"", location=f"http://{self.gone}{self.path}/")
+        self.say(
+            404 if self.path == "/robots.txt" else 301,
+            b"",
+            location=f"http://{self.gone}{self.path}/",
+        )
 
 
 class Numbered(Site):
     """Its first page links to five others."""
 
     def answer(self):
-        links = "".join(f"<a href=/{at}>{at}</a>" for at in range(5)) if self.path == "/" else self.path
-        self.say(404 if self.path == "/robots.txt" else 200, links.encode(), content_type="text/html")
+        links = (
+            "".join(f"<a href=/{at}>{at}</a>" for at in range(5)) if self.path == "/" else self.path
+        )
+        self.say(
+            404 if self.path == "/robots.txt" else 200, links.encode(), content_type="text/html"
+        )
 
 
 def crawl_of(tmp_path, *seeds, **settings):
@@ -67,11 +78,17 @@ def ended(crawl):
     """The exit status, and the lines that say why there is nothing."""
     status = crawl.run()  # whose settings would have it wait far beyond the patience of tests
     said = crawl.output.read_text().splitlines()
-    return status, [line.partition("nothing was fetched: ")[2] for line in said if "nothing was fetched: " in line]
+    return status, [
+        line.partition("nothing was fetched: ")[2]
+        for line in said
+        if "nothing was fetched: " in line
+    ]
 
 
 def test_an_address_that_the_guard_refuses(tmp_path):
-    """The address and the setting are named, in the log, by `why` and in the report; nothing else "helps"."""
+    """The address and the setting are named, in the log, by `why` and in the report; nothing else
+    "helps".
+    """
     line = "127.0.0.1 is loopback: -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8 lets the crawl in"
     with serving() as site:
         crawl = crawl_of(tmp_path, f"{site}/", PRIVATE_NETWORKS_ALLOWED="")
@@ -84,12 +101,20 @@ def test_an_address_that_the_guard_refuses(tmp_path):
 
 
 def test_a_seed_that_leads_out_of_the_scope(tmp_path):
-    """The target is named, which may be the seed that was meant; with a wider scope the next run begins anew."""
-    with serving(Moved) as site, serving(address="127.0.0.2", port=int(site.rpartition(":")[2])) as target:
+    """The target is named, which may be the seed that was meant; with a wider scope the next run
+    begins anew.
+    """
+    with (
+        serving(Moved) as site,
+        serving(address="127.0.0.2", port=int(site.rpartition(":")[2])) as target,
+    ):
         crawl = crawl_of(tmp_path, f"{site}/")
         crawl.arguments["scope"] = "host"
         line = f"{site}/way leads to {target}/there, out of the scope: name that as a seed"
-        assert ended(crawl) == (1, [line, "1 URL left out by the filter scope: a wider -a scope= lets it in"])
+        assert ended(crawl) == (
+            1,
+            [line, "1 URL left out by the filter scope: a wider -a scope= lets it in"],
+        )
 
         crawl.arguments["scope"] = "any"
         assert ended(crawl) == (0, [])
@@ -100,7 +125,9 @@ def test_a_seed_that_leads_out_of_the_scope(tmp_path):
 def test_a_seed_that_leads_to_what_is_not_there(tmp_path):
     """Redirects alone are no pages: why there is none is said of where they lead."""
     with serving(Away) as site:
-        status, (line,) = ended(crawl_of(tmp_path, f"{site}/", HOST_PATIENCE=2, HOST_RETRY_WAIT=0.5))
+        status, (line,) = ended(
+            crawl_of(tmp_path, f"{site}/", HOST_PATIENCE=2, HOST_RETRY_WAIT=0.5)
+        )
 
     assert (status, line) == (1, f"{Away.gone}: the connection is refused: nothing listens there")
 
@@ -111,7 +138,10 @@ def test_more_redirects_than_are_followed(tmp_path):
         status, (line,) = ended(crawl_of(tmp_path, f"{site}/", REDIRECT_MAX_HOPS=1))
 
     there = f"http://127.0.0.2:{site.rpartition(':')[2]}/there"
-    assert (status, line) == (1, f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS=1")
+    assert (status, line) == (
+        1,
+        f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS=1",
+    )
 
 
 @pytest.mark.parametrize("settings", [{"REDIRECT_MAX_HOPS": 0}, {"URL_FOLLOW": False}])
@@ -126,7 +156,10 @@ def test_this_machines_own_name(tmp_path):
     with serving() as site:
         seed = site.replace("127.0.0.1", "localhost")
         status, (line,) = ended(crawl_of(tmp_path, f"{seed}/", PRIVATE_NETWORKS_ALLOWED=""))
-        assert (status, line.partition(": ")[0]) == (1, "localhost leads to 127.0.0.1, which is loopback")
+        assert (status, line.partition(": ")[0]) == (
+            1,
+            "localhost leads to 127.0.0.1, which is loopback",
+        )
         assert crawl_of(tmp_path, f"{seed}/").run() == 0
 
     assert json.loads((tmp_path / "job/stats.json").read_text())["status/200"] == 2
@@ -163,7 +196,9 @@ def test_a_port_that_is_not_allowed(tmp_path):
 
 
 def test_filters(tmp_path):
-    """Each filter that drops a seed is named with the setting that lets it in; a filter of the user's own by itself."""
+    """Each filter that drops a seed is named with the setting that lets it in; a filter of the
+    user's own by itself.
+    """
     (tmp_path / "excluded").write_text("excluded.test\n")
     seeds = [f"http://127.0.0.1/{name}" for name in ("x.exe", "private", "other")]
     crawl = crawl_of(
@@ -213,7 +248,11 @@ def test_one_line_per_kind(tmp_path):
 
     assert status == 1
     assert sorted(line.partition(" ")[2][:30] for line in lines) == sorted(
-        ["is private: -s PRIVATE_NETWORK", "its robots.txt forbids http://", "URL left out by the filter por"]
+        [
+            "is private: -s PRIVATE_NETWORK",
+            "its robots.txt forbids http://",
+            "URL left out by the filter por",
+        ]
     )
     assert sum(line.endswith("(1 more like it)") for line in lines) == 1
 
@@ -225,17 +264,25 @@ def test_a_connection_that_is_refused(tmp_path):
 
     said = f"127.0.0.1:{port}: the connection is refused: nothing listens there"
     wait_until(lambda: running.crawl.output.exists() and said in running.crawl.output.read_text())
-    wait_until(lambda: f"INFO: no seed has answered: {said}; waits " in running.crawl.output.read_text())
+    wait_until(
+        lambda: f"INFO: no seed has answered: {said}; waits " in running.crawl.output.read_text()
+    )
     running.interrupt()
     assert running.wait() == 0
 
 
 def test_a_robots_txt_elsewhere(tmp_path):
-    """What keeps a robots.txt from being fetched is said of where the seed's has led to, and is no politeness."""
+    """What keeps a robots.txt from being fetched is said of where the seed's has led to, and is no
+    politeness.
+    """
     with serving(Leading) as site:
         running = crawl_of(tmp_path, f"{site}/").start()
         said = f"{site}/robots.txt leads to {Leading.elsewhere}: the connection is refused: nothing listens there"
-        wait_until(lambda: running.crawl.output.exists() and "no seed has" in running.crawl.output.read_text())
+        wait_until(
+            lambda: (
+                running.crawl.output.exists() and "no seed has" in running.crawl.output.read_text()
+            )
+        )
         running.interrupt()
         assert running.wait() == 0
 
@@ -253,7 +300,10 @@ def test_one_seed_that_answers(tmp_path):
 
     assert (status, lines) == (0, [])
     networks = "127.0.0.0/16,10.0.0.0/8"  # with the one that is allowed already
-    assert f"10.0.0.1 is private: -s PRIVATE_NETWORKS_ALLOWED={networks} lets" in crawl.output.read_text()
+    assert (
+        f"10.0.0.1 is private: -s PRIVATE_NETWORKS_ALLOWED={networks} lets"
+        in crawl.output.read_text()
+    )
 
 
 def test_the_next_run_begins_anew(tmp_path):
@@ -272,7 +322,9 @@ class TestComplete:
         """A crawl that is complete says so, exits 0, and overwrites nothing."""
         with serving() as site:
             words = ["crawl", f"{site}/page", "-O", "pages.jsonl"]
-            words += [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
+            words += [
+                word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")
+            ]
             first = command("webcrawl", *words, cwd=tmp_path)
             feed = (tmp_path / "pages.jsonl").read_text()
             folder = site.removeprefix("http://").replace(":", "_")
@@ -284,8 +336,13 @@ class TestComplete:
             f"crawls/{folder}: complete, with 1 page: nothing left to do; "
             "take another JOBDIR, or --fresh to begin anew\n"
         )
-        assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition("fetched_at")[0]
-        assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == [folder, f"{folder}.1"]
+        assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition(
+            "fetched_at"
+        )[0]
+        assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == [
+            folder,
+            f"{folder}.1",
+        ]
 
     def test_what_is_over_the_budget_may_wait(self, tmp_path):
         """A crawl of which only such URLs are left is complete, until its budget is larger."""
@@ -293,7 +350,11 @@ class TestComplete:
             crawl = Crawl(
                 tmp_path / "job",
                 {"seeds": f"{site}/"},
-                {**OPEN, "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed", "DOMAIN_BUDGET_PAGES": 2},
+                {
+                    **OPEN,
+                    "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed",
+                    "DOMAIN_BUDGET_PAGES": 2,
+                },
             )
             assert (crawl.run(), crawl.run()) == (0, 0)
             assert (
@@ -317,7 +378,9 @@ class TestComplete:
         assert crawl.stats["pages"] == 2
 
     def test_files_may_be_left_to_copy(self, tmp_path):
-        """With a store a complete crawl is run all the same: what could not be copied before is copied now."""
+        """With a store a complete crawl is run all the same: what could not be copied before is
+        copied now.
+        """
         (tmp_path / "store").mkdir()
         with serving() as site:
             crawl = crawl_of(tmp_path, f"{site}/page")

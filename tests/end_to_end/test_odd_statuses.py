@@ -1,4 +1,6 @@
-"""A crawl of every row of the table of odd statuses: of hosts that give nothing else, and of a URL among good ones."""
+"""A crawl of every row of the table of odd statuses: of hosts that give nothing else, and of a URL
+among good ones.
+"""
 
 import re
 from collections import Counter
@@ -12,7 +14,9 @@ from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 
 ROWS = rows("Odd statuses")
-FAMILIAR = 14  # pages, more than make a host familiar (frontier/health.py); the odd one is found by the last of them
+# pages, more than make a host familiar (frontier/health.py); the odd one is found by the last of
+# them
+FAMILIAR = 14
 PAGES = 2 * FAMILIAR
 TIMES = {"once": 1, "3 times": 3, "6 times": 6}
 FAILS = {Health.FAILING: "failing", Health.ASIDE: "failing"}  # by the number of failures
@@ -26,12 +30,19 @@ def odd(row):
 
 def answer(host, path, _):
     """`only7.test` gives nothing but the seventh row's answer, `one7.test` gives it for one page."""
-    kind, number = host.removesuffix(".test").rstrip("0123456789"), int("".join(filter(str.isdigit, host)))
+    kind, number = (
+        host.removesuffix(".test").rstrip("0123456789"),
+        int("".join(filter(str.isdigit, host))),
+    )
     if path == "/robots.txt":
         return None
     if kind == "only" or path == "/odd":
         status, headers = odd(ROWS[number])
-        return status, headers, f"<!doctype html><title>What it is</title><p>These words say nothing: {host}".encode()
+        return (
+            status,
+            headers,
+            f"<!doctype html><title>What it is</title><p>These words say nothing: {host}".encode(),
+        )
     page = int(path[1:] or 0)
     links = [*range(page + 1, PAGES + 1)[:1], *["odd"] * (page == FAMILIAR)]
     words = " ".join(f"<a href=/{link}>{link}</a>" for link in links)
@@ -43,9 +54,13 @@ def _crawled(tmp_path_factory):
     """How often each URL was asked for, the last annotations of each, and the health of each host."""
     hosts = [f"{kind}{number}.test" for number in range(len(ROWS)) for kind in ("only", "one")]
     with sites(answer) as served:
-        crawl = served.crawl(tmp_path_factory.mktemp("odd"), hosts, HOST_PATIENCE=100, OUTAGE_END_WAIT=100)
+        crawl = served.crawl(
+            tmp_path_factory.mktemp("odd"), hosts, HOST_PATIENCE=100, OUTAGE_END_WAIT=100
+        )
         running = crawl.start()
-        wanted = Counter({(f"one{number}.test", "/odd"): TIMES[row[3]] for number, row in enumerate(ROWS)})
+        wanted = Counter(
+            {(f"one{number}.test", "/odd"): TIMES[row[3]] for number, row in enumerate(ROWS)}
+        )
         wanted.update((f"one{number}.test", f"/{PAGES}") for number in range(len(ROWS)))
         wait_until(lambda: wanted <= Counter(served.pages()), pause=0.05)
         running.interrupt()
@@ -57,7 +72,9 @@ def _crawled(tmp_path_factory):
         if not fields[4].endswith("P"):
             notes[fields[3].split("/")[2].partition(":")[0], fields[3][-4:]] = fields[-1].split(",")
     with JobDir.open(crawl.jobdir).snapshot() as snapshot:
-        health = {row.name.partition(":")[0]: health_of(row, 5) for row in map(read, host_rows(snapshot))}
+        health = {
+            row.name.partition(":")[0]: health_of(row, 5) for row in map(read, host_rows(snapshot))
+        }
     return asked, notes, health
 
 
@@ -67,7 +84,9 @@ class TestOddStatuses:
         """Among good ones it is asked for as often as the table says, and has these annotations."""
         asked, notes, _ = crawled
         _, _, noted, times, _ = ROWS[number]
-        mine = [note for note in notes[f"one{number}.test", "/odd"] if not re.fullmatch(r"\d+t|-", note)]
+        mine = [
+            note for note in notes[f"one{number}.test", "/odd"] if not re.fullmatch(r"\d+t|-", note)
+        ]
 
         assert asked[f"one{number}.test", "/odd"] == TIMES[times]
         assert mine == ([] if noted == "-" else noted.split(", "))

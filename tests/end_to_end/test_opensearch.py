@@ -1,6 +1,7 @@
 """docs/examples/opensearch: what a server has is what the crawl has, whatever happens on the way.
 
-The server is a small one that follows OpenSearch's rules of external versions; no real one is tried.
+The server is a small one that follows OpenSearch's rules of external versions; no real one is
+tried.
 """
 
 import json
@@ -19,7 +20,9 @@ SEND = ROOT / "docs/examples/opensearch/send.py"
 
 
 class Server:
-    """Documents by identifier, and the versions that they and deleted ones had; `fails` may name a status."""
+    """Documents by identifier, and the versions that they and deleted ones had; `fails` may name a
+    status.
+    """
 
     def __init__(self):
         self.documents, self.versions, self.bulks = {}, {}, 0
@@ -62,7 +65,11 @@ def serving(server):
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            status, said = server.create() if self.command == "PUT" else server.bulk(data.decode().splitlines())
+            status, said = (
+                server.create()
+                if self.command == "PUT"
+                else server.bulk(data.decode().splitlines())
+            )
             body = json.dumps(said).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
@@ -86,7 +93,10 @@ def serving(server):
 
 def sending(root, index):
     return subprocess.Popen(
-        [sys.executable, SEND, root, index], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, SEND, root, index],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -111,13 +121,19 @@ def state(url, body, at, change=Change.CHANGED):
 
 
 A, B, C = (f"http://{name}.test/" for name in "abc")
-FIRST = (state(A, "one", 1e9, Change.NEW), state(B, "two", 1e9, Change.NEW), state(C, "three", 1e9, Change.NEW))
+FIRST = (
+    state(A, "one", 1e9, Change.NEW),
+    state(B, "two", 1e9, Change.NEW),
+    state(C, "three", 1e9, Change.NEW),
+)
 SECOND = (state(A, "one changed", 2e9), state(B, "", 2e9, Change.GONE))
 NOW = {A: "one changed", C: "three"}
 
 
 def test_pages_that_change_and_go(tmp_path):
-    """A page is as it was found last, and one that is gone is not there; what is sent again changes nothing."""
+    """A page is as it was found last, and one that is gone is not there; what is sent again changes
+    nothing.
+    """
     server = Server()
     write(tmp_path, *FIRST)
     with serving(server) as index:

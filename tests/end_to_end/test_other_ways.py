@@ -1,4 +1,6 @@
-"""Spiders of other people's, in a project with the add-on: what they rely on works, or is told in a line."""
+"""Spiders of other people's, in a project with the add-on: what they rely on works, or is told in a
+line.
+"""
 
 import json
 
@@ -37,7 +39,12 @@ def _run(tmp_path):
 
     def run(site, more, **settings):
         (tmp_path / "spiders.py").write_text(SPIDER.format(site=site, more=more))
-        own = {**SETTINGS, "SPIDER_MODULES": ["spiders"], "ADDONS": {"webcrawl.WebcrawlAddon": 300}, **settings}
+        own = {
+            **SETTINGS,
+            "SPIDER_MODULES": ["spiders"],
+            "ADDONS": {"webcrawl.WebcrawlAddon": 300},
+            **settings,
+        }
         (tmp_path / "settings.py").write_text(f"globals().update({own!r})\n")
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
         done = command("scrapy", "crawl", "own", "-O", "items.jsonl", cwd=tmp_path)
@@ -48,7 +55,9 @@ def _run(tmp_path):
 
 
 def test_a_dead_proxy(tmp_path, run):
-    """It holds up only the request that names it, whose errback hears of it, and `why` names the proxy."""
+    """It holds up only the request that names it, whose errback hears of it, and `why` names the
+    proxy.
+    """
     proxy = f"127.0.0.1:{free_port()}"
     more = f"""
         if response.url.endswith("first"):
@@ -63,19 +72,27 @@ def test_a_dead_proxy(tmp_path, run):
     assert done.returncode == 0, done.stderr
     got = [item["got"].rpartition("/")[2] for item in items if "got" in item]
     (failed,) = [item for item in items if "failed" in item]
-    assert (sorted(got), failed["failed"]) == (sorted(["first", *map(str, range(10))]), f"{site}/by_proxy")
+    assert (sorted(got), failed["failed"]) == (
+        sorted(["first", *map(str, range(10))]),
+        f"{site}/by_proxy",
+    )
     assert failed["why"].startswith(f"DownloadFailedError proxy {proxy}: ")
     told = command("webcrawl", "why", tmp_path / "crawls/own", failed["failed"]).stdout
     assert "its proxy did not get through" in told
 
 
 def test_a_lambda_as_callback(run):
-    """The first such request is told in a line that says what to do, and the crawl does not end as if it had it."""
+    """The first such request is told in a line that says what to do, and the crawl does not end as
+    if it had it.
+    """
     with serving() as site:
         done, items = run(site, 'yield response.follow("/next", callback=lambda response: None)')
 
     (line,) = [line for line in done.stderr.splitlines() if " ERROR: <GET" in line]
-    assert "its callback Own.parse.<locals>.<lambda> is no method of the spider: use one, as in callback=self." in line
+    assert (
+        "its callback Own.parse.<locals>.<lambda> is no method of the spider: use one, as in callback=self."
+        in line
+    )
     assert (done.returncode, len(items)) == (1, 1)
 
 
@@ -89,7 +106,10 @@ def test_a_request_that_a_filter_refuses(run):
         done, items = run(site, more, URL_EXCLUDE=["/private/"])
 
     (line,) = [line for line in done.stderr.splitlines() if "cannot be crawled" in line]
-    assert "/private/0> cannot be crawled: left out by the filter expression of URL_FILTERS; others like it" in line
+    assert (
+        "/private/0> cannot be crawled: left out by the filter expression of URL_FILTERS; others like it"
+        in line
+    )
     assert (done.returncode, len(items)) == (0, 1)
 
 
@@ -104,7 +124,9 @@ class Book:
 
 
 def test_a_dead_proxy_on_the_way_to_robots_txt():
-    """The request lets others of its host pass, is tried once more, and ends; later its proxy is tried again."""
+    """The request lets others of its host pass, is tried once more, and ends; later its proxy is
+    tried again.
+    """
     admission = RobotsAdmission(Book())
     by_proxy, plain = Link("http://h.test/1", request="proxy"), Link("http://h.test/2")
 

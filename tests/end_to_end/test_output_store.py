@@ -1,4 +1,6 @@
-"""OUTPUT_STORE in real crawls: finished, stopped, killed; the command that goes on; other programs on such a JOBDIR."""
+"""OUTPUT_STORE in real crawls: finished, stopped, killed; the command that goes on; other programs
+on such a JOBDIR.
+"""
 
 import os
 import signal
@@ -13,7 +15,12 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.warc_reader import read
 from webcrawl.tools.verify_crawl import verify
 
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.2}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "CONCURRENT_REQUESTS": 8,
+    "CHECKPOINT_INTERVAL": 0.2,
+}
 
 
 def crawl_of(tmp_path, server, **settings):
@@ -33,7 +40,11 @@ def crawl_of(tmp_path, server, **settings):
 
 def names(folder):
     """Of the files that go to a store."""
-    paths = [*folder.glob("warc/*.gz"), *folder.glob("warc/*.cdxj"), *folder.glob("tables/*.parquet")]
+    paths = [
+        *folder.glob("warc/*.gz"),
+        *folder.glob("warc/*.cdxj"),
+        *folder.glob("tables/*.parquet"),
+    ]
     return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
@@ -45,7 +56,9 @@ def store(*words):
 def responses(folder):
     paths = sorted(folder.glob("warc/*.warc.gz"))
     kinds = ("response", "revisit")
-    return Counter(one.fields["WARC-Target-URI"] for path in paths for one in read(path) if one.kind in kinds)
+    return Counter(
+        one.fields["WARC-Target-URI"] for path in paths for one in read(path) if one.kind in kinds
+    )
 
 
 @pytest.fixture(name="crawl")
@@ -74,14 +87,23 @@ class TestFinished:
             words[-1]: command("scrapy", *words, crawl.jobdir)
             for words in (("verify",), ("export", "wacz"), ("process",))
         }
-        assert (said["verify"].returncode, said["wacz"].returncode, said["process"].returncode) == (0, 1, 1)
+        assert (said["verify"].returncode, said["wacz"].returncode, said["process"].returncode) == (
+            0,
+            1,
+            1,
+        )
         assert f"in file://{target}, not looked at" in said["verify"].stdout
         assert "lie in the store" in said["wacz"].stderr
         assert "in the store, not looked at" in said["process"].stderr
-        assert "lie in the store" in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout
+        assert (
+            "lie in the store"
+            in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout
+        )
 
     def test_files_of_others_stay_theirs(self, crawl, tmp_path):
-        """A name that is taken in the store: the crawl ends with exit status 1, and its own file is here."""
+        """A name that is taken in the store: the crawl ends with exit status 1, and its own file is
+        here.
+        """
         taken = tmp_path / "store/one/tables/pages-00000.parquet"
         taken.parent.mkdir(parents=True)
         taken.write_bytes(b"another's")
@@ -92,13 +114,17 @@ class TestFinished:
         assert "another crawl's, or damaged? It is not replaced" in crawl.output.read_text()
         assert list(verify(crawl.jobdir, Counter())) == []
         (crawl.jobdir / "tables/pages-00000.parquet").unlink()
-        assert ["neither here nor in" in str(damage) for damage in verify(crawl.jobdir, Counter())] == [True]
+        assert [
+            "neither here nor in" in str(damage) for damage in verify(crawl.jobdir, Counter())
+        ] == [True]
 
 
 class TestStopped:
     @pytest.mark.campaign
     def test_the_command_goes_on(self, tmp_path, simweb):
-        """Ctrl-C while the store is away: exit status 0 in seconds, what is left is said, and one command does it."""
+        """Ctrl-C while the store is away: exit status 0 in seconds, what is left is said, and one
+        command does it.
+        """
         crawl = crawl_of(tmp_path, server := simweb(6, 60, latency=0.05))
         running = crawl.start()
         wait_until(lambda: len(server.log.hits) > 30)
@@ -115,7 +141,9 @@ class TestStopped:
         assert list(verify(crawl.jobdir, Counter())) == []
 
     def test_ctrl_c_while_it_waits(self, tmp_path, simweb):
-        """A crawl that has finished waits for a store that is away; Ctrl-C makes it no success: exit status 1."""
+        """A crawl that has finished waits for a store that is away; Ctrl-C makes it no success:
+        exit status 1.
+        """
         crawl = crawl_of(tmp_path, simweb(2, 4), LOG_LEVEL="INFO")
         running = crawl.start()
         wait_until(lambda: crawl.output.exists() and "on the way" in crawl.output.read_text())
@@ -129,7 +157,9 @@ class TestStopped:
 class TestKilled:
     @pytest.mark.campaign
     def test_kill_9_loses_and_doubles_nothing(self, tmp_path, simweb):
-        """Whenever it is killed: what is finished is here or in the store, whole, and nothing is there twice."""
+        """Whenever it is killed: what is finished is here or in the store, whole, and nothing is
+        there twice.
+        """
         crawl = crawl_of(tmp_path, server := simweb(10, 1000))
         target, chance, done = tmp_path / "store/one", Random(4), 0
         target.mkdir()

@@ -1,7 +1,8 @@
-"""Code of the user's own that is not what its setting asks for, or answers wrongly: one line says what and where.
+"""Code of the user's own that is not what its setting asks for, or answers wrongly: one line says
+what and where.
 
-A politeness policy with a misspelt `wait` died at the first answer as "half a change: AttributeError"; a filter that
-returned None, and a pipeline with `proces_item`, said nothing of it.
+A politeness policy with a misspelt `wait` died at the first answer as "half a change:
+AttributeError"; a filter that returned None, and a pipeline with `proces_item`, said nothing of it.
 """
 
 import pytest
@@ -175,7 +176,11 @@ class OnePage(Site):
     """A page with a link to itself."""
 
     def answer(self):
-        self.say(404 if self.path == "/robots.txt" else 200, b"<a href=/x>x</a>", content_type="text/html")
+        self.say(
+            404 if self.path == "/robots.txt" else 200,
+            b"<a href=/x>x</a>",
+            content_type="text/html",
+        )
 
 
 @pytest.fixture(name="crawl")
@@ -191,12 +196,32 @@ def _crawl(tmp_path):
 @pytest.mark.parametrize(
     ("setting", "name", "line"),
     [
-        ("POLITENESS_POLICY", "Waits", "a politeness policy has a method wait(times); it has waits: is wait meant?"),
-        ("FRONTIER_PRIORITIZER", "Levels", "a prioritizer has a method level(link); it has levl: is level meant?"),
+        (
+            "POLITENESS_POLICY",
+            "Waits",
+            "a politeness policy has a method wait(times); it has waits: is wait meant?",
+        ),
+        (
+            "FRONTIER_PRIORITIZER",
+            "Levels",
+            "a prioritizer has a method level(link); it has levl: is level meant?",
+        ),
         ("DOMAIN_BUDGET", "Mosts", "a method most(links, seed); it has most_pages: is most meant?"),
-        ("DOMAIN_BUDGET", "NoLead", "a budget of a domain has an attribute lead; it has leads: is lead meant?"),
-        ("URL_CACHE", "Missing", "a URL cache has a method misses(keys); it has misses_of: is misses meant?"),
-        ("SEEN_STORE", "Submits", "a seen store has a method submit(keys, records); it has submits: is submit meant?"),
+        (
+            "DOMAIN_BUDGET",
+            "NoLead",
+            "a budget of a domain has an attribute lead; it has leads: is lead meant?",
+        ),
+        (
+            "URL_CACHE",
+            "Missing",
+            "a URL cache has a method misses(keys); it has misses_of: is misses meant?",
+        ),
+        (
+            "SEEN_STORE",
+            "Submits",
+            "a seen store has a method submit(keys, records); it has submits: is submit meant?",
+        ),
         ("FRONTIER", "Takes", "a frontier has "),
         ("DNS_LOOKUP", "Asks", "a name lookup has a method ask(host); it has asks: is ask meant?"),
         ("POLITENESS_POLICY", "Broken", "cannot be made: KeyError('token')"),
@@ -222,9 +247,21 @@ def test_what_is_no_filter_does_not_start(crawl):
 @pytest.mark.parametrize(
     ("setting", "value", "line"),
     [
-        ("POLITENESS_POLICY", "spiders.Short", "spiders.Short.wait returned '1 s': expected seconds: a number from 0"),
-        ("FRONTIER_PRIORITIZER", "spiders.Last", "spiders.Last.level returned -1: expected a whole number from 0 to 7"),
-        ("DOMAIN_BUDGET", "spiders.Negative", "spiders.Negative.most returned -1: expected a number of pages"),
+        (
+            "POLITENESS_POLICY",
+            "spiders.Short",
+            "spiders.Short.wait returned '1 s': expected seconds: a number from 0",
+        ),
+        (
+            "FRONTIER_PRIORITIZER",
+            "spiders.Last",
+            "spiders.Last.level returned -1: expected a whole number from 0 to 7",
+        ),
+        (
+            "DOMAIN_BUDGET",
+            "spiders.Negative",
+            "spiders.Negative.most returned -1: expected a number of pages",
+        ),
         (
             "URL_FILTERS",
             {"spiders.Forgets": 650},
@@ -232,9 +269,21 @@ def test_what_is_no_filter_does_not_start(crawl):
         ),
         ("URL_FOLDINGS", ["spiders.folds"], "spiders.folds returned None: expected a text"),
         *in_campaign(
-            ("POLITENESS_POLICY", "spiders.Endless", "spiders.Endless.wait returned inf: expected seconds"),
-            ("FRONTIER_PRIORITIZER", "spiders.Half", "spiders.Half.level returned 0.5: expected a whole number"),
-            ("URL_FILTERS", {"spiders.Adds": 650}, "spiders.Adds.keep of the filter adds returned ['http://"),
+            (
+                "POLITENESS_POLICY",
+                "spiders.Endless",
+                "spiders.Endless.wait returned inf: expected seconds",
+            ),
+            (
+                "FRONTIER_PRIORITIZER",
+                "spiders.Half",
+                "spiders.Half.level returned 0.5: expected a whole number",
+            ),
+            (
+                "URL_FILTERS",
+                {"spiders.Adds": 650},
+                "spiders.Adds.keep of the filter adds returned ['http://",
+            ),
         ),
     ],
 )
@@ -249,7 +298,10 @@ def test_a_wrong_answer_ends_the_crawl(crawl, setting, value, line):
 @pytest.mark.parametrize(
     ("spider", "line"),
     [
-        ("texts", "spiders.Texts.links_to_follow returned '/x' among its links: expected PageLinks"),
+        (
+            "texts",
+            "spiders.Texts.links_to_follow returned '/x' among its links: expected PageLinks",
+        ),
         ("nothing", "spiders.Nothing.links_to_follow returned None: expected PageLinks"),
     ],
 )
@@ -261,7 +313,9 @@ def test_wrong_links_are_an_error_of_the_page(crawl, tmp_path, spider, line):
 
 
 def test_a_misspelt_hook_of_a_pipeline_is_named(crawl):
-    """A pipeline that is never called says so at the start, and one whose names are its own says nothing."""
+    """A pipeline that is never called says so at the start, and one whose names are its own says
+    nothing.
+    """
     _, said = crawl(ITEM_PIPELINES={"spiders.Pages": 300, "spiders.Careful": 301})
 
     assert "spiders.Pages.proces_item is used by nobody: is process_item meant?" in said

@@ -16,13 +16,16 @@ from webcrawl.record.fulltext.text_search import Search
 from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip("pypdfium2", reason="PDFs are read by pypdfium2: pip install 'pypdfium2>=5,<6'")
-pytest.importorskip("trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'")
+pytest.importorskip(
+    "trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'"
+)
 NAMES = ("lamp", "other", "broken", "blank")
 LINES = " ".join(f"({line} ) Tj 0 -14 Td" for line in textwrap.wrap(PARAGRAPH, 60))
 PAGES = {
     "/": "".join(f"<a href=/{name}.pdf>{name}</a>" for name in NAMES).encode(),
     "/lamp.pdf": Typed(
-        with_content(f"BT /F1 12 Tf 72 700 Td {LINES} ET".encode(), urls=["/from-a-pdf"]), "application/pdf"
+        with_content(f"BT /F1 12 Tf 72 700 Td {LINES} ET".encode(), urls=["/from-a-pdf"]),
+        "application/pdf",
     ),
     "/other.pdf": Typed(pdf(text="Lamps are sold here"), "application/octet-stream"),
     "/broken.pdf": Typed(b"%PDF-1.4 nothing", "application/pdf"),
@@ -70,7 +73,14 @@ def crawl_log(crawl):
 
 def test_without_the_library(tmp_path):
     """The crawl runs, and a line says that PDFs will have no text, and how to get it."""
-    words = ["-a", "seeds=http://127.0.0.1:9/", "-s", "OUTPUTS=index", "-s", f"JOBDIR={tmp_path}/job"]
+    words = [
+        "-a",
+        "seeds=http://127.0.0.1:9/",
+        "-s",
+        "OUTPUTS=index",
+        "-s",
+        f"JOBDIR={tmp_path}/job",
+    ]
     done = command("tests.support.without", "pypdfium2", "scrapy", "crawl", "web", *words)
 
     said = "OUTPUTS: index will have nothing of PDFs, pypdfium2 is not installed: pip install 'pypdfium2>=5,<6'"

@@ -1,4 +1,6 @@
-"""Answers that no download gave: those of Scrapy's HTTP cache and of other middlewares are judged by PURPOSE, too."""
+"""Answers that no download gave: those of Scrapy's HTTP cache and of other middlewares are judged
+by PURPOSE, too.
+"""
 
 import json
 
@@ -59,7 +61,9 @@ WITHHELD = "withheld: the owner forbids it for every purpose of this crawl"
 
 @pytest.fixture(name="run")
 def _run(tmp_path):
-    """Runs a spider in a folder of its own: what it gave, its crawl.log by path, its statistics, what was asked for."""
+    """Runs a spider in a folder of its own: what it gave, its crawl.log by path, its statistics,
+    what was asked for.
+    """
 
     def answer(host, path, asked):
         if path == "/robots.txt":
@@ -76,12 +80,19 @@ def _run(tmp_path):
 
         def run(folder, spider, *words, **settings):
             asked = len(site.asked)
-            feed = {"FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}}
+            feed = {
+                "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}
+            }
             more = {"HOSTS_FILE": str(tmp_path / "hosts"), **feed, **settings}
             code = f"HERE = {site.url('a.test', '')!r}\n{CODE}"
-            status, said = Project(tmp_path / folder, OURS, code, **more).run("crawl", spider, *words)
+            status, said = Project(tmp_path / folder, OURS, code, **more).run(
+                "crawl", spider, *words
+            )
             assert status == 0, said
-            items = [json.loads(line) for line in (tmp_path / folder / "items.jsonl").read_text().splitlines()]
+            items = [
+                json.loads(line)
+                for line in (tmp_path / folder / "items.jsonl").read_text().splitlines()
+            ]
             job = tmp_path / folder / "crawls" / spider
             lines = [line.split() for line in (job / "logs/crawl.log").read_text().splitlines()]
             notes = {line[3].rpartition("/")[2]: (line[1], line[-1]) for line in lines}
@@ -94,7 +105,9 @@ def _run(tmp_path):
 class TestTheCache:
     @pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
     def test_what_it_has_of_a_crawl_without_a_purpose(self, run, tmp_path, policy):
-        """It is withheld as if it had been fetched: the errback is told, and whoever awaits it, and the log says so."""
+        """It is withheld as if it had been fetched: the errback is told, and whoever awaits it, and
+        the log says so.
+        """
         cache = {
             "HTTPCACHE_ENABLED": True,
             "HTTPCACHE_DIR": str(tmp_path / "cache"),
@@ -116,32 +129,48 @@ class TestTheCache:
         given = [notes[path] for path in ("header", "document", "robots")]
         if policy == "DummyPolicy":
             assert asked == ["/robots.txt"]
-            assert given == [("200", f"unasked,withheld:{by}") for by in ("header", "document", "robots.txt")]
+            assert given == [
+                ("200", f"unasked,withheld:{by}") for by in ("header", "document", "robots.txt")
+            ]
         else:  # the server says that what the cache has is still right
-            assert given == [("304", f"withheld:{by}") for by in ("header", "document", "robots.txt")]
+            assert given == [
+                ("304", f"withheld:{by}") for by in ("header", "document", "robots.txt")
+            ]
 
 
 class TestOtherMiddlewares:
     def test_what_one_puts_in_place_of_an_answer(self, run):
-        """It is judged by its own words, whatever the answer was: a callback of a WebSpider gets no body of it."""
+        """It is judged by its own words, whatever the answer was: a callback of a WebSpider gets no
+        body of it.
+        """
         middlewares = {"spiders.Giving": 10}
         words = ("-a", "seeds=../seeds.txt")
-        items, notes, stats, _ = run("job", "mine", *words, PURPOSE="search", DOWNLOADER_MIDDLEWARES=middlewares)
+        items, notes, stats, _ = run(
+            "job", "mine", *words, PURPOSE="search", DOWNLOADER_MIDDLEWARES=middlewares
+        )
 
         assert [(one["text"], one["flags"]) for one in items] == [("", ["withheld"])]
         assert stats["withheld"] == 1
         assert notes["open"] == ("200", "withheld:header")
 
-    @pytest.mark.parametrize(("purpose", "text"), [("search", ""), ("", "<meta name=robots content=noindex><p>secret")])
+    @pytest.mark.parametrize(
+        ("purpose", "text"), [("search", ""), ("", "<meta name=robots content=noindex><p>secret")]
+    )
     def test_what_is_still_compressed(self, run, purpose, text):
-        """What a cache of Scrapy's own has, in its content coding, is read for words as well, and is decoded."""
+        """What a cache of Scrapy's own has, in its content coding, is read for words as well, and
+        is decoded.
+        """
         words = ("-a", "seeds=../seeds.txt")
-        items, *_ = run("job", "mine", *words, PURPOSE=purpose, DOWNLOADER_MIDDLEWARES={"spiders.Coded": 900})
+        items, *_ = run(
+            "job", "mine", *words, PURPOSE=purpose, DOWNLOADER_MIDDLEWARES={"spiders.Coded": 900}
+        )
 
         assert [one["text"] for one in items] == [text]
 
     def test_without_a_purpose(self, run):
         """Nothing is judged, and nothing is lost."""
-        items, *_ = run("job", "mine", "-a", "seeds=../seeds.txt", DOWNLOADER_MIDDLEWARES={"spiders.Giving": 10})
+        items, *_ = run(
+            "job", "mine", "-a", "seeds=../seeds.txt", DOWNLOADER_MIDDLEWARES={"spiders.Giving": 10}
+        )
 
         assert [one["text"] for one in items] == ["<p>secret of another"]

@@ -1,4 +1,6 @@
-"""Who else might see what is withheld: middlewares, listeners of Scrapy's signals, answers that become no page."""
+"""Who else might see what is withheld: middlewares, listeners of Scrapy's signals, answers that
+become no page.
+"""
 
 import pytest
 
@@ -70,13 +72,18 @@ class Refusing:
         return response
 """
 
-MIDDLEWARES = {"DOWNLOADER_MIDDLEWARES": {"spiders.Downloads": 10}, "SPIDER_MIDDLEWARES": {"spiders.Spiders": 10}}
+MIDDLEWARES = {
+    "DOWNLOADER_MIDDLEWARES": {"spiders.Downloads": 10},
+    "SPIDER_MIDDLEWARES": {"spiders.Spiders": 10},
+}
 LISTENER = {"EXTENSIONS": {"spiders.Listener": 10}}
 
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """A crawl of two pages, one of which is forbidden: what was seen of them, and what was archived."""
+    """A crawl of two pages, one of which is forbidden: what was seen of them, and what was
+    archived.
+    """
 
     def answer(host, path, _):
         if path == "/robots.txt":
@@ -88,8 +95,15 @@ def _crawl(tmp_path):
     def run(spider, *paths, **settings):
         with sites(answer) as site:
             (tmp_path / "hosts").write_text("127.0.0.1 a.test\n")
-            (tmp_path / "seeds.txt").write_text("\n".join(site.url("a.test", path) for path in paths))
-            more = {"HOSTS_FILE": str(tmp_path / "hosts"), "PURPOSE": "search", "RETRY_TIMES": 1, **settings}
+            (tmp_path / "seeds.txt").write_text(
+                "\n".join(site.url("a.test", path) for path in paths)
+            )
+            more = {
+                "HOSTS_FILE": str(tmp_path / "hosts"),
+                "PURPOSE": "search",
+                "RETRY_TIMES": 1,
+                **settings,
+            }
             project = Project(tmp_path, OURS, CODE, **more)
             status, said = project.run("crawl", spider, "-a", "seeds=seeds.txt")
             assert status == 0, said
@@ -128,7 +142,9 @@ class TestAnswersWithoutAPage:
         ],
     )
     def test_they_are_judged_too(self, crawl, spider, path, settings):
-        """An answer that is tried again, or that a middleware has refused, is withheld from the archive and noted."""
+        """An answer that is tried again, or that a middleware has refused, is withheld from the
+        archive and noted.
+        """
         _, archived, log = crawl(spider, path, **settings)
 
         assert b"secret" not in archived

@@ -1,4 +1,6 @@
-"""What is withheld beside everything else: bodies seen before, pages fetched again, spiders of a user's own."""
+"""What is withheld beside everything else: bodies seen before, pages fetched again, spiders of a
+user's own.
+"""
 
 import gzip
 import json
@@ -32,19 +34,28 @@ def bodies(jobdir):
     """The blocks of all answers in the archive, but robots.txt's."""
     records = [record for path in files(jobdir) for record in read(path)]
     answers = [one for one in records if one.kind in ("response", "revisit")]
-    return [one.block for one in answers if not one.fields["WARC-Target-URI"].endswith("/robots.txt")]
+    return [
+        one.block for one in answers if not one.fields["WARC-Target-URI"].endswith("/robots.txt")
+    ]
 
 
 class TestBodiesSeenBefore:
     @pytest.mark.parametrize("purpose", ["search", "search archive"])
     def test_a_body_that_is_forbidden_in_one_place(self, tmp_path, purpose):
-        """It does not count as seen: where it is allowed it is kept. The other way round, a copy is withheld."""
+        """It does not count as seen: where it is allowed it is kept.
+
+        The other way round, a copy is withheld.
+        """
         body = b"<title>T</title><p>the same everywhere"
 
         def answer(host, path, _):
             if path == "/robots.txt":
                 return None
-            return 200, [("X-Robots-Tag", "noindex, noarchive")] if path in ("/1", "/4") else [], body
+            return (
+                200,
+                [("X-Robots-Tag", "noindex, noarchive")] if path in ("/1", "/4") else [],
+                body,
+            )
 
         with sites(answer) as site:
             urls = [site.url("a.test", path) for path in ("/1", "/2", "/4")]
@@ -55,7 +66,9 @@ class TestBodiesSeenBefore:
         assert sum(body in block for block in bodies(crawl.jobdir)) == 1
 
     def test_its_document_has_its_say(self, tmp_path):
-        """A body that was seen, and was allowed there, is judged by its words and by its own headers together."""
+        """A body that was seen, and was allowed there, is judged by its words and by its own
+        headers together.
+        """
         body = b'<title>T</title><meta name="robots" content="noai"><p>the same'
 
         def answer(host, path, _):
@@ -72,25 +85,41 @@ class TestBodiesSeenBefore:
         assert [line.split()[-1] for line in lines if "/2 " in line] == ["withheld:header+document"]
         assert scrapy(["why", str(crawl.jobdir), urls[1]], ROOT, tmp_path / "why") == 0
         why = (tmp_path / "why").read_text()
-        assert "but withheld: its owner forbids it for all of PURPOSE, by header and document" in why
+        assert (
+            "but withheld: its owner forbids it for all of PURPOSE, by header and document" in why
+        )
         assert "robots.txt content-signal search=y" in why
 
 
 class TestRedirects:
     @pytest.mark.parametrize(("purpose", "kept"), [("search", True), ("search archive", False)])
     def test_the_head_is_a_response(self, tmp_path, purpose, kept):
-        """A redirect can be replayed although its body is withheld, unless its owner forbids archiving."""
+        """A redirect can be replayed although its body is withheld, unless its owner forbids
+        archiving.
+        """
         words = [("X-Robots-Tag", "noindex, noarchive"), ("Location", "/b")]
 
         def answer(host, path, _):
-            return None if path == "/robots.txt" else (302, words, b"<p>secret") if path == "/a" else b"<p>open"
+            return (
+                None
+                if path == "/robots.txt"
+                else (302, words, b"<p>secret")
+                if path == "/a"
+                else b"<p>open"
+            )
 
         with sites(answer) as site:
-            crawl = site.crawl(tmp_path, [site.url("a.test", "/a")], OUTPUTS="warc cdxj tables", PURPOSE=purpose)
+            crawl = site.crawl(
+                tmp_path, [site.url("a.test", "/a")], OUTPUTS="warc cdxj tables", PURPOSE=purpose
+            )
             assert crawl.run() == 0
 
         records = [one for path in files(crawl.jobdir) for one in read(path)]
-        answers = [one for one in records if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/a")]
+        answers = [
+            one
+            for one in records
+            if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/a")
+        ]
         assert [one.fields["WARC-Truncated"] for one in answers] == ["unspecified"] * kept
         assert not any("WARC-Payload-Digest" in one.fields for one in answers)
         assert not any(b"secret" in one.block for one in records)
@@ -137,8 +166,18 @@ class Mine(WebSpider):
             if path == "/robots.txt":
                 return None
             closed = path.startswith("/closed")
-            links = b'<a href="/closed">c</a>' if path == "/open" else b'<a href="/behind">b</a>' if closed else b""
-            return 200, NOINDEX if closed else [], b"<p>" + (b"secret" if closed else b"open") + links
+            links = (
+                b'<a href="/closed">c</a>'
+                if path == "/open"
+                else b'<a href="/behind">b</a>'
+                if closed
+                else b""
+            )
+            return (
+                200,
+                NOINDEX if closed else [],
+                b"<p>" + (b"secret" if closed else b"open") + links,
+            )
 
         with sites(answer) as found:
             yield found
@@ -146,9 +185,18 @@ class Mine(WebSpider):
     def project(self, folder, site, *words):
         (folder / "hosts").write_text("127.0.0.1 a.test\n")
         (folder / "seeds.txt").write_text(site.url("a.test", "/open"))
-        more = {"FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}}
+        more = {
+            "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}
+        }
         here = f"HERE = {site.url('a.test', '')!r}\n"
-        project = Project(folder, OURS, here + self.SPIDERS, HOSTS_FILE=str(folder / "hosts"), PURPOSE="search", **more)
+        project = Project(
+            folder,
+            OURS,
+            here + self.SPIDERS,
+            HOSTS_FILE=str(folder / "hosts"),
+            PURPOSE="search",
+            **more,
+        )
         status, said = project.run("crawl", *words)
         assert status == 0, said
         items = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
@@ -169,14 +217,20 @@ class Mine(WebSpider):
         items, archived = self.project(tmp_path, site, "mine", "-a", "seeds=seeds.txt")
 
         got = {one["got"].rpartition("/")[2]: (one["body"][:7], one["flags"]) for one in items}
-        assert got == {"open": ("<p>open", []), "closed": ("", ["withheld"]), "behind": ("<p>open", [])}
+        assert got == {
+            "open": ("<p>open", []),
+            "closed": ("", ["withheld"]),
+            "behind": ("<p>open", []),
+        }
         assert len(archived) == 2
         assert b"secret" not in b"".join(archived)
 
 
 class TestPagesThatAreFetchedAgain:
     def test_forbidden_and_allowed_and_forbidden(self, tmp_path):
-        """A page that may be kept at last is new; one that may no longer leaves the text, also by the head of a 304."""
+        """A page that may be kept at last is new; one that may no longer leaves the text, also by
+        the head of a 304.
+        """
         allowed = Document(b"<p>words of a", etag='"1"')
         forbidden = Document(b"<p>words of a", etag='"1"', headers=dict(NOINDEX))
         documents = {"/": Document(b"<a href=/a>a</a>"), "/a": forbidden}
@@ -192,11 +246,18 @@ class TestPagesThatAreFetchedAgain:
             assert site.until("/a", more, running) == 0
 
         assert not any(one.conditional for one in asked)
-        log = [(status, "withheld:header" in notes) for status, path, notes in log_of(crawl) if path == "/a"]
+        log = [
+            (status, "withheld:header" in notes)
+            for status, path, notes in log_of(crawl)
+            if path == "/a"
+        ]
         assert log[0] == (200, True)
         assert {(200, False), (304, False), (304, True)} <= set(log)
         assert log[-1] == (200, True)
-        assert [text for url, text in texts(crawl.jobdir) if url.endswith("/a")] == ["words of a", ""]
+        assert [text for url, text in texts(crawl.jobdir) if url.endswith("/a")] == [
+            "words of a",
+            "",
+        ]
         assert sum(b"words of a" in block for block in bodies(crawl.jobdir)) == 1
         assert list(verify(crawl.jobdir, Counter())) == []
 
@@ -213,7 +274,11 @@ class TestPagesThatAreFetchedAgain:
             assert site.until("/", len(site.of("/")) + 3, running) == 0
 
         records = [record for path in files(crawl.jobdir) for record in read(path)]
-        said = [one.about["preferences"] for one in records if one.kind == "metadata" and "preferences" in one.about]
+        said = [
+            one.about["preferences"]
+            for one in records
+            if one.kind == "metadata" and "preferences" in one.about
+        ]
         assert said[0] == "header content-usage search=n; document robots train-ai=n ai-input=n"
         assert set(said[1:]) == {"earlier header search=n; earlier document train-ai=n ai-input=n"}
         assert len(said) >= 3
@@ -221,11 +286,19 @@ class TestPagesThatAreFetchedAgain:
 
 class TestResuming:
     def test_another_purpose(self, tmp_path):
-        """PURPOSE may change between two runs: the log says so, and what is fetched from then on is judged by it."""
+        """PURPOSE may change between two runs: the log says so, and what is fetched from then on is
+        judged by it.
+        """
 
         def answer(host, path, _):
-            links = "".join(f'<a href="/{at}">x</a>' for at in range(1, 9)).encode() if path == "/" else b""
-            return None if path == "/robots.txt" else (200, NOINDEX, b"<p>%s" % path.encode() + links)
+            links = (
+                "".join(f'<a href="/{at}">x</a>' for at in range(1, 9)).encode()
+                if path == "/"
+                else b""
+            )
+            return (
+                None if path == "/robots.txt" else (200, NOINDEX, b"<p>%s" % path.encode() + links)
+            )
 
         with sites(answer) as site:
             crawl = site.crawl(tmp_path, ["a.test"], **QUICK | {"PURPOSE": ""})
@@ -240,7 +313,9 @@ class TestResuming:
 
 class TestArchives:
     def test_pages_of_an_archive(self, tmp_path):
-        """`scrapy process` withholds what headers, documents, and robots.txt files of the archive forbid."""
+        """`scrapy process` withholds what headers, documents, and robots.txt files of the archive
+        forbid.
+        """
 
         def answer(host, path, _):
             if path == "/robots.txt":
@@ -254,7 +329,14 @@ class TestArchives:
             crawl = site.crawl(tmp_path, ["a.test"])
             assert crawl.run() == 0
         job, said = tmp_path / "again", tmp_path / "said"
-        words = ["process", *map(str, files(crawl.jobdir)), "-s", f"JOBDIR={job}", "-s", "OUTPUTS=text"]
+        words = [
+            "process",
+            *map(str, files(crawl.jobdir)),
+            "-s",
+            f"JOBDIR={job}",
+            "-s",
+            "OUTPUTS=text",
+        ]
         assert scrapy([*words, "-s", "PURPOSE=search"], ROOT, said) == 0, said.read_text()
 
         assert {url.rpartition("/")[2] for url, _ in texts(job)} == {"", "open"}

@@ -24,7 +24,8 @@ FILES = {
     "http://site.test/page": "<img src=http://cdn.test/b.png>",
     "http://site.test/inner": "<img src=/in.png><a href=/from-inner>x</a>",
     "http://site.test/from-inner": "",
-    "http://far.test/frame": FRAMED + "<iframe src=/second></iframe><meta http-equiv=refresh content='0;url=/again'>",
+    "http://far.test/frame": FRAMED
+    + "<iframe src=/second></iframe><meta http-equiv=refresh content='0;url=/again'>",
     "http://far.test/again": "<a href=/beyond2>x</a><img src=again.png>",
     "http://far.test/second": "<img src=/deep.png><iframe src=/third></iframe>",
     "http://far.test/third": "<img src=/too-deep.png><a href=/beyond3>x</a>",
@@ -40,7 +41,12 @@ SHOWN = {
     "http://far.test/": "font.woff2 object.svg frame second third deep.png there.png again again.png",
 }
 REQUISITES = {host + name for host, names in SHOWN.items() for name in names.split()}
-PAGES = {"http://site.test/", "http://site.test/page", "http://site.test/inner", "http://site.test/from-inner"}
+PAGES = {
+    "http://site.test/",
+    "http://site.test/page",
+    "http://site.test/inner",
+    "http://site.test/from-inner",
+}
 
 
 def answer(url):
@@ -74,14 +80,19 @@ def _indexed(tmp_path):
     """The URLs in the index of the archive."""
 
     def urls():
-        lines = [line for path in (tmp_path / "job/warc").glob("*.cdxj") for line in path.read_text().splitlines()]
+        lines = [
+            line
+            for path in (tmp_path / "job/warc").glob("*.cdxj")
+            for line in path.read_text().splitlines()
+        ]
         return Counter(json.loads(line.split(" ", 2)[2])["url"] for line in lines)
 
     return urls
 
 
 def test_a_page_is_archived_with_all_it_needs(asked, indexed):
-    """Images, style sheets with what they import, fonts, scripts, films, frames and what those need; each once.
+    """Images, style sheets with what they import, fonts, scripts, films, frames and what those
+    need; each once.
 
     Three hops from the page: no further, and no link of a page that is only shown in another.
     """
@@ -119,7 +130,9 @@ def test_robots_txt_holds(asked):
 
     def forbidding(url):
         return (
-            (200, "text/plain", b"User-agent: *\nDisallow: /") if url.endswith("cdn.test/robots.txt") else answer(url)
+            (200, "text/plain", b"User-agent: *\nDisallow: /")
+            if url.endswith("cdn.test/robots.txt")
+            else answer(url)
         )
 
     found = asked(answers=forbidding, REQUISITES=1)
@@ -129,14 +142,20 @@ def test_robots_txt_holds(asked):
 
 
 def test_a_page_shown_in_another_is_followed_if_it_is_a_seeds(asked):
-    """Links of a frame that is a page of another seed's are followed, though a scope leads no link there."""
+    """Links of a frame that is a page of another seed's are followed, though a scope leads no link
+    there.
+    """
     found = asked(seeds="http://site.test/\nhttp://far.test/next\n", REQUISITES=1)
 
-    assert {"http://far.test/beyond", "http://far.test/beyond2", "http://far.test/beyond3"} <= set(found)
+    assert {"http://far.test/beyond", "http://far.test/beyond2", "http://far.test/beyond3"} <= set(
+        found
+    )
 
 
 def test_the_same_sheet_elsewhere_needs_other_files(asked):
-    """A body seen before is read again for its requisites: relative to another place they are other files."""
+    """A body seen before is read again for its requisites: relative to another place they are other
+    files.
+    """
     pages = {
         "http://site.test/": "<link rel=stylesheet href=/a/s.css><link rel=stylesheet href=/b/s.css><a href=/c/>x</a>",
         "http://site.test/c/": "<img src=x.png><a href=d>y</a>",
@@ -151,7 +170,11 @@ def test_the_same_sheet_elsewhere_needs_other_files(asked):
 
     found = asked(answers=answers, REQUISITES=1, scope="any")
 
-    assert {"http://site.test/a/x.png", "http://site.test/b/x.png", "http://site.test/c/x.png"} <= set(found)
+    assert {
+        "http://site.test/a/x.png",
+        "http://site.test/b/x.png",
+        "http://site.test/c/x.png",
+    } <= set(found)
 
 
 def test_more_than_a_portion_are_all_fetched(asked):
@@ -159,6 +182,10 @@ def test_more_than_a_portion_are_all_fetched(asked):
     images = "".join(f"<img src=http://cdn.test/{number}.png>" for number in range(1200))
 
     def answers(url):
-        return (200, "text/html", images.encode()) if url == "http://site.test/" else (200, "image/png", url.encode())
+        return (
+            (200, "text/html", images.encode())
+            if url == "http://site.test/"
+            else (200, "image/png", url.encode())
+        )
 
     assert len(asked(answers=answers, REQUISITES=1, OUTPUTS="none")) == 1201

@@ -8,11 +8,16 @@ from tests.support.named_sites import sites
 from webcrawl.store import rowcrc
 from webcrawl.tools.verify_crawl import verify
 
-LINKS = b"".join(b"<a href=/%d>" % number for number in range(12)) + b"<a href=/private/1><a href=/private/2>"
+LINKS = (
+    b"".join(b"<a href=/%d>" % number for number in range(12))
+    + b"<a href=/private/1><a href=/private/2>"
+)
 
 
 class Answers:
-    """A site that knows by its ETag whether a client has its robots.txt; `asked` has the conditions it got."""
+    """A site that knows by its ETag whether a client has its robots.txt; `asked` has the conditions
+    it got.
+    """
 
     def __init__(self):
         self.asked = []
@@ -30,12 +35,17 @@ def expire(jobdir):
     """Makes all rules a day old."""
     with closing(sqlite3.connect(jobdir / "state" / "crawl.db")) as db:
         for origin, rules in db.execute("SELECT origin, rules FROM robots").fetchall():
-            db.execute("REPLACE INTO robots VALUES (?, 1.0, ?, ?)", (origin, rules, rowcrc.robots(origin, 1.0, rules)))
+            db.execute(
+                "REPLACE INTO robots VALUES (?, 1.0, ?, ?)",
+                (origin, rules, rowcrc.robots(origin, 1.0, rules)),
+            )
         db.commit()
 
 
 def test_a_304_keeps_the_rules_in_force(tmp_path):
-    """The crawl goes on with the rules it had: what was forbidden stays so, and the rest is fetched."""
+    """The crawl goes on with the rules it had: what was forbidden stays so, and the rest is
+    fetched.
+    """
     answers = Answers()
     with sites(answers, all_headers=True) as served:
         crawl = served.crawl(tmp_path, ["site.test"], CLOSESPIDER_PAGECOUNT=4)

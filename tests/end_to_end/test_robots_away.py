@@ -10,12 +10,19 @@ from tests.support.crawling_sites import serving
 PAGES = 20
 NAMES = ["a.test", "b.test"]
 LINKS = "".join(f"<a href=/{number}>{number}</a>" for number in range(PAGES))
-SETTINGS = {"HOST_PATIENCE": 60, "OUTAGE_END_WAIT": 3, "HOST_MAX_FAILURES": 2, "CONTENT_SEEN": "process"}
+SETTINGS = {
+    "HOST_PATIENCE": 60,
+    "OUTAGE_END_WAIT": 3,
+    "HOST_MAX_FAILURES": 2,
+    "CONTENT_SEEN": "process",
+}
 
 
 @pytest.fixture(name="crawled")
 def _crawled(tmp_path):
-    """Crawls the sites from these seeds; returns how often each URL was asked for, and the statuses in crawl.log."""
+    """Crawls the sites from these seeds; returns how often each URL was asked for, and the statuses
+    in crawl.log.
+    """
 
     def crawl(robots, seeds):
         def answer(url):
@@ -28,8 +35,12 @@ def _crawled(tmp_path):
             settings = {"HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", NAMES), **SETTINGS}
             crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
             assert crawl.run() == 0
-            lines = [line.split() for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()]
-            return Counter(sites.asked), Counter(line[1] for line in lines if not line[4].endswith("P"))
+            lines = [
+                line.split() for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()
+            ]
+            return Counter(sites.asked), Counter(
+                line[1] for line in lines if not line[4].endswith("P")
+            )
 
     return crawl
 
@@ -58,4 +69,6 @@ def test_a_scheme_without_robots_txt_does_not_hold_up_the_other(crawled):
     )
 
     assert ended == {"200": PAGES + 1}
-    assert {url for url in asked if url.startswith("http:") and not url.endswith("/robots.txt")} == set()
+    assert {
+        url for url in asked if url.startswith("http:") and not url.endswith("/robots.txt")
+    } == set()

@@ -65,7 +65,9 @@ OF_DOWNLOADER, OF_SPIDER = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """A crawl of two URLs, one of them forbidden: the status of each, what was asked for, and what was printed."""
+    """A crawl of two URLs, one of them forbidden: the status of each, what was asked for, and what
+    was printed.
+    """
 
     def answer(host, path, _):
         return b"User-agent: *\nDisallow: /no\n" if path.startswith("/robots.txt") else b"<p>page"
@@ -73,13 +75,22 @@ def _crawl(tmp_path):
     def run(kind, middleware, **settings):
         with sites(answer) as site:
             (tmp_path / "hosts").write_text("127.0.0.1 a.test\n")
-            (tmp_path / "seeds.txt").write_text("\n".join(site.url("a.test", path) for path in ("/yes", "/no")))
-            more = {"HOSTS_FILE": str(tmp_path / "hosts"), kind: {f"spiders.{middleware}": 10}, **settings}
-            status, said = Project(tmp_path, OURS, CODE, **more).run("crawl", "web", "-a", "seeds=seeds.txt")
+            (tmp_path / "seeds.txt").write_text(
+                "\n".join(site.url("a.test", path) for path in ("/yes", "/no"))
+            )
+            more = {
+                "HOSTS_FILE": str(tmp_path / "hosts"),
+                kind: {f"spiders.{middleware}": 10},
+                **settings,
+            }
+            status, said = Project(tmp_path, OURS, CODE, **more).run(
+                "crawl", "web", "-a", "seeds=seeds.txt"
+            )
         log = (tmp_path / "crawls/web/logs/crawl.log").read_text().splitlines()
         ends = {line.split()[3].rpartition("/")[2]: int(line.split()[1]) for line in log}
         pages = {name: end for name, end in ends.items() if name != "robots.txt"}
-        assert status == (0 if any(end > 0 for end in pages.values()) else 1), said  # it says if it got nothing
+        # it says if it got nothing
+        assert status == (0 if any(end > 0 for end in pages.values()) else 1), said
         return ends, [path for _, path, _ in site.asked], said
 
     return run

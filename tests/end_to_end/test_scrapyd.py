@@ -20,7 +20,9 @@ from tests.support.ports import free_port
 from webcrawl.lab.simweb import wait_until_idle
 
 pytestmark = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("scrapyd", "scrapyd_client", "pkg_resources")),
+    not all(
+        importlib.util.find_spec(name) for name in ("scrapyd", "scrapyd_client", "pkg_resources")
+    ),
     reason="needs scrapyd, scrapyd-client and setuptools below 81",
 )
 
@@ -48,19 +50,27 @@ class Daemon:
 
     def ask(self, name, data=None, **query):
         body = urlencode(data, doseq=True).encode() if data else None
-        with urlopen(f"{self.url}{name}.json?{urlencode(query)}", body, timeout=crawling.PATIENCE) as answer:  # noqa: S310 - ours
+        with urlopen(  # noqa: S310 - ours
+            f"{self.url}{name}.json?{urlencode(query)}", body, timeout=crawling.PATIENCE
+        ) as answer:
             said = json.load(answer)
         assert said["status"] == "ok", said
         return said
 
     def schedule(self, settings, **arguments):
         pairs = [f"{name}={value}" for name, value in settings.items()]
-        return self.ask("schedule", {"project": "webcrawl", "spider": "web", "setting": pairs, **arguments})["jobid"]
+        return self.ask(
+            "schedule", {"project": "webcrawl", "spider": "web", "setting": pairs, **arguments}
+        )["jobid"]
 
     def state(self, job):
         """The state of a job's last run: pending, running or finished."""
         jobs = self.ask("listjobs", project="webcrawl")
-        return next(name for name in ("pending", "running", "finished") if job in [one["id"] for one in jobs[name]])
+        return next(
+            name
+            for name in ("pending", "running", "finished")
+            if job in [one["id"] for one in jobs[name]]
+        )
 
     def cancel(self, job):
         self.ask("cancel", {"project": "webcrawl", "job": job})
@@ -76,9 +86,13 @@ class Daemon:
 def scrapyd(folder, eggs, jobs="", items=""):
     port = free_port()
     folder.mkdir(exist_ok=True)
-    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port, folder=folder, eggs=eggs, jobs=jobs, items=items))
+    (folder / "scrapyd.conf").write_text(
+        CONFIG.format(port=port, folder=folder, eggs=eggs, jobs=jobs, items=items)
+    )
     with (folder / "out").open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-m", "scrapyd"], cwd=folder, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapyd"], cwd=folder, stdout=out, stderr=out
+        )
     try:
         daemon = Daemon(port)
         wait_until(daemon.is_up)
@@ -89,8 +103,12 @@ def scrapyd(folder, eggs, jobs="", items=""):
 
 
 def deploy(daemon, checkout):
-    """Deploys as the README says, from a copy of the checkout, because scrapyd-deploy writes into it."""
-    shutil.copytree(ROOT / "webcrawl", checkout / "webcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+    """Deploys as the README says, from a copy of the checkout, because scrapyd-deploy writes into
+    it.
+    """
+    shutil.copytree(
+        ROOT / "webcrawl", checkout / "webcrawl", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("scrapy.cfg", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
     with (checkout / "scrapy.cfg").open("a") as config:
@@ -127,7 +145,8 @@ def pages(server):
 
 @pytest.mark.campaign
 def test_deployed_scheduled_cancelled_and_resumed(tmp_path, simweb):
-    """An egg made by scrapyd-deploy crawls; a cancelled job makes a checkpoint, and its JOBDIR or jobid resumes.
+    """An egg made by scrapyd-deploy crawls; a cancelled job makes a checkpoint, and its JOBDIR or
+    jobid resumes.
 
     This is one test, because making the egg and starting the daemon take longer than the rest.
     """
@@ -163,23 +182,32 @@ def _a_jobdir_resumes(daemon, folder, server):
     assert (reason, reason_of(folder / "job")) == ("shutdown", "finished")
     assert half < 80
     assert len(pages(server)) == len(set(pages(server))) == 80
-    assert "Spider closed (finished)" in (folder / f"daemon/logs/webcrawl/web/{again}.log").read_text()
+    assert (
+        "Spider closed (finished)" in (folder / f"daemon/logs/webcrawl/web/{again}.log").read_text()
+    )
 
 
 def _jobs_without_a_jobdir_have_their_own(daemon, folder, server):
-    """Two jobs of one spider run at once, each in a folder below the daemon's that is named after it."""
+    """Two jobs of one spider run at once, each in a folder below the daemon's that is named after
+    it.
+    """
     arguments = {"seeds": seeds_of(server, folder / "few.txt")}
 
     jobs = [daemon.schedule(settings_of(server), **arguments) for _ in range(2)]
     for job in jobs:
         wait_until(lambda job=job: daemon.state(job) == "finished")
 
-    assert [reason_of(folder / f"daemon/crawls/web-{job}") for job in jobs] == ["finished", "finished"]
+    assert [reason_of(folder / f"daemon/crawls/web-{job}") for job in jobs] == [
+        "finished",
+        "finished",
+    ]
     assert len(pages(server)) == 2 * len(set(pages(server))) == 20
 
 
 def _a_jobid_resumes(daemon, folder, server):
-    """Under a scrapyd with a jobs_dir, JOBDIR is named after the job; with an items_dir its pages are there."""
+    """Under a scrapyd with a jobs_dir, JOBDIR is named after the job; with an items_dir its pages
+    are there.
+    """
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "jobid": "mine"}
 
     settings = settings_of(server, FEED_EXPORT_FIELDS="url,status,title")

@@ -1,7 +1,9 @@
-"""Stats and signals of Scrapy's that monitors know, in a spider of the user's own; and its `data:` requests.
+"""Stats and signals of Scrapy's that monitors know, in a spider of the user's own; and its `data:`
+requests.
 
-Scrapy's own tests found them missing: feeds were counted under a name of ours, duplicates, retries and the scheduler's
-requests not at all, `request_dropped` was never sent for a duplicate, and `data:` requests were dropped.
+Scrapy's own tests found them missing: feeds were counted under a name of ours, duplicates, retries
+and the scheduler's requests not at all, `request_dropped` was never sent for a duplicate, and
+`data:` requests were dropped.
 """
 
 import ast
@@ -61,7 +63,12 @@ class Data(Own):
         yield {"failed": type(failure.value).__name__}
 
 """
-ADDON = {"ADDONS": {"webcrawl.WebcrawlAddon": 300}, "HOST_RETRY_WAIT": 0.1, "JOBDIR": "job", "OUTPUTS": ""}
+ADDON = {
+    "ADDONS": {"webcrawl.WebcrawlAddon": 300},
+    "HOST_RETRY_WAIT": 0.1,
+    "JOBDIR": "job",
+    "OUTPUTS": "",
+}
 
 
 class Fails(Site):
@@ -71,8 +78,14 @@ class Fails(Site):
 
     def answer(self):
         self.asked.append(self.path)
-        fails = self.path == "/robots.txt" or (self.path == "/once" and self.asked.count("/once") == 1)
-        self.say((404 if self.path == "/robots.txt" else 503) if fails else 200, b"here", content_type="text/html")
+        fails = self.path == "/robots.txt" or (
+            self.path == "/once" and self.asked.count("/once") == 1
+        )
+        self.say(
+            (404 if self.path == "/robots.txt" else 503) if fails else 200,
+            b"here",
+            content_type="text/html",
+        )
 
 
 @pytest.fixture(name="crawl")
@@ -113,14 +126,18 @@ def test_stats_are_named_as_scrapys(crawl):
 
 
 def test_another_dupefilter_counts_too(crawl):
-    """What a dupefilter of the user's own knows is dropped, and counted as Scrapy's scheduler has it."""
+    """What a dupefilter of the user's own knows is dropped, and counted as Scrapy's scheduler has
+    it.
+    """
     stats, _ = crawl("own", DUPEFILTER_CLASS="scrapy.dupefilters.RFPDupeFilter")
 
     assert (stats["dupefilter/filtered"], stats["dropped/a"]) == (2, 2)
 
 
 def test_data_requests_are_answered(crawl):
-    """A request that carries its own answer reaches its callback, once unless it asks for more, or its errback."""
+    """A request that carries its own answer reaches its callback, once unless it asks for more, or
+    its errback.
+    """
     stats, items = crawl("data")
 
     assert sorted(items, key=str) == [

@@ -1,4 +1,6 @@
-"""`scrapy search` of a crawl that fetches pages again, killed among it, and of its archive processed again."""
+"""`scrapy search` of a crawl that fetches pages again, killed among it, and of its archive
+processed again.
+"""
 
 from collections import Counter
 
@@ -8,7 +10,9 @@ from tests.support.crawling import wait_until
 from webcrawl.record.fulltext.text_search import SearchAll
 from webcrawl.tools.verify_crawl import verify
 
-LINKS = b"".join(b"<a href=/%b></a>" % name for name in (b"back", b"gone", b"same", b"other", b"moved"))
+LINKS = b"".join(
+    b"<a href=/%b></a>" % name for name in (b"back", b"gone", b"same", b"other", b"moved")
+)
 FIRST = {
     "/": Document(LINKS + b"lamp at home", etag='"1"'),
     "/back": Document(b"<p>lamp A"),
@@ -24,7 +28,12 @@ SECOND = {
     "/moved": Document(status=301, headers={"Location": "/there"}),
     "/there": Document(b"<p>lamp on its way"),
 }
-NOW = {"/": "lamp at home", "/back": "lamp A", "/other": "lamp of the other", "/there": "lamp on its way"}
+NOW = {
+    "/": "lamp at home",
+    "/back": "lamp A",
+    "/other": "lamp of the other",
+    "/there": "lamp on its way",
+}
 
 
 def found(jobdir, site, words):
@@ -36,21 +45,33 @@ def found(jobdir, site, words):
 
 
 def test_each_page_as_it_is_now(tmp_path):
-    """A page that changed and changed back is found as it is; what is gone, moved or another page's by now is not."""
+    """A page that changed and changed back is found as it is; what is gone, moved or another page's
+    by now is not.
+    """
     documents = dict(FIRST)
     with changing_site(documents) as site:
-        crawl = site.crawl(tmp_path, "/other", "/", OUTPUTS="warc cdxj index", CHECKPOINT_INTERVAL=0.3)
+        crawl = site.crawl(
+            tmp_path, "/other", "/", OUTPUTS="warc cdxj index", CHECKPOINT_INTERVAL=0.3
+        )
         running = crawl.start()
         wait_until(lambda: all(len(site.of(path)) >= 2 for path in documents))
         documents.update(SECOND)
         before = {path: len(site.of(path)) for path in ("/back", "/same", "/there")}
         wait_until(lambda: all(len(site.of(path)) >= many + 2 for path, many in before.items()))
-        wait_until(lambda: {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked})
+        wait_until(
+            lambda: (
+                {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked}
+            )
+        )
         running.kill()
         running = crawl.start()
         before = {path: len(site.of(path)) for path in ("/back", "/same", "/there")}
         wait_until(lambda: all(len(site.of(path)) >= many + 2 for path, many in before.items()))
-        wait_until(lambda: {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked})
+        wait_until(
+            lambda: (
+                {("/gone", 404), ("/moved", 301)} <= {(one.path, one.status) for one in site.asked}
+            )
+        )
         documents["/back"] = FIRST["/back"]
         assert site.until("/back", len(site.of("/back")) + 3, running) == 0
 

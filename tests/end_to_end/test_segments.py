@@ -1,4 +1,6 @@
-"""Offline crawling fetches what online crawling fetches: segment by segment, built of what the last ones found."""
+"""Offline crawling fetches what online crawling fetches: segment by segment, built of what the last
+ones found.
+"""
 
 import time
 from collections import Counter
@@ -12,7 +14,16 @@ from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
 from tests.tools.segments.crawls import urls_of
 from webcrawl.base.url_text import host_of
-from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.lab.simweb import (
+    by_host,
+    even,
+    gaps,
+    mercator,
+    overlaps,
+    robots_first,
+    truth,
+    wait_until_idle,
+)
 from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.tools.verify_crawl import verify
 
@@ -48,26 +59,35 @@ class Offline:
         # between two segments a host is not asked, which must not make it be given up
         self.settings = {"DNS_NAMESERVERS": server.nameserver, "HOST_PATIENCE": 60, **settings}
         self.jobdir, self.segments, self.current = folder / "job", [], self.seeds
-        self.kill_after, self.killed = 0, set()  # so many requests: then the crawl of each segment is killed, once
+        # so many requests: then the crawl of each segment is killed, once
+        self.kill_after, self.killed = 0, set()
 
     def crawl(self, segment):
         crawl = Crawl(self.jobdir, {**self.arguments, "seeds": segment, "follow": 0}, self.settings)
         if not self.kill_after or segment in self.killed:
             return crawl.run()
         self.killed.add(segment)
-        running, end = crawl.start(CHECKPOINT_INTERVAL=0.2), len(self.server.log.hits) + self.kill_after
+        running, end = (
+            crawl.start(CHECKPOINT_INTERVAL=0.2),
+            len(self.server.log.hits) + self.kill_after,
+        )
         while len(self.server.log.hits) < end and running.process.is_alive():
             time.sleep(0.01)
         running.process.kill()
         return running.wait()
 
     def run(self):
-        """Return the exit status of the last crawl. A second call resumes the segment whose crawl was killed."""
+        """Return the exit status of the last crawl.
+
+        A second call resumes the segment whose crawl was killed.
+        """
         while True:
             if status := self.crawl(self.current):
                 return status
             segment = self.folder / f"segment-{len(self.segments)}.csv"
-            made = command("scrapy", "segments", "build", self.jobdir, "--urls", self.most, "-o", segment)
+            made = command(
+                "scrapy", "segments", "build", self.jobdir, "--urls", self.most, "-o", segment
+            )
             assert (made.returncode, made.stderr) == (0, "")
             if not (urls := urls_of(segment)):
                 return 0
@@ -85,7 +105,10 @@ def online(server, folder, seeds=(), **settings):
     (folder / "seeds.txt").write_text("\n".join(seeds or server.world.seeds()))
     arguments = {name: settings.pop(name) for name in ("scope",) if name in settings}
     arguments["seeds"] = folder / "seeds.txt"
-    assert Crawl(folder / "job", arguments, {"DNS_NAMESERVERS": server.nameserver, **settings}).run() == 0
+    assert (
+        Crawl(folder / "job", arguments, {"DNS_NAMESERVERS": server.nameserver, **settings}).run()
+        == 0
+    )
     return asked(server)
 
 
@@ -103,7 +126,9 @@ def pages(hits):
 
 @pytest.mark.campaign
 def test_the_same_pages_as_online(simweb, tmp_path):
-    """On the same web, with redirects, cookies, copies, refreshes and errors: each URL once, politely, and no other."""
+    """On the same web, with redirects, cookies, copies, refreshes and errors: each URL once,
+    politely, and no other.
+    """
     server = simweb(5, 30, mix=even(KINDS), size=SIZE)
     expected = online(server, tmp_path / "online")
     offline = Offline(server, tmp_path / "offline")
@@ -114,10 +139,17 @@ def test_the_same_pages_as_online(simweb, tmp_path):
     world = server.world
     assert pages(hits) == pages(expected)
     assert [*truth(world, world.seeds()).complaints(hits)] == []
-    assert [*overlaps(hits, by_host), *gaps(hits, mercator(world, **POLITE), by_host), *robots_first(hits)] == []
+    assert [
+        *overlaps(hits, by_host),
+        *gaps(hits, mercator(world, **POLITE), by_host),
+        *robots_first(hits),
+    ] == []
     assert max(offline.times().values()) == 1
     assert len(offline.segments) > 2
-    assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
+    assert [
+        *verify(offline.jobdir, Counter()),
+        *verify(offline.jobdir / "segments", Counter()),
+    ] == []
 
 
 @pytest.mark.campaign
@@ -134,12 +166,17 @@ def test_killed_in_each_segment(simweb, tmp_path):
 
     assert runs > 1
     assert truth(server.world, server.world.seeds()).must <= pages(asked(server))
-    assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
+    assert [
+        *verify(offline.jobdir, Counter()),
+        *verify(offline.jobdir / "segments", Counter()),
+    ] == []
     assert max(offline.times().values()) == 1
 
 
 def depth(url, ways):
-    """Links followed since the site was entered, and how often another site was; `ways`: path and page of each URL."""
+    """Links followed since the site was entered, and how often another site was; `ways`: path and
+    page of each URL.
+    """
     within, crossed = 0, 0
     while ways[url][0] != "-":
         path, via = ways[url]
@@ -152,13 +189,17 @@ def depth(url, ways):
 
 
 def test_depth(simweb, tmp_path):
-    """A limit of depth holds over all segments, within each site and of sites: the path of each URL comes along."""
+    """A limit of depth holds over all segments, within each site and of sites: the path of each URL
+    comes along.
+    """
     server = simweb(3, 40, size=SIZE, mix=even(["redirect_301"]))
     offline = Offline(server, tmp_path / "offline", URL_MAX_DEPTH=2)
 
     assert offline.run() == 0
 
-    found = [line.split()[3:6] for line in (offline.jobdir / "logs/crawl.log").read_text().splitlines()]
+    found = [
+        line.split()[3:6] for line in (offline.jobdir / "logs/crawl.log").read_text().splitlines()
+    ]
     ways = {url: (path, via) for url, path, via in found if not path.endswith("P")}
     depths = [depth(url, ways) for url in ways]
     assert max(depth for depth, _ in depths) == 2
@@ -168,7 +209,9 @@ def test_depth(simweb, tmp_path):
 
 def test_within_a_scope(simweb, tmp_path):
     """The scope holds as online, with seeds that a segment's URLs were found from."""
-    server = simweb(5, 24, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate"]), size=SIZE)
+    server = simweb(
+        5, 24, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate"]), size=SIZE
+    )
     seeds = [f"{server.world.origin(host)}/" for host in (0, 1)]
     offline = Offline(server, tmp_path / "offline", seeds, scope="seeds")
 
@@ -180,7 +223,9 @@ def test_within_a_scope(simweb, tmp_path):
 
 
 def test_a_segment_and_nothing_else(simweb, tmp_path):
-    """`-a follow=0` fetches what the segment names; what its pages link to is left for the next, which has that."""
+    """`-a follow=0` fetches what the segment names; what its pages link to is left for the next,
+    which has that.
+    """
     server = simweb(4, 30, mix=even(["redirect_301"]), size=SIZE)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver}
@@ -209,7 +254,11 @@ def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
     server = simweb(5, 60, mix=even(["redirect_301", "duplicate"]), size=SIZE)
     seeds = [*server.world.seeds()][: 5 if scope == "any" else 2]
     (tmp_path / "seeds.txt").write_text("\n".join(seeds))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": outputs, "CLOSESPIDER_PAGECOUNT": 12}
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "OUTPUTS": outputs,
+        "CLOSESPIDER_PAGECOUNT": 12,
+    }
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "scope": scope}, settings)
     assert crawl.run() == 0
     before = pages(asked(server))
@@ -230,12 +279,17 @@ def test_another_follow_is_refused(simweb, tmp_path):
     """What one kind of crawl has found is not where the other looks for it."""
     server = simweb(1, 3, size=SIZE)
     settings = {"DNS_NAMESERVERS": server.nameserver}
-    crawl = Crawl(tmp_path / "job", {"seeds": next(iter(server.world.seeds())), "follow": 0}, settings)
+    crawl = Crawl(
+        tmp_path / "job", {"seeds": next(iter(server.world.seeds())), "follow": 0}, settings
+    )
     assert crawl.run() == 0
     crawl.arguments["follow"] = 1
 
     assert crawl.run() == 1
-    assert "URL_FOLLOW was off, now on: links that were found would be lost" in crawl.output.read_text()
+    assert (
+        "URL_FOLLOW was off, now on: links that were found would be lost"
+        in crawl.output.read_text()
+    )
 
 
 @pytest.mark.campaign
@@ -254,7 +308,10 @@ def test_cookies_of_redirects(tmp_path):
             segment = tmp_path / "segment.csv"
             while True:
                 assert crawl.run() == 0
-                assert command("scrapy", "segments", "build", crawl.jobdir, "-o", segment).returncode == 0
+                assert (
+                    command("scrapy", "segments", "build", crawl.jobdir, "-o", segment).returncode
+                    == 0
+                )
                 if not urls_of(segment):
                     break
                 crawl.arguments["seeds"] = segment

@@ -1,4 +1,6 @@
-"""A crawl of which one host is away: it ends, keeps that host's URLs, and goes on with them when it is run again."""
+"""A crawl of which one host is away: it ends, keeps that host's URLs, and goes on with them when it
+is run again.
+"""
 
 import threading
 import time
@@ -50,7 +52,12 @@ def _job(tmp_path):
     server.stop()
     urls = [f"http://127.0.0.1:{port}/{number}" for number in range(10)]
     (tmp_path / "seeds.txt").write_text("\n".join(urls))
-    settings = {"PORTS_ALLOWED": port, "HOST_MAX_FAILURES": 2, "HOST_PATIENCE": 1000, "OUTAGE_END_WAIT": 0.5}
+    settings = {
+        "PORTS_ALLOWED": port,
+        "HOST_MAX_FAILURES": 2,
+        "HOST_PATIENCE": 1000,
+        "OUTAGE_END_WAIT": 0.5,
+    }
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings), port
 
 

@@ -20,10 +20,14 @@ def annotated(crawl):
 
 
 def test_each_shell_leads_to_its_own_pages(tmp_path):
-    """Hosts that have the same frameset are all crawled: it is followed on each, logged so, and archived as ever."""
+    """Hosts that have the same frameset are all crawled: it is followed on each, logged so, and
+    archived as ever.
+    """
     pages = {"/": SHELL, "/menu.html": None, "/main.html": None}
 
-    with sites(lambda host, path, _: (pages[path] or own(host, path)) if path in pages else None) as served:
+    with sites(
+        lambda host, path, _: (pages[path] or own(host, path)) if path in pages else None
+    ) as served:
         crawl = served.crawl(tmp_path, HOSTS)
         assert crawl.run() == 0
 
@@ -33,28 +37,48 @@ def test_each_shell_leads_to_its_own_pages(tmp_path):
 
 
 def test_a_shell_behind_a_shell(tmp_path):
-    """A page that redirects by refresh to a page that is the same everywhere: both are followed on each host."""
-    pages = {"/": b'<meta http-equiv=refresh content="0; url=start/">', "/start/": b'<a href="../own">Enter'}
+    """A page that redirects by refresh to a page that is the same everywhere: both are followed on
+    each host.
+    """
+    pages = {
+        "/": b'<meta http-equiv=refresh content="0; url=start/">',
+        "/start/": b'<a href="../own">Enter',
+    }
 
-    with sites(lambda host, path, _: pages.get(path) or (own(host, path) if path == "/own" else None)) as served:
+    with sites(
+        lambda host, path, _: pages.get(path) or (own(host, path) if path == "/own" else None)
+    ) as served:
         assert served.crawl(tmp_path, HOSTS[:5]).run() == 0
 
-        assert sorted(served.pages()) == sorted((host, path) for host in HOSTS[:5] for path in [*pages, "/own"])
+        assert sorted(served.pages()) == sorted(
+            (host, path) for host in HOSTS[:5] for path in [*pages, "/own"]
+        )
 
 
 def test_a_mirror_is_not_crawled_again(tmp_path):
-    """On each mirror of a site the start page is fetched, and the pages that it links to: nothing behind those."""
+    """On each mirror of a site the start page is fetched, and the pages that it links to: nothing
+    behind those.
+    """
     tree = {"/": [f"/{at}" for at in range(3)]}
     for _ in range(3):
-        tree |= {path: [f"{path}{at}" for at in range(3)] for paths in list(tree.values()) for path in paths}
+        tree |= {
+            path: [f"{path}{at}" for at in range(3)]
+            for paths in list(tree.values())
+            for path in paths
+        }
     leaves = {path for paths in tree.values() for path in paths} - tree.keys()
-    bodies = {path: (path + "".join(f'<a href="{link}">' for link in links)).encode() for path, links in tree.items()}
+    bodies = {
+        path: (path + "".join(f'<a href="{link}">' for link in links)).encode()
+        for path, links in tree.items()
+    }
     bodies |= {path: path.encode() for path in leaves}
     mirrors = HOSTS[:6]
 
     with sites(lambda _, path, __: bodies.get(path)) as served:
         assert served.crawl(tmp_path, mirrors).run() == 0
 
-        assert {path for _, path in served.pages()} == bodies.keys()  # each page is fetched on some of them
+        # each page is fetched on some of them
+        assert {path for _, path in served.pages()} == bodies.keys()
         once = len(bodies) + (len(mirrors) - 1) * (1 + len(tree["/"]))
-        assert once <= len(served.pages()) <= once + 3  # where the start page was new, one other body is followed
+        # where the start page was new, one other body is followed
+        assert once <= len(served.pages()) <= once + 3

@@ -21,13 +21,16 @@ LISTED = {"SITEMAPS": True, "FEED_LINKS": True}  # as by default: the site's cra
 
 def sitemap(site, dates):
     entries = "".join(
-        f"<url><loc>{site.url(path)}</loc><lastmod>{date}</lastmod></url>" for path, date in dates.items()
+        f"<url><loc>{site.url(path)}</loc><lastmod>{date}</lastmod></url>"
+        for path, date in dates.items()
     )
     return Document(f"<urlset>{entries}</urlset>".encode(), media="text/xml")
 
 
 def later(seconds):
-    """A date after all fetches of a test: what was changed before a fetch that found a change is no news."""
+    """A date after all fetches of a test: what was changed before a fetch that found a change is no
+    news.
+    """
     return datetime.fromtimestamp(time.time() + seconds, UTC).isoformat(timespec="seconds")
 
 
@@ -37,9 +40,14 @@ def stats(crawl):
 
 def test_a_later_date_has_a_page_fetched(tmp_path):
     """At once, and no other page; a date that was wrong is counted, and so is one that was right."""
-    documents = {"/": Document(b"<p>home"), **{f"/{name}": Document(name.encode()) for name in "abc"}}
+    documents = {
+        "/": Document(b"<p>home"),
+        **{f"/{name}": Document(name.encode()) for name in "abc"},
+    }
     with changing_site(documents) as site:
-        documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
+        documents["/robots.txt"] = Document(
+            f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain"
+        )
         dates = dict.fromkeys(["/a", "/b", "/c"], "2024-01-01")
         documents["/map.xml"] = sitemap(site, dates)
         crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY, **LISTED)
@@ -52,10 +60,16 @@ def test_a_later_date_has_a_page_fetched(tmp_path):
         assert site.until("/a", 3, running) == 0
 
     assert (len(site.of("/b")), len(site.of("/c")), len(site.of("/"))) == (2, 1, 1)
-    notes = [(path, found) for _, path, found in log_of(crawl) if "revisit" in found and path != "/map.xml"]
+    notes = [
+        (path, found)
+        for _, path, found in log_of(crawl)
+        if "revisit" in found and path != "/map.xml"
+    ]
     assert ("/a", "changed") in [(path, found[1]) for path, found in notes]
     assert ("/b", "unchanged") in [(path, found[1]) for path, found in notes]
-    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    lines = [
+        line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
+    ]
     assert [line[5] for line in lines if line[3] == site.url("/b")][1:] == [site.url("/map.xml")]
     figures = stats(crawl)
     assert (figures["signals/true"], figures["signals"]) == (1, 3)
@@ -66,7 +80,9 @@ def test_a_second_signal_sends_validators(tmp_path):
     """What the first one's fetch found is known."""
     documents = {"/": Document(b"<p>home"), "/a": Document(b"a", etag='"1"')}
     with changing_site(documents) as site:
-        documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
+        documents["/robots.txt"] = Document(
+            f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain"
+        )
         crawl, running = site.crawl(tmp_path, REVISIT_POLICY=POLICY, **LISTED), None
         for day in range(1, 5):
             documents["/map.xml"] = sitemap(site, {"/a": later(60 * day)})
@@ -81,9 +97,12 @@ def test_a_second_signal_sends_validators(tmp_path):
 def feed(site, the_hub, *entries):
     """An Atom feed with entries, each of a path and a date."""
     items = "".join(
-        f"<entry><link href='{site.url(path)}'/><updated>{date}</updated></entry>" for path, date in entries
+        f"<entry><link href='{site.url(path)}'/><updated>{date}</updated></entry>"
+        for path, date in entries
     )
-    links = f"<link rel='hub' href='{the_hub.address}'/><link rel='self' href='{site.url('/feed')}'/>"
+    links = (
+        f"<link rel='hub' href='{the_hub.address}'/><link rel='self' href='{site.url('/feed')}'/>"
+    )
     return f"<feed xmlns='http://www.w3.org/2005/Atom'>{links}{items}</feed>".encode()
 
 
@@ -93,13 +112,22 @@ OLD, NEW = "2024-01-01T00:00:00Z", later(3600)
 @contextmanager
 def subscribed(tmp_path, settings=None, **more):
     """A site with a feed, its hub, a crawl, and the run of it that was asked to subscribe."""
-    documents = {"/": Document(b"<link rel=alternate type=application/atom+xml href=/feed>"), "/a": Document(b"a")}
+    documents = {
+        "/": Document(b"<link rel=alternate type=application/atom+xml href=/feed>"),
+        "/a": Document(b"a"),
+    }
     with changing_site(documents) as site, hub() as the_hub:
         for name, value in more.items():
             setattr(the_hub, name, value)
-        documents["/feed"] = Document(feed(site, the_hub, ("/a", OLD)), media="application/atom+xml")
+        documents["/feed"] = Document(
+            feed(site, the_hub, ("/a", OLD)), media="application/atom+xml"
+        )
         port = free_port()
-        callback = {"WEBSUB_PORT": port, "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs", "CHECKPOINT_INTERVAL": 0.3}
+        callback = {
+            "WEBSUB_PORT": port,
+            "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs",
+            "CHECKPOINT_INTERVAL": 0.3,
+        }
         policy = "tests.support.only_listings.OnlySignals"
         crawl = site.crawl(tmp_path, REVISIT_POLICY=policy, REVISIT_AGE=0.2, **LISTED, **callback)
         crawl.settings.update(settings or {})
@@ -119,7 +147,9 @@ def saved(crawl, name):
 
 
 def test_a_push_has_a_page_fetched(tmp_path):
-    """The hub verifies what we asked for, and its signed news are believed; new pages in it are links."""
+    """The hub verifies what we asked for, and its signed news are believed; new pages in it are
+    links.
+    """
     with subscribed(tmp_path, moved=True) as (site, the_hub, crawl, _):
         wait_until(lambda: the_hub.answers)
         site.documents["/a"], site.documents["/new"] = Document(b"another"), Document(b"new")
@@ -130,13 +160,21 @@ def test_a_push_has_a_page_fetched(tmp_path):
     assert form["hub.topic"] == site.url("/feed")
     assert the_hub.answers == [(200, "ch<&>allenge")]
     figures = stats(crawl)
-    assert (figures["websub/verified"], figures["websub/pushes"], figures["signals/true"]) == (1, 1, 1)
-    archived = b"".join(gzip.decompress(path.read_bytes()) for path in (crawl.jobdir / "warc").glob("*.gz"))
+    assert (figures["websub/verified"], figures["websub/pushes"], figures["signals/true"]) == (
+        1,
+        1,
+        1,
+    )
+    archived = b"".join(
+        gzip.decompress(path.read_bytes()) for path in (crawl.jobdir / "warc").glob("*.gz")
+    )
     assert b"another" in archived
     assert form["hub.secret"].encode() not in archived
     lines = (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
     assert {
-        line.split()[1] for line in lines if line.split()[3].startswith(the_hub.address) and "robots" not in line
+        line.split()[1]
+        for line in lines
+        if line.split()[3].startswith(the_hub.address) and "robots" not in line
     } == {
         "202",
         "307",
@@ -159,7 +197,12 @@ def test_forged_pushes_are_dropped(tmp_path):
         wait_until(lambda: site.of("/last"))
     assert len(site.of("/a")) == 1
     figures = stats(crawl)
-    assert [figures[f"websub/{name}"] for name in ("unsigned", "forged", "unasked", "pushes")] == [1, 2, 2, 1]
+    assert [figures[f"websub/{name}"] for name in ("unsigned", "forged", "unasked", "pushes")] == [
+        1,
+        2,
+        2,
+        1,
+    ]
 
 
 def test_a_hub_that_verifies_another_topic(tmp_path):
@@ -209,7 +252,12 @@ class LooksAlways:
 
 def test_hubs_are_left_alone_before_the_state_is_closed(tmp_path):
     """A crawl that ends meanwhile ends well: nothing looks into a closed database."""
-    with subscribed(tmp_path, {"EXTENSIONS": json.dumps({f"{__name__}.LooksAlways": 0})}) as (_, the_hub, _, _):
+    with subscribed(tmp_path, {"EXTENSIONS": json.dumps({f"{__name__}.LooksAlways": 0})}) as (
+        _,
+        the_hub,
+        _,
+        _,
+    ):
         assert the_hub.asked
 
 
@@ -217,7 +265,9 @@ def test_a_change_that_no_date_announces(tmp_path):
     """It is found in the page's own turn."""
     documents = {"/": Document(b"<p>home"), "/a": Document(b"a")}
     with changing_site(documents) as site:
-        documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
+        documents["/robots.txt"] = Document(
+            f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain"
+        )
         documents["/map.xml"] = sitemap(site, {"/a": "2024-01-01"})
         crawl = site.crawl(tmp_path, CHECKPOINT_INTERVAL=0.3, **LISTED)
         running = crawl.start()

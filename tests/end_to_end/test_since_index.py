@@ -11,7 +11,10 @@ from tests.support.named_sites import sites
 from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("since index")  # two crawls for all tests
-FIRST = {name: f"<p>{name} in the first month" for name in ("same", "other", "gone", "away", "moved", "copy", "bare")}
+FIRST = {
+    name: f"<p>{name} in the first month"
+    for name in ("same", "other", "gone", "away", "moved", "copy", "bare")
+}
 SECOND = {
     "same": FIRST["same"],
     "other": "<p>other words",
@@ -73,7 +76,8 @@ def name_of(url):
 
 
 def test_an_index_that_is_given_both_months(months):
-    """A line without text deletes a page, any other one replaces it: the index has the second month.
+    """A line without text deletes a page, any other one replaces it: the index has the second
+    month.
 
     Pages that were gone, and those that had become copies or had no text any more, were in no line.
     """
@@ -88,7 +92,9 @@ def test_an_index_that_is_given_both_months(months):
 
 
 def test_each_change_is_named(months):
-    """Texts and documents name what changed and what went; what is new, or as it was, has no such word."""
+    """Texts and documents name what changed and what went; what is new, or as it was, has no such
+    word.
+    """
     second = months[1]
     told = {name_of(line["url"]): line.get("change", "new") for line in lines(second)}
     gone = dict.fromkeys(("gone", "away", "moved"), "gone")
@@ -105,5 +111,8 @@ def test_they_are_counted(months):
     second = months[1]
 
     assert (second.stats["since/changed"], second.stats["since/gone"]) == (4, 3)
-    assert "4 pages changed since the earlier crawl, 3 gone (404, 410 or moved for good)" in second.output.read_text()
+    assert (
+        "4 pages changed since the earlier crawl, 3 gone (404, 410 or moved for good)"
+        in second.output.read_text()
+    )
     assert list(verify(second.jobdir, Counter())) == []

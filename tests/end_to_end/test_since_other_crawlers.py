@@ -16,7 +16,12 @@ from tests.support.warc_reader import members, read
 from tests.support.wayback import collection, needs_pywb, wayback
 from webcrawl.tools.verify_crawl import verify
 
-PAGES = {"/": b"<title>root</title><a href=/a><a href=/b>", "/a": b"<p>same", "/b": b"<p>other", "/robots.txt": b"#"}
+PAGES = {
+    "/": b"<title>root</title><a href=/a><a href=/b>",
+    "/a": b"<p>same",
+    "/b": b"<p>other",
+    "/robots.txt": b"#",
+}
 
 
 def as_others_write(jobdir, folder):
@@ -29,7 +34,9 @@ def as_others_write(jobdir, folder):
         if b"WARC-Type: response" in head:
             digest = f"sha256:{hashlib.sha256(block.partition(bytes.fromhex('0d0a0d0a'))[2][:-4]).hexdigest()}"
             old = head.partition(b"WARC-Payload-Digest: ")[2].partition(b"\r\n")[0]
-            places[old.decode(), head.partition(b"WARC-Target-URI: ")[2].partition(b"\r\n")[0].decode()] = at, digest
+            places[
+                old.decode(), head.partition(b"WARC-Target-URI: ")[2].partition(b"\r\n")[0].decode()
+            ] = at, digest
             head = head.replace(b"Digest: " + old, b"Digest: " + digest.encode(), 1)
         new.append(gzip.compress(head + b"\r\n\r\n" + block, mtime=0))
         at += len(new[-1])
@@ -46,8 +53,14 @@ def as_others_write(jobdir, folder):
 
 
 def of_kind(crawl, kind):
-    found = (record for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz")) for record in read(path))
-    return {record.fields["WARC-Target-URI"]: record.fields for record in found if record.kind == kind}
+    found = (
+        record
+        for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz"))
+        for record in read(path)
+    )
+    return {
+        record.fields["WARC-Target-URI"]: record.fields for record in found if record.kind == kind
+    }
 
 
 @pytest.fixture(name="months")
@@ -69,7 +82,9 @@ def _months(tmp_path):
 
 
 def test_payloads_are_known_by_their_sha256(months):
-    """Nothing is stored again; each record has the digest of the one that it repeats, and says that it is the same."""
+    """Nothing is stored again; each record has the digest of the one that it repeats, and says that
+    it is the same.
+    """
     crawl = months("feb", months.other)
     whole = {one["url"]: one for one in map(json.loads, _lines(months.other))}
 
@@ -94,8 +109,12 @@ def test_what_refers_to_an_archive_that_is_not_named_is_used(months, tmp_path):
     shutil.copytree(february.jobdir / "warc", alone)
     march = months("mar", alone)
 
-    references = {url: one["WARC-Refers-To-Date"] for url, one in of_kind(february, "revisit").items()}
-    assert {url: one["WARC-Refers-To-Date"] for url, one in of_kind(march, "revisit").items()} == references
+    references = {
+        url: one["WARC-Refers-To-Date"] for url, one in of_kind(february, "revisit").items()
+    }
+    assert {
+        url: one["WARC-Refers-To-Date"] for url, one in of_kind(march, "revisit").items()
+    } == references
     assert of_kind(march, "response") == {}
 
 
@@ -103,7 +122,14 @@ def test_process_gives_its_pages_their_bodies(months, tmp_path):
     """Of both archives together: the second has each page's text once more."""
     crawl, again = months("feb", months.other), tmp_path / "again"
     settings = ["-s", f"JOBDIR={again}", "-s", "OUTPUTS=text", "-s", "CONTENT_SEEN=process"]
-    assert scrapy(["process", str(months.other), str(crawl.jobdir), *settings], crawl.project, tmp_path / "out") == 0
+    assert (
+        scrapy(
+            ["process", str(months.other), str(crawl.jobdir), *settings],
+            crawl.project,
+            tmp_path / "out",
+        )
+        == 0
+    )
 
     written = b"".join(gzip.decompress(path.read_bytes()) for path in (again / "text").glob("*.gz"))
     texts = Counter(json.loads(line)["text"] for line in written.splitlines())
@@ -130,7 +156,9 @@ def test_verify_bears_tables_of_bodies_that_are_coded_anew_each_time(tmp_path):
 
 @needs_pywb
 def test_pywb_replays_it(months, tmp_path):
-    """Every page of February and of March has its body, which only the other crawler's archive holds."""
+    """Every page of February and of March has its body, which only the other crawler's archive
+    holds.
+    """
     february = months("feb", months.other)
     shutil.copytree(february.jobdir / "warc", tmp_path / "alone")
     march = months("mar", tmp_path / "alone")

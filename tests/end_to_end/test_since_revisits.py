@@ -13,12 +13,17 @@ def conditions(asked):
 
 
 def test_first_from_the_earlier_crawl_then_from_its_own(tmp_path):
-    """A page's first request has the earlier crawl's validators, and all later ones those of the last answer.
+    """A page's first request has the earlier crawl's validators, and all later ones those of the
+    last answer.
 
-    What is changed is said of this crawl's own states: one that the earlier crawl had is not taken for the last.
+    What is changed is said of this crawl's own states: one that the earlier crawl had is not taken
+    for the last.
     """
     january, february = b"<p>as in January, with words", b"<p>as in February, other words"
-    documents = {"/": Document(b"<a href=/moving>m</a> at home", etag='"0"'), "/moving": Document(january, etag='"1"')}
+    documents = {
+        "/": Document(b"<a href=/moving>m</a> at home", etag='"0"'),
+        "/moving": Document(january, etag='"1"'),
+    }
     with changing_site(documents) as site:
         earlier = site.crawl(tmp_path / "jan", REVISIT_POLICY="none")
         assert earlier.run() == 0
@@ -34,7 +39,8 @@ def test_first_from_the_earlier_crawl_then_from_its_own(tmp_path):
         last = site.of("/moving")
 
     assert conditions(last[before:gone]) == ['"1"'] * (gone - before)
-    assert conditions(last[gone + 1 :]) == [None] * (len(last) - gone - 1)  # the answer in between had no validators
+    # the answer in between had no validators
+    assert conditions(last[gone + 1 :]) == [None] * (len(last) - gone - 1)
     notes = [(status, set(said)) for status, path, said in log_of(crawl) if path == "/moving"]
     assert "since:304" in notes[0][1]
     assert {"revisit", "unchanged"} <= notes[1][1]

@@ -1,4 +1,6 @@
-"""`scrapy crawl web -a since=cdx+http://…`: a crawl that stores what a CDX server's archive does not have."""
+"""`scrapy crawl web -a since=cdx+http://…`: a crawl that stores what a CDX server's archive does
+not have.
+"""
 
 import time
 from collections import Counter
@@ -21,7 +23,9 @@ class Pages(Tree):
     """With a robots.txt that has a payload."""
 
     def __call__(self, host, path, headers):
-        return b"User-agent: *\n" if path == "/robots.txt" else super().__call__(host, path, headers)
+        return (
+            b"User-agent: *\n" if path == "/robots.txt" else super().__call__(host, path, headers)
+        )
 
 
 def archived(crawl, index):
@@ -29,7 +33,8 @@ def archived(crawl, index):
     assert crawl.run() == 0
     index.add_crawl(crawl.jobdir)
     latest = max(line.split(b" ")[1].decode() for line in index.lines)
-    wait_until(lambda: digits(time.time())[:14] > latest)  # what is of the same second may be the later crawl's own
+    # what is of the same second may be the later crawl's own
+    wait_until(lambda: digits(time.time())[:14] > latest)
 
 
 @pytest.fixture(name="months")
@@ -52,12 +57,16 @@ def _months(tmp_path):
 
 
 def kinds(crawl):
-    return Counter(record.kind for record in records(crawl) if record.kind in ("response", "revisit"))
+    return Counter(
+        record.kind for record in records(crawl) if record.kind in ("response", "revisit")
+    )
 
 
 @pytest.mark.parametrize("pywb", [False, True])
 def test_of_an_unchanged_web_nothing_is_stored(months, pywb):
-    """Every answer is a revisit record, by the words of OutbackCDX and of pywb, and refers to the record it repeats."""
+    """Every answer is a revisit record, by the words of OutbackCDX and of pywb, and refers to the
+    record it repeats.
+    """
     months.index.pywb = pywb
     second = months("feb", months.index.address)
     assert second.run() == 0, second.output.read_text()
@@ -66,7 +75,11 @@ def test_of_an_unchanged_web_nothing_is_stored(months, pywb):
     assert second.stats["since/identical"] == len(logged(second))
     assert logged(second).keys() == logged(months.first).keys()
     assert {note for _, note in logged(second).values()} == {"since:digest"}
-    whole = {one.fields["WARC-Target-URI"]: one.fields for one in records(months.first) if one.kind == "response"}
+    whole = {
+        one.fields["WARC-Target-URI"]: one.fields
+        for one in records(months.first)
+        if one.kind == "response"
+    }
     for record in records(second):
         if record.kind == "revisit":
             original = whole[record.fields["WARC-Refers-To-Target-URI"]]
@@ -89,7 +102,9 @@ def test_what_changed_is_stored(months):
 
 @pytest.mark.campaign
 def test_a_crawl_and_a_server_together(months):
-    """A third crawl needs the second only, which knows the server: what neither of them has is stored."""
+    """A third crawl needs the second only, which knows the server: what neither of them has is
+    stored.
+    """
     months.tree.month = 2
     second = months("feb", months.index.address)
     assert second.run() == 0
@@ -110,17 +125,25 @@ def test_each_drone_of_a_hive_asks_for_its_own_hosts(tmp_path):
     def page(host, path, _):
         return f"{host} {path} <a href=/1><a href=/2>".encode()
 
-    with sites(page, all_headers=True) as served, cdx_server() as index, stream_server(tmp_path / "server") as server:
+    with (
+        sites(page, all_headers=True) as served,
+        cdx_server() as index,
+        stream_server(tmp_path / "server") as server,
+    ):
         seeds = [served.url(name) for name in names]
         (tmp_path / "seeds.txt").write_text("\n".join(seeds))
         first = Crawl(tmp_path / "jan", {"seeds": tmp_path / "seeds.txt"}, settings)
         archived(first, index)
         asked = len(index.asked)
         arguments = {"since": index.address}
-        hive = Hive(tmp_path / "feb", None, server.url, 2, settings, arguments, seeds=seeds).start_all()
+        hive = Hive(
+            tmp_path / "feb", None, server.url, 2, settings, arguments, seeds=seeds
+        ).start_all()
         assert hive.wait() == [0, 0]
 
-    assert sum((kinds(drone) for drone in hive.crawls), Counter()) == {"revisit": kinds(first)["response"]}
+    assert sum((kinds(drone) for drone in hive.crawls), Counter()) == {
+        "revisit": kinds(first)["response"]
+    }
     assert min(kinds(drone).total() for drone in hive.crawls) > 0
     assert len(index.asked) - asked == len(hive.crawls) + len(names), (
         "each drone once at its start, then each host once"
@@ -149,7 +172,14 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
     said = second.output.read_text()
     assert said.count("status 500; pages that it alone would know are stored whole") == 1
     assert f"{unasked} answers stored whole: the CDX server of -a since did not answer" in said
-    assert scrapy(["report", str(second.jobdir), "-o", str(tmp_path / "r.html")], second.project, tmp_path / "out") == 0
+    assert (
+        scrapy(
+            ["report", str(second.jobdir), "-o", str(tmp_path / "r.html")],
+            second.project,
+            tmp_path / "out",
+        )
+        == 0
+    )
     said = Report((tmp_path / "r.html").read_text()).section("wrong")
     assert f"{unasked} answers stored whole: the CDX server of -a since did not answer" in said
 
@@ -172,7 +202,10 @@ def test_a_server_that_is_not_there(months):
 
 @pytest.mark.campaign
 def test_kill_9_leaves_no_reference_to_what_is_lost(months):
-    """An indexer adds what the crawl has just written. Of that a kill takes a part, to which no record may refer."""
+    """An indexer adds what the crawl has just written.
+
+    Of that a kill takes a part, to which no record may refer.
+    """
     months.index.lines = []  # nothing but the crawl's own
     second = months("feb", months.index.address, OUTPUTS="warc cdxj", CLOSESPIDER_PAGECOUNT=3)
     assert second.run() == 0
@@ -189,7 +222,9 @@ def test_kill_9_leaves_no_reference_to_what_is_lost(months):
     assert second.run() == 0
 
     assert kinds(second) == {"response": len(logged(months.first))}
-    urls = [record.fields["WARC-Target-URI"] for record in records(second) if record.kind == "response"]
+    urls = [
+        record.fields["WARC-Target-URI"] for record in records(second) if record.kind == "response"
+    ]
     assert len(urls) == len({*urls})
     assert [*verify(second.jobdir, Counter())] == []
 

@@ -47,7 +47,12 @@ OF_MAPS = {"/index.xml", "/map.xml.gz", "/listed"}
     [
         ({}, "host", OF_MAPS, set()),
         ({"SITEMAPS": False}, "any", set(), set()),
-        ({"SITEMAPS": "off", "LINK_SOURCES": "all", "OUTPUTS": "links"}, "any", {"/feed", "/news"}, set()),
+        (
+            {"SITEMAPS": "off", "LINK_SOURCES": "all", "OUTPUTS": "links"},
+            "any",
+            {"/feed", "/news"},
+            set(),
+        ),
         ({"SITEMAPS": True}, "host", OF_MAPS, set()),
         (BOTH, "any", {*OF_MAPS, "/feed", "/news", "/from-other"}, {"/map", "/of-map"}),
         ({**BOTH, "ROBOTSTXT_OBEY": False}, "host", {"/feed", "/news"}, set()),
@@ -65,7 +70,9 @@ def test_what_is_fetched(tmp_path, settings, scope, pages, others):
         assert list(verify(crawl.jobdir, Counter())) == []
 
     asked = served.pages()
-    expected = [("site.test", path) for path in ("/", *pages)] + [("other.test", path) for path in others]
+    expected = [("site.test", path) for path in ("/", *pages)] + [
+        ("other.test", path) for path in others
+    ]
     assert sorted(asked) == sorted(expected)
     log = (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
     paths = {line.split()[3].rpartition(f":{served.port}")[2]: line.split()[4] for line in log}
@@ -90,7 +97,9 @@ def test_a_sitemap_longer_than_a_page(tmp_path, packed):
         assert crawl.run() == 0
         assert "/last" in {path for _, path in served.pages()}
 
-    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    lines = [
+        line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
+    ]
     sizes = {line[3].split("/", 3)[3]: line[2] for line in lines}
     assert (int(sizes["map.xml"]) > 2000, sizes["last"]) == (True, "1024")
 
@@ -100,22 +109,32 @@ def test_a_user_of_links_log_sees_the_hub(tmp_path):
     answers = Answers()
     with sites(answers) as served:
         answers.port = served.port
-        crawl = served.crawl(tmp_path, ["site.test"], SITEMAPS=False, FEED_LINKS=True, OUTPUTS="links")
+        crawl = served.crawl(
+            tmp_path, ["site.test"], SITEMAPS=False, FEED_LINKS=True, OUTPUTS="links"
+        )
         assert crawl.run() == 0
 
-    rows = [line.split("\t") for line in (crawl.jobdir / "logs" / "links.log").read_text().splitlines()]
+    rows = [
+        line.split("\t") for line in (crawl.jobdir / "logs" / "links.log").read_text().splitlines()
+    ]
     assert {row[3] for row in rows} == {"feed", "hub"}
     assert "/hub" not in {path for _, path in served.pages()}
 
 
-@pytest.mark.parametrize(("pages", "sitemaps", "tried"), [(12, True, 1), (6, True, 0), (12, False, 0)])
+@pytest.mark.parametrize(
+    ("pages", "sitemaps", "tried"), [(12, True, 1), (6, True, 0), (12, False, 0)]
+)
 def test_a_sitemap_that_nobody_names(tmp_path, pages, sitemaps, tried):
     """It is looked for once, on hosts with ten pages."""
 
     def answer(host, path, _):
         links = "".join(f"<a href=/{number}>" for number in range(1, pages))
         listed = "<urlset><url><loc>/listed</loc></url></urlset>"
-        known = {"/": f"{links}".encode(), "/sitemap.xml": Typed(listed.encode(), "text/xml"), "/listed": b"l"}
+        known = {
+            "/": f"{links}".encode(),
+            "/sitemap.xml": Typed(listed.encode(), "text/xml"),
+            "/listed": b"l",
+        }
         return known.get(path, f"page {path}".encode() if path[1:].isdigit() else None)
 
     with sites(answer) as served:
@@ -130,14 +149,19 @@ class Hosts:
     """Sites that one page leads to, each with a sitemap: those of a few pages, and one of many."""
 
     def __init__(self, few, many):
-        self.port, self.pages = 0, {**dict.fromkeys((f"few{n}.test" for n in range(few)), 3), "many.test": many}
+        self.port, self.pages = (
+            0,
+            {**dict.fromkeys((f"few{n}.test" for n in range(few)), 3), "many.test": many},
+        )
 
     def __call__(self, host, path, _):
         if host == "start.test":
             links = [f"<a href=http://{name}:{self.port}/>" for name in self.pages] + [
                 f"<a href=/{n}>" for n in range(12)
             ]
-            return {"/": "".join(links).encode()}.get(path, b"page " + path.encode() if path != "/robots.txt" else None)
+            return {"/": "".join(links).encode()}.get(
+                path, b"page " + path.encode() if path != "/robots.txt" else None
+            )
         here = f"http://{host}:{self.port}"
         if path == "/robots.txt":
             return f"Sitemap: {here}/map.xml".encode()
@@ -149,7 +173,10 @@ class Hosts:
 
 
 def test_hosts_of_few_pages_are_not_asked(tmp_path):
-    """Only one that has given ten pages is, once; then pages follow that nothing links to. Sitemaps count apart."""
+    """Only one that has given ten pages is, once; then pages follow that nothing links to.
+
+    Sitemaps count apart.
+    """
     answers = Hosts(few=5, many=15)
     with sites(answers) as served:
         answers.port = served.port
@@ -167,7 +194,11 @@ def test_hosts_of_few_pages_are_not_asked(tmp_path):
     assert max(Counter(asked).values()) == 1
     stats = crawl.stats
     robots = len(served.asked) - len(asked)
-    assert (stats["answers"], stats["sitemaps"], stats["sitemaps/urls"]) == (len(asked) - 1 + robots, 1, 30)
+    assert (stats["answers"], stats["sitemaps"], stats["sitemaps/urls"]) == (
+        len(asked) - 1 + robots,
+        1,
+        30,
+    )
     assert stats["pages"] == len(asked) - 1
     assert stats["statistics"]["documents"] == len(asked) - 1
 
@@ -189,14 +220,20 @@ def test_kills_lose_no_turn_and_no_page(tmp_path):
         assert list(verify(crawl.jobdir, Counter())) == []
 
     log = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
-    ended = Counter(fields[3].partition(f":{served.port}")[2] for fields in log if "many.test" in fields[3])
-    assert ended == dict.fromkeys([*(f"/{n}" for n in range(300)), "/", "/map.xml", "/robots.txt"], 1)
+    ended = Counter(
+        fields[3].partition(f":{served.port}")[2] for fields in log if "many.test" in fields[3]
+    )
+    assert ended == dict.fromkeys(
+        [*(f"/{n}" for n in range(300)), "/", "/map.xml", "/robots.txt"], 1
+    )
     assert crawl.stats["sitemaps"] == 1
 
 
 @pytest.mark.campaign
 def test_a_hive_whose_drones_come_and_go(tmp_path):
-    """Each host's sitemap is read by the drone that has the host, also where that is killed or the host moves."""
+    """Each host's sitemap is read by the drone that has the host, also where that is killed or the
+    host moves.
+    """
     names = [f"d{number}.test" for number in range(12)]
     listed = 24  # pages of a host, the second half of which only its sitemap names
     asked = []
@@ -212,10 +249,16 @@ def test_a_hive_whose_drones_come_and_go(tmp_path):
         return f"{host} {path} {f'<a href=/{number + 1}>' if number < listed // 2 - 1 else ''}".encode()
 
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
-    settings = {"HOSTS_FILE": tmp_path / "hosts", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05}
+    settings = {
+        "HOSTS_FILE": tmp_path / "hosts",
+        "POLITENESS_FACTOR": 0,
+        "POLITENESS_MIN_DELAY": 0.05,
+    }
     with stream_server(tmp_path / "server") as server, sites(answer, all_headers=True) as found:
         seeds = [found.url(name) for name in names]
-        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds).start_all()
+        hive = Hive(
+            tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=seeds
+        ).start_all()
         try:
             wait_until(lambda: len(asked) > 100)
             hive.kill(0)
@@ -229,5 +272,7 @@ def test_a_hive_whose_drones_come_and_go(tmp_path):
 
     counts = Counter(asked)
     pages = {(name, f"/{number or ''}") for name in names for number in range(listed)}
-    assert counts.keys() - {(name, "/0") for name in names} == pages | {(name, "/map.xml") for name in names}
+    assert counts.keys() - {(name, "/0") for name in names} == pages | {
+        (name, "/map.xml") for name in names
+    }
     assert list(verify_hive(tmp_path / "hive", Counter())) == []

@@ -1,4 +1,6 @@
-"""Real sites, served as they were: the requests are exactly those that an independent reader of their pages expects."""
+"""Real sites, served as they were: the requests are exactly those that an independent reader of
+their pages expects.
+"""
 
 import gzip
 import json
@@ -48,7 +50,9 @@ class TestSharedHosts:
 
     @pytest.fixture(name="expected")
     def _expected(self):
-        lines = gzip.decompress((cases("site-uci-shared") / "expected_requests.tsv.gz").read_bytes()).decode()
+        lines = gzip.decompress(
+            (cases("site-uci-shared") / "expected_requests.tsv.gz").read_bytes()
+        ).decode()
         return {line.split("\t")[2] for line in lines.splitlines()}
 
     @pytest.fixture(name="asked")
@@ -70,7 +74,10 @@ class TestSharedHosts:
                 seeds = tmp_path / "seeds.txt"
                 seeds.write_text("\n".join(json.loads((folder / "seeds.json").read_text())))
                 inside = "^https?://(?:" + "|".join(map(re.escape, names)) + ")/"
-                settings = {"URL_INCLUDE": inside, "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", names)}
+                settings = {
+                    "URL_INCLUDE": inside,
+                    "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", names),
+                }
                 crawl = Crawl(tmp_path / "job", {"seeds": seeds}, SETTINGS | settings)
                 assert crawl.run(URL_FILTERS=json.dumps(filters), **more) == 0
             return [url for url in sites.asked if not url.endswith("/robots.txt")]
@@ -78,7 +85,9 @@ class TestSharedHosts:
         return crawl
 
     def test_without_trap_rules_all_is_asked_for(self, asked, expected):
-        """Without trap rules the expected URLs are requested once each; http and https are different URLs."""
+        """Without trap rules the expected URLs are requested once each; http and https are
+        different URLs.
+        """
         counts = Counter(asked(PLAIN, TRAP_RULES=False))
 
         assert counts.keys() - expected == set()
@@ -99,8 +108,8 @@ class TestSharedHosts:
 class TestSelfTestSites:
     """Small sites by which another crawler tests itself, each on its own host."""
 
-    # What a browser could be led to by links, frames and refreshes, but not by forms or scripts. Depth 3 is the
-    # deepest.
+    # What a browser could be led to by links, frames and refreshes, but not by forms or scripts.
+    # Depth 3 is the deepest.
     EXPECTED: ClassVar = {
         "Frames": ["index", "topframe", "leftframe", "rightframe", "noframe"],
         "Refresh": ["index", "refresh", "refresh2"],
@@ -110,7 +119,8 @@ class TestSelfTestSites:
         "TrickyRelativeURIs": ["index", "reluptricky", "/test8/anothersub/reluptarget"],
         "FormTagExtraction": ["index"],
         "SimpleJavascriptExtraction": ["index"],
-        # The bases are odd, but they are URLs, so they count. That of two.html leads to another host.
+        # The bases are odd, but they are URLs, so they count. That of two.html leads to another
+        # host.
         "BadURIsStopPageParsing": [
             *["index", "one", "two", "three"],
             *["/BadURIsStopPageParsing/www.loc.gov/rr/european/egw/goodone", "/goodthree"],
@@ -118,7 +128,9 @@ class TestSelfTestSites:
     }
 
     def test_each_file_that_is_linked_is_fetched_once(self, tmp_path):
-        """Every target of links, frames and refreshes is fetched once, and nothing that robots.txt forbids."""
+        """Every target of links, frames and refreshes is fetched once, and nothing that robots.txt
+        forbids.
+        """
         folder = cases("selftest-sites") / "heritrix-webapps"
         names = [f"{case.lower()}.test" for case in self.EXPECTED]
 
@@ -128,7 +140,9 @@ class TestSelfTestSites:
 
         with serving(answer, tmp_path, names) as sites:
             seeds = tmp_path / "seeds.txt"
-            seeds.write_text("".join(f"http://{case.lower()}.test/{case}/index.html\n" for case in self.EXPECTED))
+            seeds.write_text(
+                "".join(f"http://{case.lower()}.test/{case}/index.html\n" for case in self.EXPECTED)
+            )
             crawl = Crawl(tmp_path / "job", {"seeds": seeds, "scope": "host"}, SETTINGS)
             hosts = sites.hosts_file(tmp_path / "hosts", names)
             assert crawl.run(HOSTS_FILE=hosts, USER_AGENT="heritrix_selftest", URL_MAX_DEPTH=3) == 0

@@ -25,7 +25,9 @@ def answer(url):
     known = FEW if host == "small.test" else PAGES
     if path in ("", *known):
         lost = [f"lost-{number}" for number in range(2 if host == "small.test" else 30)]
-        links = "".join(f"<a href=/{number}>{number}</a>" for number in (known if not path else lost))
+        links = "".join(
+            f"<a href=/{number}>{number}</a>" for number in (known if not path else lost)
+        )
         return 200, "text/html", f"<title>Page {path}</title><p>{host} page {path} {links}".encode()
     if host == "hard.test":
         return 404, "text/html", b"<title>Not found</title>"
@@ -38,7 +40,10 @@ def _crawled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("soft")
     with serving(answer, folder, NAMES) as sites:
         (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES))
-        settings = {"HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES), "OUTPUTS": "warc cdxj text"}
+        settings = {
+            "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
+            "OUTPUTS": "warc cdxj text",
+        }
         settings |= {"CONTENT_SEEN": "process", "SOFT404_PROBE": 20}  # else the digest would do
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0

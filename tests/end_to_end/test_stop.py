@@ -23,7 +23,8 @@ class Links(Site):
     def answer(self):
         links = "".join(f"<a href=/{number}>x</a>" for number in range(1, 100))
         self.say(200, links.encode(), content_type="text/html")
-        self.close_connection = True  # else its thread would serve that one on after the server's end
+        # else its thread would serve that one on after the server's end
+        self.close_connection = True
 
 
 COUNTED = '{"tests.support.cli_components.Counting": 1000}'
@@ -31,14 +32,23 @@ COUNTED = '{"tests.support.cli_components.Counting": 1000}'
 
 def crawl_of(tmp_path, server, **settings):
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "COUNTING_FILE": tmp_path / "pages", **FAST, **settings}
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "COUNTING_FILE": tmp_path / "pages",
+        **FAST,
+        **settings,
+    }
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
 
 def asked(server):
     """URLs of pages that the server answered completely, without robots.txt."""
     wait_until_idle(server)
-    return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt") and hit.outcome == "sent"]
+    return [
+        hit.url
+        for hit in server.log.hits
+        if not hit.url.endswith("/robots.txt") and hit.outcome == "sent"
+    ]
 
 
 def log_of(crawl):
@@ -52,7 +62,9 @@ def said(crawl):
 class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, *in_campaign(signal.SIGTERM)])
     def test_pages_under_way_are_finished(self, tmp_path, simweb, number):
-        """After one signal every page in progress is finished: the next run fetches only the others."""
+        """After one signal every page in progress is finished: the next run fetches only the
+        others.
+        """
         server = simweb(8, 120, latency=0.05)
         crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=COUNTED)
 
@@ -63,7 +75,12 @@ class TestSignals:
         half, stats = len(asked(server)), crawl.stats
         second = crawl.run()
 
-        assert (first, stats["reason"], second, crawl.stats["reason"]) == (0, "shutdown", 0, "finished")
+        assert (first, stats["reason"], second, crawl.stats["reason"]) == (
+            0,
+            "shutdown",
+            0,
+            "finished",
+        )
         assert half < 120
         assert len(asked(server)) == len(set(asked(server))) == 120
         assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(asked(server))
@@ -82,12 +99,16 @@ class TestSignals:
             assert crawl.stats["reason"] == (None if kill else "shutdown")
 
     def test_the_last_lines_name_the_server_that_is_waited_for(self, tmp_path):
-        """A crawl that ends while its only host does not answer says what is left, although its state is closed."""
+        """A crawl that ends while its only host does not answer says what is left, although its
+        state is closed.
+        """
         with serving(Links) as address:
             settings = {**QUICK, "POLITENESS_MIN_DELAY": 0.5, "HOST_RETRY_WAIT": 60}
             crawl = Crawl(tmp_path / "job", {"seeds": f"{address}/", "scope": "host"}, settings)
             running = crawl.start()
-            wait_until(lambda: (tmp_path / "job/logs/crawl.log").exists() and "/1 " in log_of(crawl))
+            wait_until(
+                lambda: (tmp_path / "job/logs/crawl.log").exists() and "/1 " in log_of(crawl)
+            )
 
         assert running.wait() == 0
         assert "Traceback" not in said(crawl)
@@ -97,7 +118,9 @@ class TestSignals:
         assert f"after no connection from {address}" in said(crawl)
 
     def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
-        """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the next run."""
+        """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the
+        next run.
+        """
         server = simweb(4, 4, latency=600)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=600)
 
@@ -113,7 +136,9 @@ class TestSignals:
             assert db.execute("SELECT count(*) FROM host WHERE state = 1").fetchone() == (4,)
         crawl.run(CLOSESPIDER_TIMEOUT=0.5, DOWNLOAD_TIMEOUT=1)
         wait_until(lambda: len(server.log.hits) == 8)
-        assert sorted(hit.url for hit in server.log.hits) == sorted(2 * [hit.url for hit in server.log.hits[:4]])
+        assert sorted(hit.url for hit in server.log.hits) == sorted(
+            2 * [hit.url for hit in server.log.hits[:4]]
+        )
 
     def test_twice_is_at_once(self, tmp_path, simweb):
         """A second signal ends the process at once, with an exit status that says so."""
@@ -130,7 +155,9 @@ class TestSignals:
         assert running.wait() == 130
 
     def test_twice_within_half_a_second_is_once(self, tmp_path, simweb):
-        """Signals that follow the first one closely are the same Ctrl-C: pages in progress are finished."""
+        """Signals that follow the first one closely are the same Ctrl-C: pages in progress are
+        finished.
+        """
         server = simweb(4, 40, latency=0.3)
         crawl = crawl_of(tmp_path, server)
 
@@ -146,12 +173,16 @@ class TestSignals:
         assert len(asked(server)) == len(set(asked(server))) == 40
 
     def test_a_paused_crawl_can_be_stopped(self, tmp_path, simweb):
-        """A crawl that has paused for want of disk space fetches nothing, says so, and ends on a signal."""
+        """A crawl that has paused for want of disk space fetches nothing, says so, and ends on a
+        signal.
+        """
         server = simweb(2, 4)
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20, CHECKPOINT_INTERVAL=0.1)
 
         running = crawl.start()
-        wait_until(lambda: "fetching is paused" in said(crawl) and (tmp_path / "job/stats.json").exists())
+        wait_until(
+            lambda: "fetching is paused" in said(crawl) and (tmp_path / "job/stats.json").exists()
+        )
         running.interrupt()
 
         assert running.wait() == 0

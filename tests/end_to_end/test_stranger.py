@@ -1,4 +1,6 @@
-"""Plays a stranger who knows only README: its lines, copied by a parser, in a fresh copy and a fresh environment."""
+"""Plays a stranger who knows only README: its lines, copied by a parser, in a fresh copy and a
+fresh environment.
+"""
 
 import gzip
 import json
@@ -28,11 +30,17 @@ def _shop(tmp_path_factory):
 def texts(jobdir):
     """The rows of the text files."""
     files = sorted((jobdir / "text").glob("*.gz"))
-    return [json.loads(line) for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
+    return [
+        json.loads(line)
+        for file in files
+        for line in gzip.decompress(file.read_bytes()).splitlines()
+    ]
 
 
 def test_every_page_has_its_text(shop):
-    """Each page that the site gives can be read in `text/`, once, with its title; what scripts make is not there."""
+    """Each page that the site gives can be read in `text/`, once, with its title; what scripts make
+    is not there.
+    """
     folder, *_ = shop
     rows = texts(folder / "crawls/example-read")
 
@@ -44,8 +52,12 @@ def test_every_page_has_its_text(shop):
 def test_what_failed_is_named(shop):
     """crawl.log and the report have the URLs that always answer 503 and 500."""
     folder, *_ = shop
-    lines = [line.split() for line in (folder / "crawls/example/logs/crawl.log").read_text().splitlines()]
-    failed = {int(words[3].rpartition("/")[2]): words[1] for words in lines if words[1] in ("500", "503")}
+    lines = [
+        line.split() for line in (folder / "crawls/example/logs/crawl.log").read_text().splitlines()
+    ]
+    failed = {
+        int(words[3].rpartition("/")[2]): words[1] for words in lines if words[1] in ("500", "503")
+    }
 
     assert failed == {**dict.fromkeys(AWAY, "503"), BROKEN: "500"}
     report = (folder / "crawls/example/report.html").read_text()
@@ -67,13 +79,16 @@ def test_the_corner_made_by_scripts_has_its_text(shop):
     folder, output, site = shop
     (guide,) = (one for one in sections("docs/guides.md") if one.title == "A site made by scripts")
     corner = guide._replace(script=guide.script.replace("example.org/", "example.org/corner/0"))
-    corner = corner._replace(script=re.sub(r"https?://www\.example\.org/", f"{site}/", corner.script))
+    corner = corner._replace(
+        script=re.sub(r"https?://www\.example\.org/", f"{site}/", corner.script)
+    )
 
     status, said, _ = run(corner, folder, site, os.environ["PATH"])
 
     assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in output
     assert status == 0, said
     assert {row["text"].strip() for row in texts(folder / "crawls/made")} == {
-        f"Made by a script, {number}." + ("/corner/1 /corner/2 /corner/3 /corner/4" if not number else "")
+        f"Made by a script, {number}."
+        + ("/corner/1 /corner/2 /corner/3 /corner/4" if not number else "")
         for number in range(CORNER)
     }

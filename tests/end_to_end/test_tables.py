@@ -1,4 +1,6 @@
-"""OUTPUTS=tables in real crawls: killed, stopped and resumed, without an archive, without pyarrow; asked by DuckDB."""
+"""OUTPUTS=tables in real crawls: killed, stopped and resumed, without an archive, without pyarrow;
+asked by DuckDB.
+"""
 
 import re
 import subprocess
@@ -16,19 +18,30 @@ from tests.support.warc_crawl import files as archives
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import World, running
 
-FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "HOST_PATIENCE": 0}
+FAST = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "CONCURRENT_REQUESTS": 8,
+    "HOST_PATIENCE": 0,
+}
 SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## tables\n")[2].partition("\n## ")[0]
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 
 
 HIDDEN = (
-    "import sys; sys.modules['pyarrow'] = None; from scrapy.cmdline import execute; execute(['scrapy', *sys.argv[1:]])"
+    "import sys; sys.modules['pyarrow'] = None; from scrapy.cmdline import execute; "
+    "execute(['scrapy', *sys.argv[1:]])"
 )
 
 
 def crawl_of(folder, server, **settings):
     (folder / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc cdxj tables", **FAST, **settings}
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "OUTPUTS": "warc cdxj tables",
+        **FAST,
+        **settings,
+    }
     return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
 
 
@@ -73,17 +86,25 @@ def test_the_tables_of_a_crawl(job):
     """They agree with log and archive, row for row."""
     pages = whole(job)
 
-    assert [re.sub(r"\d+", "N", name) for name in files(job)] == [f"{t}-N.parquet" for t in ("hosts", "links", "pages")]
+    assert [re.sub(r"\d+", "N", name) for name in files(job)] == [
+        f"{t}-N.parquet" for t in ("hosts", "links", "pages")
+    ]
     assert {"warc", "robotstxt"} <= {row["subset"] for row in pages}
     hosts = {row["url_host_name"]: row for row in rows(job, "hosts")}
-    asked = Counter(row["url_host_name"] for row in pages if row["subset"] in ("warc", "crawldiagnostics"))
+    asked = Counter(
+        row["url_host_name"] for row in pages if row["subset"] in ("warc", "crawldiagnostics")
+    )
     assert asked.keys() <= hosts.keys()
     assert all(row["health"] == "healthy" for row in hosts.values())
 
 
 def test_what_duckdb_counts(job, monkeypatch):
-    """DuckDB answers what docs/outputs.md asks: pages by domain and status, and who links to whom, as in the files."""
-    import duckdb  # here: what is imported while tests are collected is never given back, and duckdb complains of that
+    """DuckDB answers what docs/outputs.md asks: pages by domain and status, and who links to whom,
+    as in the files.
+    """
+    # here: what is imported while tests are collected is never given back, and duckdb complains of
+    # that
+    import duckdb
 
     monkeypatch.chdir(job)
     pages, hosts, third = (duckdb.sql(question).fetchall() for question in QUESTIONS)
@@ -105,7 +126,9 @@ def test_what_duckdb_counts(job, monkeypatch):
 def test_a_hostile_web(tmp_path, simweb):
     """Whatever servers and pages do, each end has its row, and all agree."""
     warm()
-    crawl = crawl_of(tmp_path, simweb(8, 140, mix=HOSTILE), POLITENESS_MAX_DELAY=0.05, DOWNLOAD_TIMEOUT=0.7)
+    crawl = crawl_of(
+        tmp_path, simweb(8, 140, mix=HOSTILE), POLITENESS_MAX_DELAY=0.05, DOWNLOAD_TIMEOUT=0.7
+    )
 
     assert crawl.run() == 0
     pages = whole(crawl.jobdir)
@@ -115,7 +138,9 @@ def test_a_hostile_web(tmp_path, simweb):
 
 @pytest.mark.campaign
 def test_killed_again_and_again(tmp_path, simweb):
-    """After each kill -9 the tables are those of the last checkpoint, and in the end those of a whole crawl."""
+    """After each kill -9 the tables are those of the last checkpoint, and in the end those of a
+    whole crawl.
+    """
     server = simweb(8, 200, latency=0.01)
     crawl = crawl_of(tmp_path, server, CHECKPOINT_INTERVAL=0.2, WARC_MAX_SIZE=1)
     chance = Random(7)
@@ -163,7 +188,11 @@ def test_without_pyarrow(tmp_path, simweb):
     server = simweb(2, 6)
     crawl = crawl_of(tmp_path, server)
     run = subprocess.run(
-        [sys.executable, "-c", HIDDEN, *crawl.words()[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", HIDDEN, *crawl.words()[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert run.returncode == 1
@@ -175,7 +204,11 @@ def test_without_pyarrow(tmp_path, simweb):
 def test_verify_without_pyarrow(job):
     """It checks the checksums, and says that it has not looked into the tables."""
     run = subprocess.run(
-        [sys.executable, "-c", HIDDEN, "verify", str(job)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", HIDDEN, "verify", str(job)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert run.returncode == 0

@@ -1,4 +1,6 @@
-"""Ordinary Scrapy spiders, in a project that only takes over webcrawl's settings, with the crawl's scheduler."""
+"""Ordinary Scrapy spiders, in a project that only takes over webcrawl's settings, with the crawl's
+scheduler.
+"""
 
 import json
 from collections import Counter
@@ -114,11 +116,22 @@ def requests(server):
 
 
 class TestCrawlSpider:
-    MIX = even(["redirect_302", "redirect_chain", "status_404", "status_500", "status_503_thrice", "robots_disallow"])
+    MIX = even(
+        [
+            "redirect_302",
+            "redirect_chain",
+            "status_404",
+            "status_500",
+            "status_503_thrice",
+            "robots_disallow",
+        ]
+    )
 
     @pytest.mark.campaign
     def test_its_rules_reach_the_truth(self, simweb, shop):
-        """A CrawlSpider with a LinkExtractor requests what its links lead to, once and politely, robots.txt first."""
+        """A CrawlSpider with a LinkExtractor requests what its links lead to, once and politely,
+        robots.txt first.
+        """
         server = simweb(12, 150, mix=self.MIX, size=(2000, 3000), slow=0.02)
         seeds = [*server.world.seeds()]
         crawl = shop(server, "follow", " ".join(seeds))
@@ -128,7 +141,11 @@ class TestCrawlSpider:
         hits = requests(server)
         expected = truth(server.world, seeds, follow={"a", "area"})
         assert [*expected.complaints(hits)] == []
-        assert [*overlaps(hits), *gaps(hits, mercator(server.world, **POLITE)), *robots_first(hits)] == []
+        assert [
+            *overlaps(hits),
+            *gaps(hits, mercator(server.world, **POLITE)),
+            *robots_first(hits),
+        ] == []
 
         ignored = [note["url"] for note in notes(crawl) if note.get("error") == "IgnoreRequest"]
         assert {*ignored}.isdisjoint(hit.url for hit in hits)
@@ -138,8 +155,11 @@ class TestCrawlSpider:
         failed = {note["url"] for note in notes(crawl) if "error" in note}.difference(ignored)
         assert max(noted.values()) == 1  # a page that is retried is one page
         assert {url.split("/")[4] for url in failed} == {"status_404", "status_500"}
-        assert noted.keys() < expected.must  # all but the redirects, and seeds that no link named before their turn
-        assert {url for url in expected.must - noted.keys() if "/redirect_" not in url} <= set(seeds)
+        # all but the redirects, and seeds that no link named before their turn
+        assert noted.keys() < expected.must
+        assert {url for url in expected.must - noted.keys() if "/redirect_" not in url} <= set(
+            seeds
+        )
 
     def test_its_allowed_domains_hold(self, simweb, shop):
         """A spider with allowed_domains stays inside them."""
@@ -156,12 +176,15 @@ class TestRequests:
     MANY = 30
 
     def test_all_that_a_request_has_comes_back(self, simweb, shop):
-        """Callback, meta, headers, body and errback of queued requests survive a stop; each request gets one answer."""
+        """Callback, meta, headers, body and errback of queued requests survive a stop; each request
+        gets one answer.
+        """
         server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
         start = f"{server.world.origin(0)}/"
         crawl = shop(server, "form", start, many=self.MANY)
         crawl.settings["OUTAGE_END_WAIT"] = 60  # every request is answered
-        crawl.settings["ROBOTSTXT_OBEY"] = False  # otherwise a host without an address ends there, unnoticed
+        # otherwise a host without an address ends there, unnoticed
+        crawl.settings["ROBOTSTXT_OBEY"] = False
 
         running = crawl.start(POLITENESS_MIN_DELAY=0.05)
         wait_until(lambda: len(server.log.hits) > 5)
@@ -177,7 +200,13 @@ class TestRequests:
         assert len(notes(crawl)) == len(found)
         assert found == many | {
             "start": {},
-            "meta": {"status": 404, "sent": "yes", "body": "", "word": "Wörter", "list": [1, {"two": 3.5}]},
+            "meta": {
+                "status": 404,
+                "sent": "yes",
+                "body": "",
+                "word": "Wörter",
+                "list": [1, {"two": 3.5}],
+            },
             "post 1": {"status": 405, "sent": "", "body": "a=1"},
             "post 2": {"status": 405, "sent": "", "body": "a=2"},
             "once more": plain,
@@ -194,7 +223,9 @@ class TestRequests:
 
 class TestJobdir:
     def test_a_callback_that_is_no_more(self, tmp_path, simweb, shop):
-        """When a spider no longer has the method that queued requests call, they end, and the crawl goes on."""
+        """When a spider no longer has the method that queued requests call, they end, and the crawl
+        goes on.
+        """
         server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
         crawl = shop(server, "form", f"{server.world.origin(0)}/", many=20)
         running = crawl.start(POLITENESS_MIN_DELAY=0.1)

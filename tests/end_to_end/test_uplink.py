@@ -10,7 +10,8 @@ from tests.support.quick_uplink import QUICK_UPLINK
 
 SIZE = (2000, 3000)
 HOSTS = {"hosts": 24, "pages": 240, "size": SIZE, "addresses": 24}
-FREE = {"HOST_RETRY_WAIT": 600, "RETRY_TIMES": 0, "HOST_MAX_FAILURES": 2}  # a host that was charged ends no test
+# a host that was charged ends no test
+FREE = {"HOST_RETRY_WAIT": 600, "RETRY_TIMES": 0, "HOST_MAX_FAILURES": 2}
 
 
 def web(simweb, **options):
@@ -24,10 +25,18 @@ def said(crawl):
 
 @pytest.mark.parametrize(
     "kind",
-    ["uplink_refused", *(pytest.param(kind, marks=pytest.mark.campaign) for kind in ("uplink_lost", "uplink_hang"))],
+    [
+        "uplink_refused",
+        *(
+            pytest.param(kind, marks=pytest.mark.campaign)
+            for kind in ("uplink_lost", "uplink_hang")
+        ),
+    ],
 )
 def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
-    """The crawl says that there is no network, pauses, and fetches all pages once it is back; no attempt is used up."""
+    """The crawl says that there is no network, pauses, and fetches all pages once it is back; no
+    attempt is used up.
+    """
     server = web(simweb)
     crawl = crawl_of(server, tmp_path, **FREE, **QUICK_UPLINK)
 
@@ -49,9 +58,14 @@ def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
 
 @pytest.mark.campaign
 def test_pages_that_await_downloads(simweb, tmp_path):
-    """They wait for the network as well, find it again if nobody else can, and all of them are done."""
+    """They wait for the network as well, find it again if nobody else can, and all of them are
+    done.
+    """
     server = web(simweb)
-    awaits = {"ITEM_PIPELINES": '{"tests.support.inline_spiders.Again": 300}', "NOTES": tmp_path / "notes"}
+    awaits = {
+        "ITEM_PIPELINES": '{"tests.support.inline_spiders.Again": 300}',
+        "NOTES": tmp_path / "notes",
+    }
     crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=1, RETRY_TIMES=0, **awaits, **QUICK_UPLINK)
 
     def happenings():
@@ -88,7 +102,9 @@ def test_no_network_from_the_first_second(simweb, tmp_path):
 
 @pytest.mark.campaign
 def test_stopping_during_an_outage(simweb, tmp_path):
-    """Ctrl-C ends a crawl without a network in seconds; no run starts without one; a later one fetches the rest."""
+    """Ctrl-C ends a crawl without a network in seconds; no run starts without one; a later one
+    fetches the rest.
+    """
     server = web(simweb, pages=360)
     slow = {"POLITENESS_MIN_DELAY": 0.1}  # most is still to be done when the outage begins
     settings = {**FREE, "CHECKPOINT_INTERVAL": 1, **slow, **QUICK_UPLINK}
@@ -109,7 +125,9 @@ def test_stopping_during_an_outage(simweb, tmp_path):
 
 
 def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
-    """Fewer hosts than an outage needs are taken for dead, and the crawl ends: with status 1, for it got nothing."""
+    """Fewer hosts than an outage needs are taken for dead, and the crawl ends: with status 1, for
+    it got nothing.
+    """
     server = web(simweb, hosts=8, pages=40, addresses=8)
     server.outages.begin("address_refused")
     crawl = crawl_of(server, tmp_path, HOST_MAX_FAILURES=2)
@@ -122,9 +140,13 @@ def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
 
 @pytest.mark.campaign
 def test_no_name_server_answers(simweb, tmp_path):
-    """Hosts whose addresses are known are fetched meanwhile; names that cannot be resolved wait, and cost nothing."""
+    """Hosts whose addresses are known are fetched meanwhile; names that cannot be resolved wait,
+    and cost nothing.
+    """
     server = web(simweb, hosts=60, pages=300, addresses=60)
-    crawl = crawl_of(server, tmp_path, **{**FREE, "HOST_RETRY_WAIT": 5}, CONCURRENT_REQUESTS=4, FRONTIER_QUEUES=4)
+    crawl = crawl_of(
+        server, tmp_path, **{**FREE, "HOST_RETRY_WAIT": 5}, CONCURRENT_REQUESTS=4, FRONTIER_QUEUES=4
+    )
 
     def happenings():
         wait_until(lambda: len(pages(server.log.hits)) > 20)

@@ -16,7 +16,9 @@ def walk_of(tmp_path, server, **arguments):
     """A walk from the roots of all hosts."""
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **WALK}
-    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", **arguments}, settings, spider="walk")
+    return Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt", **arguments}, settings, spider="walk"
+    )
 
 
 def visits(crawl):
@@ -32,7 +34,9 @@ def by_walker(found):
 
 class TestWalk:
     def test_it_walks_politely_until_its_visits_are_made(self, tmp_path, simweb):
-        """Each walker goes step by step, hosts are asked politely and robots.txt first, pages repeatedly."""
+        """Each walker goes step by step, hosts are asked politely and robots.txt first, pages
+        repeatedly.
+        """
         server = simweb(8, 60)
         crawl = walk_of(tmp_path, server, walkers=12, steps=150)
 
@@ -46,7 +50,11 @@ class TestWalk:
         assert len({line.url for line in found}) < 150
         wait_until_idle(server)
         hits = list(server.log.hits)
-        assert [*overlaps(hits), *gaps(hits, mercator(server.world, **POLITE)), *robots_first(hits)] == []
+        assert [
+            *overlaps(hits),
+            *gaps(hits, mercator(server.world, **POLITE)),
+            *robots_first(hits),
+        ] == []
         assert not (crawl.jobdir / "warc").exists()
         assert command("scrapy", "verify", crawl.jobdir).returncode == 0
 
@@ -64,11 +72,17 @@ class TestWalk:
 
     @pytest.mark.campaign
     def test_a_kill_loses_no_walker_and_logs_no_visit_twice(self, tmp_path, simweb):
-        """After kill -9 the walk goes on from its last checkpoint, and each walker's steps are whole."""
+        """After kill -9 the walk goes on from its last checkpoint, and each walker's steps are
+        whole.
+        """
         crawl = walk_of(tmp_path, simweb(6, 40), walkers=10, steps=250)
         for _ in range(2):
             running = crawl.start()
-            length = (crawl.jobdir / "logs/walk.log").stat().st_size if (crawl.jobdir / "logs").exists() else 0
+            length = (
+                (crawl.jobdir / "logs/walk.log").stat().st_size
+                if (crawl.jobdir / "logs").exists()
+                else 0
+            )
             wait_until(lambda before=length: _grown(crawl, before))
             running.kill()
 
@@ -93,7 +107,10 @@ class TestWrongUses:
         ("argument", "says"),
         [
             ("walkers=0", "-a walkers=0: must be a whole number from 1 to 10000"),
-            (f"walkers={0:019}199999", f"-a walkers={0:019}199999: must be a whole number from 1 to 10000"),
+            (
+                f"walkers={0:019}199999",
+                f"-a walkers={0:019}199999: must be a whole number from 1 to 10000",
+            ),
             ("restart=2", "-a restart=2: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
             ("restart=1/0", "-a restart=1/0: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
             ("restart=nan", "-a restart=nan: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
@@ -105,8 +122,20 @@ class TestWrongUses:
         ],
     )
     def test_an_impossible_argument_is_refused_in_a_line(self, tmp_path, argument, says):
-        """The walk does not start, the status is 1, and the line names the argument and what is allowed."""
-        done = command("scrapy", "crawl", "walk", "-a", "seeds=http://a.test/", "-a", argument, "-s", _job(tmp_path))
+        """The walk does not start, the status is 1, and the line names the argument and what is
+        allowed.
+        """
+        done = command(
+            "scrapy",
+            "crawl",
+            "walk",
+            "-a",
+            "seeds=http://a.test/",
+            "-a",
+            argument,
+            "-s",
+            _job(tmp_path),
+        )
 
         assert (done.returncode, done.stderr.splitlines()[-1]) == (1, says)
 
@@ -120,13 +149,28 @@ class TestWrongUses:
     @pytest.mark.parametrize(
         "setting",
         [
-            *("HIVE_DRONES=2", "REVISIT_POLICY=fixed", "REQUISITES=on", "SITEMAPS=on", "CONTENT_SEEN=skip"),
+            *(
+                "HIVE_DRONES=2",
+                "REVISIT_POLICY=fixed",
+                "REQUISITES=on",
+                "SITEMAPS=on",
+                "CONTENT_SEEN=skip",
+            ),
             "FRONTIER_PRIORITIZER=webcrawl.frontier.prioritizers.links.ByOpic",
         ],
     )
     def test_a_setting_that_contradicts_a_walk_is_refused_in_a_line(self, tmp_path, setting):
         """The line names the setting, its value and what is allowed."""
-        words = ("-a", "seeds=http://a.test/", "-s", setting, "-s", _job(tmp_path), "-s", "BOT_FROM=tests@a.test")
+        words = (
+            "-a",
+            "seeds=http://a.test/",
+            "-s",
+            setting,
+            "-s",
+            _job(tmp_path),
+            "-s",
+            "BOT_FROM=tests@a.test",
+        )
         done = command("scrapy", "crawl", "walk", *words)
 
         assert done.returncode == 1
@@ -140,7 +184,9 @@ class TestWrongUses:
         assert crawl.run() == 0
 
         for changed in ({"walkers": 4}, {"restart": 0.5}, {"jump": "seeds"}):
-            other = Crawl(crawl.jobdir, {**crawl.arguments, **changed}, crawl.settings, spider="walk")
+            other = Crawl(
+                crawl.jobdir, {**crawl.arguments, **changed}, crawl.settings, spider="walk"
+            )
             assert other.run() == 1
             said = other.output.read_text()
             assert "a walk with walkers=3 restart=0.142857 jump=hosts, now" in said

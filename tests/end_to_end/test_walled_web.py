@@ -1,4 +1,6 @@
-"""A crawl of sixty hosts, forty of them behind ten kinds of walls: killed once, let in by some, shut out by others."""
+"""A crawl of sixty hosts, forty of them behind ten kinds of walls: killed once, let in by some,
+shut out by others.
+"""
 
 import asyncio
 import json
@@ -35,7 +37,8 @@ SETTINGS = {
     "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16,::1/128",
     "CHECKPOINT_INTERVAL": 1,
     "SOFT404_PROBE": 2,
-    "OUTAGE_END_WAIT": 900,  # the crawl goes on until the owners have let us in, however long the machine takes
+    # the crawl goes on until the owners have let us in, however long the machine takes
+    "OUTAGE_END_WAIT": 900,
     "POLITENESS_FACTOR": 0,
     "DOWNLOAD_TIMEOUT": 20,
     "HOST_PATIENCE": 900,
@@ -74,7 +77,9 @@ def _crawled(tmp_path_factory):
     folder, web = tmp_path_factory.mktemp("walled"), WalledWeb()
     with named() as names, sites(web, six=True) as served, silence(NOWHERE, served.port):
         (folder / "seeds.txt").write_text("".join(f"{served.url(host)}\n" for host in HOSTS))
-        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**SETTINGS, "DNS_NAMESERVERS": names})
+        crawl = Crawl(
+            folder / "job", {"seeds": folder / "seeds.txt"}, {**SETTINGS, "DNS_NAMESERVERS": names}
+        )
         running = crawl.start()
         wait_until(lambda: web.asked.total() > 150 and (crawl.jobdir / "stats.json").exists())
         running.kill()
@@ -90,8 +95,14 @@ def _crawled(tmp_path_factory):
     log = {}
     for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines():
         fields = line.split()
-        log.setdefault(tuple(fields[3].removeprefix("http://").split("/", 1)), []).append(fields[-1].split(","))
-    return crawl, web, {(host.partition(":")[0], path): notes for (host, path), notes in log.items()}
+        log.setdefault(tuple(fields[3].removeprefix("http://").split("/", 1)), []).append(
+            fields[-1].split(",")
+        )
+    return (
+        crawl,
+        web,
+        {(host.partition(":")[0], path): notes for (host, path), notes in log.items()},
+    )
 
 
 def truth():
@@ -116,7 +127,9 @@ def test_the_index_has_what_the_text_has(crawled):
     crawl, _, _ = crawled
 
     assert sorted(parts(url) for _, url in indexed(crawl.jobdir)) == sorted(truth())
-    assert {word: SearchAll([crawl.jobdir]).find(word, 5)[0] for word in ("lamp", "halt", "offer7")} == {
+    assert {
+        word: SearchAll([crawl.jobdir]).find(word, 5)[0] for word in ("lamp", "halt", "offer7")
+    } == {
         "lamp": sum(host not in APP for host, _ in truth()),
         "halt": 0,
         "offer7": 0,
@@ -124,7 +137,9 @@ def test_the_index_has_what_the_text_has(crawled):
 
 
 def test_walls_cost_no_budget(crawled, tmp_path):
-    """A domain's pages are those that were let in, however often its wall has answered, and none is owed."""
+    """A domain's pages are those that were let in, however often its wall has answered, and none is
+    owed.
+    """
     crawl, _, _ = crawled
     hosts = [host for host in WALLED if host not in SHUT]
     found = [why(crawl, host, "1", tmp_path)["budget"] for host in hosts[::7]]
@@ -149,11 +164,18 @@ def why(crawl, host, path, folder):
 
 
 def test_hosts_on_ipv6_are_reached(crawled):
-    """One that has no other address, and one whose IPv4 address is silent: none of their URLs has failed."""
+    """One that has no other address, and one whose IPv4 address is silent: none of their URLs has
+    failed.
+    """
     crawl, _, log = crawled
-    tables = [pq.read_table(path, columns=["url", "ip"]) for path in (crawl.jobdir / "tables").glob("pages-*.parquet")]
+    tables = [
+        pq.read_table(path, columns=["url", "ip"])
+        for path in (crawl.jobdir / "tables").glob("pages-*.parquet")
+    ]
     found = {(parts(row["url"])[0], row["ip"]) for table in tables for row in table.to_pylist()}
 
     assert {ip for host, ip in found if host in (SIX, BOTH)} == {"::1"}
-    assert {tuple(notes) for host in (SIX, BOTH) for page in PAGES for notes in log[host, page]} == {("-",)}
+    assert {
+        tuple(notes) for host in (SIX, BOTH) for page in PAGES for notes in log[host, page]
+    } == {("-",)}
     assert crawl.stats.get("outcome/connect_timeout", 0) == 0

@@ -7,7 +7,15 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
-NAMES = ["open.test", "walled.test", "parked.test", "locked.test", "later.test", "odd.test", "denied.test"]
+NAMES = [
+    "open.test",
+    "walled.test",
+    "parked.test",
+    "locked.test",
+    "later.test",
+    "odd.test",
+    "denied.test",
+]
 ANUBIS = """<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 PARKED = """<!doctype html><title>parked.test is for sale</title><p>This domain is for sale.
@@ -47,10 +55,14 @@ def answer(url):
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory):
-    """The sites, and what a crawl with text files has logged: status and annotations by URL's host and path."""
+    """The sites, and what a crawl with text files has logged: status and annotations by URL's host
+    and path.
+    """
     folder = tmp_path_factory.mktemp("walls")
     with serving(answer, folder, NAMES) as sites:
-        seeds = [f"http://{name}/\n" for name in NAMES] + [f"http://denied.test/{number}\n" for number in range(9)]
+        seeds = [f"http://{name}/\n" for name in NAMES] + [
+            f"http://denied.test/{number}\n" for number in range(9)
+        ]
         (folder / "seeds.txt").write_text("".join(seeds))
         settings = {
             "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
@@ -108,7 +120,10 @@ def test_links_of_walls_are_not_followed_where_owners_words_are_looked_for(purpo
     """A crawl with a purpose reads each document for what its owner says of its use."""
     with serving(answer, tmp_path, ["walled.test"]) as sites:
         (tmp_path / "seeds.txt").write_text("http://walled.test/\n")
-        settings = {"HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", ["walled.test"]), "PURPOSE": purpose}
+        settings = {
+            "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", ["walled.test"]),
+            "PURPOSE": purpose,
+        }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0
 
@@ -135,7 +150,10 @@ def test_walls_are_in_the_archive(crawled):
 
 
 def test_a_challenge_for_robots_txt_allows_nothing(crawled):
-    """It is an answer of neither the site nor its owner. A plain 403 allows everything, as RFC 9309 says."""
+    """It is an answer of neither the site nor its owner.
+
+    A plain 403 allows everything, as RFC 9309 says.
+    """
     _, asked, _ = crawled
 
     assert {path for host, path in asked if host == "locked.test"} == {"robots.txt"}
@@ -171,13 +189,15 @@ def test_a_host_whose_robots_txt_puts_off_is_set_aside(tmp_path):
 
 
 def test_a_host_whose_every_page_is_a_denial_is_left_alone(crawled):
-    """Its first page shows it, whatever its robots.txt is: an error that is no challenge allows everything."""
+    """Its first page shows it, whatever its robots.txt is: an error that is no challenge allows
+    everything.
+    """
     crawl, _, log = crawled
 
     assert log["denied.test", "robots.txt"] == ("403", "wall:denial")
-    assert {what for (host, path), what in log.items() if host == "denied.test" and path != "robots.txt"} == {
-        ("403", "wall:denial")
-    }
+    assert {
+        what for (host, path), what in log.items() if host == "denied.test" and path != "robots.txt"
+    } == {("403", "wall:denial")}
     assert crawl.stats["aside"] == 11  # ten of it, and one of another host: none has ended
 
 

@@ -19,7 +19,8 @@ ANUBIS = b'<!doctype html><title>Not a bot?</title><script id="anubis_challenge"
 CHALLENGE = b"<!doctype html><title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
 PAGES = ["", *"123456789"]
 LINKS = "".join(f"<a href=/{page}>{page}</a>" for page in PAGES)
-WALLED = {"gate.test": range(4), "shop.test": range(4, 9), "shut.test": range(1 << 30)}  # which answers
+# which answers
+WALLED = {"gate.test": range(4), "shop.test": range(4, 9), "shut.test": range(1 << 30)}
 
 
 class Doors:
@@ -43,7 +44,9 @@ def _crawled(tmp_path_factory):
     """The crawl, and for each URL its annotations in the log."""
     folder, doors = tmp_path_factory.mktemp("walls"), Doors()
     with serving(doors, folder, NAMES) as sites:
-        (folder / "seeds.txt").write_text("".join(f"http://{name}/\n" for name in NAMES) + "http://shut.test/1\n")
+        (folder / "seeds.txt").write_text(
+            "".join(f"http://{name}/\n" for name in NAMES) + "http://shut.test/1\n"
+        )
         settings = {
             "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
             "OUTPUTS": "warc cdxj text tables",
@@ -96,7 +99,11 @@ def test_the_table_of_pages_names_them_too(crawled):
     """Each answer has its row, and those that are pages have nothing there."""
     crawl, log = crawled
     files = (crawl.jobdir / "tables").glob("pages-*.parquet")
-    rows = [row for path in files for row in pq.read_table(path, columns=["url", "recognised"]).to_pylist()]
+    rows = [
+        row
+        for path in files
+        for row in pq.read_table(path, columns=["url", "recognised"]).to_pylist()
+    ]
     shut = {row["recognised"] for row in rows if row["url"] == "http://shut.test/"}
 
     assert shut == {"wall:anubis"}
@@ -118,7 +125,12 @@ def test_the_report_names_hosts_and_vendors(crawled, tmp_path):
     """With what an owner can do."""
     crawl, _ = crawled
 
-    assert scrapy(["report", str(crawl.jobdir), "-o", str(tmp_path / "r.html")], ROOT, tmp_path / "out") == 0
+    assert (
+        scrapy(
+            ["report", str(crawl.jobdir), "-o", str(tmp_path / "r.html")], ROOT, tmp_path / "out"
+        )
+        == 0
+    )
     page = (tmp_path / "r.html").read_text()
     assert "1 host behind walls (anubis: 1)" in page
     assert "Web Bot Auth" in page

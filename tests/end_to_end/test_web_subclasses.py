@@ -1,4 +1,6 @@
-"""Spiders that extend `web`: what is checked before they start, their callbacks, and the links that they choose."""
+"""Spiders that extend `web`: what is checked before they start, their callbacks, and the links that
+they choose.
+"""
 
 import json
 
@@ -55,14 +57,22 @@ class Ran:
 
     def __init__(self, folder, here, body, *words, **settings):
         (folder / "seeds.txt").write_text(f"{here}/\n")
-        more = {"FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}}, **settings}
+        more = {
+            "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}},
+            **settings,
+        }
         self.project = Project(folder, OURS, HEAD + body, **more)
-        self.status, self.said = self.project.run("crawl", "own", *(words or ["-a", "seeds=seeds.txt"]))
+        self.status, self.said = self.project.run(
+            "crawl", "own", *(words or ["-a", "seeds=seeds.txt"])
+        )
         self.job = folder / "crawls/own"
 
     @property
     def items(self):
-        return [json.loads(line) for line in (self.project.folder / "items.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.project.folder / "items.jsonl").read_text().splitlines()
+        ]
 
     @property
     def logged(self):
@@ -72,7 +82,10 @@ class Ran:
     @property
     def archived(self):
         found = [
-            one for path in self.job.glob("warc/*.gz") for one in read(path) if one.kind in ("response", "revisit")
+            one
+            for path in self.job.glob("warc/*.gz")
+            for one in read(path)
+            if one.kind in ("response", "revisit")
         ]
         urls = [one.fields["WARC-Target-URI"] for one in found]
         return {"/" + url.split("/", 3)[3] for url in urls} - {"/robots.txt"}
@@ -139,9 +152,13 @@ ERRORS = {"ERROR_BREAKER": "1000/1"}
 
 
 class TestCallbacks:
-    @pytest.mark.parametrize("name", [*DAILY, *in_campaign(*(name for name in CALLBACKS if name not in DAILY))])
+    @pytest.mark.parametrize(
+        "name", [*DAILY, *in_campaign(*(name for name in CALLBACKS if name not in DAILY))]
+    )
     def test_links_are_followed_and_pages_archived(self, ran, here, name):
-        """Whatever a `parse` of its own gives back or raises, each page is archived, and its links are followed."""
+        """Whatever a `parse` of its own gives back or raises, each page is archived, and its links
+        are followed.
+        """
         crawl = ran(CALLBACKS[name], **ERRORS)
 
         assert crawl.status == 0
@@ -152,7 +169,9 @@ class TestCallbacks:
         assert stats["errors"] == (len(FOUND) if "error" in name else 0)
 
     def test_a_response_is_scrapys(self, ran, here):
-        """A response in a callback has text, selectors, headers, its request with meta, `urljoin` and `follow`."""
+        """A response in a callback has text, selectors, headers, its request with meta, `urljoin`
+        and `follow`.
+        """
         crawl = ran("""
     def parse(self, response):
         yield {
@@ -186,13 +205,19 @@ class TestCallbacks:
         }
 
     def test_only_what_succeeded(self, ran, here):
-        """As in Scrapy a callback gets answers with a status of 2xx, and those that `handle_httpstatus_list` names."""
+        """As in Scrapy a callback gets answers with a status of 2xx, and those that
+        `handle_httpstatus_list` names.
+        """
         crawl = ran("    handle_httpstatus_list = [404]\n" + CALLBACKS["a generator"])
 
-        assert {item["url"] for item in crawl.items} == {here + path for path in FOUND | {"/missing"}}
+        assert {item["url"] for item in crawl.items} == {
+            here + path for path in FOUND | {"/missing"}
+        }
 
     def test_requests_of_its_own(self, ran, here):
-        """Requests that a callback yields, with a callback of theirs, become pages too, whose links are followed."""
+        """Requests that a callback yields, with a callback of theirs, become pages too, whose links
+        are followed.
+        """
         crawl = ran("""
     def parse(self, response):
         if response.url.endswith("/b"):
@@ -227,7 +252,9 @@ class TestCallbacks:
 
 class TestLinks:
     def test_a_spider_chooses_them(self, ran):
-        """Only the links that `links_to_follow` returns are submitted; the pages are archived all the same."""
+        """Only the links that `links_to_follow` returns are submitted; the pages are archived all
+        the same.
+        """
         crawl = ran("""
     def links_to_follow(self, page):
         for link in page.links:
@@ -241,7 +268,9 @@ class TestLinks:
         assert crawl.logged == crawl.archived == {"/", "/a", "/c", "/missing", "/again"}
 
     def test_an_error_of_its_choice(self, ran):
-        """If `links_to_follow` raises, the error is logged with its traceback, and the page is archived."""
+        """If `links_to_follow` raises, the error is logged with its traceback, and the page is
+        archived.
+        """
         crawl = ran("""
     def links_to_follow(self, page):
         return [page.links[5]]
@@ -251,7 +280,9 @@ class TestLinks:
         assert "IndexError" in (crawl.job / "logs/errors.log").read_text()
 
     def test_a_panic_of_its_choice(self, ran):
-        """So it is if what is raised is no Exception: it costs that page's links, and the crawl goes on to its end."""
+        """So it is if what is raised is no Exception: it costs that page's links, and the crawl
+        goes on to its end.
+        """
         crawl = ran("""
     def links_to_follow(self, page):
         if page.title == "Page /a":
@@ -278,7 +309,9 @@ class TestLinks:
         assert crawl.logged == crawl.archived == PAGES
 
     def test_it_costs_no_batch(self):
-        """A subclass that only chooses links, or begins elsewhere, is as fast as `web`; one with callbacks is not."""
+        """A subclass that only chooses links, or begins elsewhere, is as fast as `web`; one with
+        callbacks is not.
+        """
 
         class Choosing(WebSpider):
             name = "choosing"
@@ -298,7 +331,12 @@ class TestLinks:
             def parse_all(self, responses):
                 return super().parse_all(responses)
 
-        assert [kind.has_callbacks for kind in (WebSpider, Choosing, Calling, Together)] == [False, False, True, False]
+        assert [kind.has_callbacks for kind in (WebSpider, Choosing, Calling, Together)] == [
+            False,
+            False,
+            True,
+            False,
+        ]
 
 
 class TestChecks:
@@ -320,7 +358,11 @@ class TestChecks:
                 ["-a", "lang=de"],
                 "-a lang=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
             ),
-            ("", ["-a", "limit=3"], "no seeds: give -a seeds=FILE or a URL, several with commas between"),
+            (
+                "",
+                ["-a", "limit=3"],
+                "no seeds: give -a seeds=FILE or a URL, several with commas between",
+            ),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (
                 '    allowed_domains = ["a.test"]\n',
@@ -351,7 +393,9 @@ class TestChecks:
         assert (crawl.status, crawl.said) == (1, f"{line}\n")
 
     def test_arguments_of_its_own(self, ran, here):
-        """A parameter of its constructor and a plain attribute are arguments; a constructor may give the seeds."""
+        """A parameter of its constructor and a plain attribute are arguments; a constructor may
+        give the seeds.
+        """
         crawl = ran(
             """
     lang = "en"
@@ -376,7 +420,9 @@ class TestChecks:
         ],
     )
     def test_seeds_that_only_a_constructor_knows(self, ran, seeds, line):
-        """A constructor that gives no seeds, or a list that is not there, ends the crawl with status 1 and a line."""
+        """A constructor that gives no seeds, or a list that is not there, ends the crawl with
+        status 1 and a line.
+        """
         crawl = ran(
             f"""
     def __init__(self, **kwargs):

@@ -1,4 +1,6 @@
-"""What a stranger does wrong: each is answered in one clear line, and with an exit status that is not 0."""
+"""What a stranger does wrong: each is answered in one clear line, and with an exit status that is
+not 0.
+"""
 
 import pytest
 

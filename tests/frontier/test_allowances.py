@@ -15,12 +15,22 @@ LINKS = st.integers(0, 64)
 class TestContract:
     @given(pages=st.integers(1, 10**9), links=LINKS, more=LINKS, seed=st.booleans())
     def test_more_links_never_mean_fewer_pages(self, policy, pages, links, more, seed):
-        """A domain has a page at least, and no fewer if more domains link to it or if it is a seed's."""
+        """A domain has a page at least, and no fewer if more domains link to it or if it is a
+        seed's.
+        """
         allowance = policy(pages)
 
-        assert 1 <= allowance.most(min(links, more), seed=seed) <= allowance.most(max(links, more), seed=seed)
+        assert (
+            1
+            <= allowance.most(min(links, more), seed=seed)
+            <= allowance.most(max(links, more), seed=seed)
+        )
         assert allowance.most(links, seed=False) <= allowance.most(links, seed=True)
-        assert 1 <= allowance.sure(min(links, more), seed=seed) <= allowance.sure(max(links, more), seed=seed)
+        assert (
+            1
+            <= allowance.sure(min(links, more), seed=seed)
+            <= allowance.sure(max(links, more), seed=seed)
+        )
 
     @given(pages=st.integers(1, 10**9))
     def test_somebody_may_begin(self, policy, pages):
@@ -38,15 +48,29 @@ class TestPolicies:
 
     def test_a_seed_has_more(self):
         """A seed's domain has ten times as many pages, unless its reputation gives it more."""
-        assert [ByReputation(1000).most(links, seed=True) for links in (0, 2, 3)] == [10_000, 10_000, 128_000]
+        assert [ByReputation(1000).most(links, seed=True) for links in (0, 2, 3)] == [
+            10_000,
+            10_000,
+            128_000,
+        ]
 
     def test_too_many_urls(self):
-        """A domain with far more URLs than it may have pages has eight times the first budget, a well-known one all."""
-        assert [ByReputation(1000).sure(links, seed=False) for links in (3, 11, 12)] == [8000, 8000, float("inf")]
+        """A domain with far more URLs than it may have pages has eight times the first budget, a
+        well-known one all.
+        """
+        assert [ByReputation(1000).sure(links, seed=False) for links in (3, 11, 12)] == [
+            8000,
+            8000,
+            float("inf"),
+        ]
         assert ByReputation(1000).sure(0, seed=True) == 10_000
 
     def test_fixed_is_the_same_for_all(self):
         """Neither links nor novelty change a fixed budget."""
         allowance = Fixed(50)
 
-        assert (allowance.most(0, seed=False), allowance.most(64, seed=True), allowance.lead) == (50, 50, float("inf"))
+        assert (allowance.most(0, seed=False), allowance.most(64, seed=True), allowance.lead) == (
+            50,
+            50,
+            float("inf"),
+        )

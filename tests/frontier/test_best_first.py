@@ -31,7 +31,9 @@ def all_of(queue):
 
 class TestSift:
     def test_the_best_of_the_next_are_chosen(self):
-        """Of the first 64 the best 8 go over, the best first; the others go to the end, in their order."""
+        """Of the first 64 the best 8 go over, the best first; the others go to the end, in their
+        order.
+        """
         queue, chosen = queue_of(range(100)), Queue()
         Sift(lambda item: item % 10).choose(queue, chosen)
         best = [9, 19, 29, 39, 49, 59, 8, 18]
@@ -46,12 +48,16 @@ class TestSift:
 
     @given(st.lists(st.floats(0, 9), min_size=1, max_size=200))
     def test_nothing_gets_lost(self, worth):
-        """Each record is in one of the two queues, at least one was chosen, and none that was seen was better."""
+        """Each record is in one of the two queues, at least one was chosen, and none that was seen
+        was better.
+        """
         queue, chosen = queue_of(range(len(worth))), Queue()
         Sift(worth.__getitem__).choose(queue, chosen)
         best, rest = all_of(chosen), all_of(queue)
         assert sorted(best + rest) == [*range(len(worth))]
-        assert min(worth[at] for at in best) >= max((worth[at] for at in rest if at < AT_ONCE), default=0)
+        assert min(worth[at] for at in best) >= max(
+            (worth[at] for at in rest if at < AT_ONCE), default=0
+        )
 
 
 def urls(count, host="a"):
@@ -60,7 +66,9 @@ def urls(count, host="a"):
 
 class TestFrontier:
     def test_what_many_link_to_is_fetched_soon(self, db):
-        """A host's URL to which links were found while it waited goes before those that came earlier."""
+        """A host's URL to which links were found while it waited goes before those that came
+        earlier.
+        """
         frontier = make(db, prioritizer=ByIndegree(3))
         add(frontier, *urls(60))
         link = frontier.take(0)
@@ -96,7 +104,9 @@ class TestFrontier:
 
     @pytest.mark.parametrize("saved", [True, False])
     def test_resumed(self, tmp_path, saved):
-        """What was chosen and what was learnt is part of the checkpoint; without one all is as it was before."""
+        """What was chosen and what was learnt is part of the checkpoint; without one all is as it
+        was before.
+        """
         db = CrawlDB(tmp_path)
         frontier = make(db, prioritizer=ByIndegree(3))
         add(frontier, *urls(100))
@@ -119,7 +129,9 @@ class TestFrontier:
         db.close()
 
     def test_another_prioritizer_goes_on(self, tmp_path):
-        """What was chosen is fetched also if the crawl goes on in another order, and the other way round."""
+        """What was chosen is fetched also if the crawl goes on in another order, and the other way
+        round.
+        """
         found = urls(100)
         for at, made in enumerate((ByDepth, ByIndegree, ByDepth, ByChance)):
             db = CrawlDB(tmp_path)
@@ -137,7 +149,12 @@ class TestFrontier:
         add(frontier, *urls(40))
         frontier.domains.heard("http://b/", urls(40))
         first = drain(frontier, 0, most=5)
-        frontier.add([Link("http://a/low", request="-2.x").pack(), Link("http://a/high", request="5.x").pack()])
+        frontier.add(
+            [
+                Link("http://a/low", request="-2.x").pack(),
+                Link("http://a/high", request="5.x").pack(),
+            ]
+        )
         order = [link.url for _, link in drain(frontier, 100)]
         assert len(first) + len(order) == 42
         assert order[0] == "http://a/high" or order[1] == "http://a/high"
@@ -175,7 +192,9 @@ def test_nothing_gets_lost(gifts):
     table = table_of(gifts)
     taken = table.take(url(7))
     assert table.of(url(7)) == 0
-    assert total(table) + taken + table.forgotten == pytest.approx(sum(amount for _, amount in gifts))
+    assert total(table) + taken + table.forgotten == pytest.approx(
+        sum(amount for _, amount in gifts)
+    )
 
 
 @given(GIFTS)
@@ -194,10 +213,14 @@ def test_with_room_for_all_nothing_is_forgotten():
 
 
 def test_what_is_popular_stays():
-    """Beside twenty times as many URLs as there are cells, those that each tenth link leads to are known."""
+    """Beside twenty times as many URLs as there are cells, those that each tenth link leads to are
+    known.
+    """
     chance, table = Random(1), Popularity(KEY, 256 * CELL)
     for _ in range(20_000):
-        table.add([url(chance.randrange(5) if chance.random() < 0.5 else chance.randrange(5000))], 1.0)
+        table.add(
+            [url(chance.randrange(5) if chance.random() < 0.5 else chance.randrange(5000))], 1.0
+        )
     known = sorted(range(5000), key=lambda number: table.of(url(number)), reverse=True)
     assert {*known[:4]} <= {*range(5)}
 

@@ -20,7 +20,15 @@ PAGES = 20  # DOMAIN_BUDGET_PAGES
 def budgeted(db, allowance=None, memory=4 << 20, **hooks):
     limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
     allowance = allowance or ByReputation(PAGES)
-    return make(db, limits, domain=zoo.domain_of, memory=memory, politeness=politeness, allowance=allowance, **hooks)
+    return make(
+        db,
+        limits,
+        domain=zoo.domain_of,
+        memory=memory,
+        politeness=politeness,
+        allowance=allowance,
+        **hooks,
+    )
 
 
 def linked(number, site, *more):
@@ -47,7 +55,9 @@ def found(*urls):
 
 
 def test_a_seed_of_a_domain_whose_links_wait(db):
-    """It has a seed's budget from then on: the links that waited come, and then the seed behind them."""
+    """It has a seed's budget from then on: the links that waited come, and then the seed behind
+    them.
+    """
 
     def fetched():
         urls = []
@@ -71,23 +81,32 @@ class TestTraps:
     @pytest.mark.parametrize("trap", zoo.TRAPS)
     @pytest.mark.parametrize(("links", "most"), [(0, 10 * PAGES), (1, PAGES), (2, 4 * PAGES)])
     def test_a_trap_ends(self, db, trap, links, most):
-        """Whatever a trap's shape, it costs what its reputation allows at most; all its other URLs wait."""
+        """Whatever a trap's shape, it costs what its reputation allows at most; all its other URLs
+        wait.
+        """
         pages, frontier = pages_of(db, links, zoo.TRAPS[trap])
 
         assert pages <= most
-        assert (len(frontier), frontier.over_budget) == (over_budget(frontier)[0], over_budget(frontier)[0])
+        assert (len(frontier), frontier.over_budget) == (
+            over_budget(frontier)[0],
+            over_budget(frontier)[0],
+        )
         assert over_budget(frontier)[0] > 0
         assert over_budget(frontier)[1] == 1
 
     @pytest.mark.parametrize(("trap", "most"), [("copies", PAGES + 4), ("tenths", 5 * PAGES)])
     def test_who_repeats_himself_ends_sooner(self, db, trap, most):
-        """However good its reputation is, a site that serves few new bodies gets little more than the lead."""
+        """However good its reputation is, a site that serves few new bodies gets little more than
+        the lead.
+        """
         pages, _ = pages_of(db, 10, zoo.TRAPS[trap])
 
         assert PAGES <= pages <= most
 
     def test_who_has_more_urls_than_pages_ends_sooner(self, db):
-        """A site with far more URLs than it may have pages, however new its text is, has eight times the lead."""
+        """A site with far more URLs than it may have pages, however new its text is, has eight
+        times the lead.
+        """
 
         def site(host, path):
             return host + path, [f"http://{host}/{path}{word}/" for word in range(40)]
@@ -111,7 +130,9 @@ class TestTraps:
 class TestGoodSites:
     @pytest.mark.parametrize("links", [3, 10])
     def test_a_site_that_others_link_to_is_crawled_whole(self, db, links):
-        """Links from three other domains are enough for a site a hundred times as large as the first budget."""
+        """Links from three other domains are enough for a site a hundred times as large as the
+        first budget.
+        """
         pages, frontier = pages_of(db, links, zoo.good(100 * PAGES))
 
         assert pages == 100 * PAGES + 1  # its address without a number too
@@ -145,7 +166,9 @@ class TestWaiting:
         for number, name in ((1, "one"), (3, "three"), (2, "two")):
             for at in range(number):
                 frontier.domains.heard(f"http://s{at}.test/", [f"http://{name}.test/"])
-        zoo.crawl(frontier, {f"{name}.test": zoo.page_of_links() for name in ("one", "two", "three")}, [])
+        zoo.crawl(
+            frontier, {f"{name}.test": zoo.page_of_links() for name in ("one", "two", "three")}, []
+        )
         assert over_budget(frontier) == (3, 3)
         saved(db)
         db.close()
@@ -154,17 +177,28 @@ class TestWaiting:
         waiting = budgeted(db, Fixed(2)).core.queues.budgets
         while not waiting.look():
             assert waiting.unsettled
-        assert [waiting.pop().split(b"/")[2] for _ in range(3)] == [b"three.test", b"two.test", b"one.test"]
+        assert [waiting.pop().split(b"/")[2] for _ in range(3)] == [
+            b"three.test",
+            b"two.test",
+            b"one.test",
+        ]
         db.close()
 
     def test_the_next_run_goes_on_with_a_larger_budget(self, tmp_path):
         """What waits is in the state; another policy or a larger number of pages lets it on."""
-        for allowance, pages in ((Fixed(5), 5), (Fixed(9), 4), (ByReputation(20), 11), (Unlimited(), 1000)):
+        for allowance, pages in (
+            (Fixed(5), 5),
+            (Fixed(9), 4),
+            (ByReputation(20), 11),
+            (Unlimited(), 1000),
+        ):
             db = CrawlDB(tmp_path)
             frontier = budgeted(db, allowance)
             seeds = [] if frontier.queued else [HOME]
             taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, seeds, most=1000)
-            assert taken["zoo.test"] == pages or (allowance.lead == 20 and taken["zoo.test"] == 200 - 9)
+            assert taken["zoo.test"] == pages or (
+                allowance.lead == 20 and taken["zoo.test"] == 200 - 9
+            )
             saved(db)
             db.close()
 
@@ -196,19 +230,24 @@ class TestRequisites:
     CDN = "http://cdn.test/"
 
     def needed(self, number):
-        return [Link(f"{self.CDN}{at}.png", "LE", "http://via.test/").pack() for at in range(number)]
+        return [
+            Link(f"{self.CDN}{at}.png", "LE", "http://via.test/").pack() for at in range(number)
+        ]
 
     def taken(self, frontier):
         return sum(1 for _, link in drain(frontier, 0.0, most=10_000) if link.path.endswith("E"))
 
     def test_they_do_not_starve(self, db):
-        """A domain may be asked for 32 of them for each page that it may have, and for twice as many pages' worth."""
+        """A domain may be asked for 32 of them for each page that it may have, and for twice as
+        many pages' worth.
+        """
         frontier = budgeted(db, Fixed(5), requisites=True)
         frontier.add(self.needed(1000))
 
         taken = self.taken(frontier)
 
-        assert 200 < taken < 500  # 10 times 32, give or take: which of them count is a matter of chance
+        # 10 times 32, give or take: which of them count is a matter of chance
+        assert 200 < taken < 500
         assert taken + over_budget(frontier)[0] == 1000
 
     def test_they_cost_pages_little(self, db):

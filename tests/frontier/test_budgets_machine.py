@@ -1,4 +1,6 @@
-"""Budgets against a plain twin in memory, with tiny limits, checkpoints and crashes among the steps."""
+"""Budgets against a plain twin in memory, with tiny limits, checkpoints and crashes among the
+steps.
+"""
 
 import tempfile
 from copy import deepcopy
@@ -72,7 +74,11 @@ class BudgetsMachine(RuleBasedStateMachine):
         self.table = DomainTable(self.db, Pool(Blocks(self.db), self.memory, 64), 4)
         self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), POLICY)
 
-    @rule(name=NAME, kind=st.sampled_from(["link", "link", "link", "seed", "request"]), count=st.integers(1, 6))
+    @rule(
+        name=NAME,
+        kind=st.sampled_from(["link", "link", "link", "seed", "request"]),
+        count=st.integers(1, 6),
+    )
     def admit(self, name, kind, count):
         twin = self.model.domains[name]
         for _ in range(count):
@@ -156,7 +162,8 @@ class BudgetsMachine(RuleBasedStateMachine):
         self.db.checkpoint()
         for name, twin in self.model.domains.items():
             if twin.queue:
-                self.model.rate(name)  # all are looked at, for they are fewer than a checkpoint looks at
+                # all are looked at, for they are fewer than a checkpoint looks at
+                self.model.rate(name)
         self.durable = deepcopy(self.model)
 
     @rule()

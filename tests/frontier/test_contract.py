@@ -31,8 +31,12 @@ def ours(db, *args, **more):
 
 
 def walk(db, *args, **more):
-    walkers = Walkers(db, WalkRules(WALKERS, 0.2, "seeds"), Random(1), KEY, lambda _: None, lambda: 0.0)
-    return open_frontier(db, *args, **more, kind=lambda *a, **m: WalkFrontier(*a, **m, walkers=walkers))
+    walkers = Walkers(
+        db, WalkRules(WALKERS, 0.2, "seeds"), Random(1), KEY, lambda _: None, lambda: 0.0
+    )
+    return open_frontier(
+        db, *args, **more, kind=lambda *a, **m: WalkFrontier(*a, **m, walkers=walkers)
+    )
 
 
 KINDS = {"ours": ours, "fifo": module_of("frontier/fifo_frontier.py").FifoFrontier, "walk": walk}
@@ -55,7 +59,9 @@ def _opened(kind, tmp_path):
         db = CrawlDB(tmp_path)
         databases.append(db)
         rules = Rules(ByDepth(3), Mercator(10, 1, 300), limits or Limits(queues=20, max_queues=100))
-        found = KINDS[kind](db, Shape(3, 2.0, 1 << 20), rules, Hooks(**hooks), random=Random(1), now=now)
+        found = KINDS[kind](
+            db, Shape(3, 2.0, 1 << 20), rules, Hooks(**hooks), random=Random(1), now=now
+        )
         return db, found
 
     yield open_it
@@ -86,7 +92,11 @@ def later(frontier, now):
 
 def test_it_has_all_that_the_crawl_asks_for(frontier):
     """Every name of the Protocol is there, and every method takes its arguments."""
-    names = {name for kind in Frontier.__mro__ for name in (*vars(kind), *getattr(kind, "__annotations__", ()))}
+    names = {
+        name
+        for kind in Frontier.__mro__
+        for name in (*vars(kind), *getattr(kind, "__annotations__", ()))
+    }
 
     for name in names - {"__init__"}:
         if name.startswith("__") and name != "__len__":
@@ -109,7 +119,9 @@ class TestPoliteness:
         assert frontier.take(1e9) is None
 
     def test_it_rests_after_an_answer(self, frontier):
-        """The wait of the policy counts from the end of the download, and `next_ready` says when it is over."""
+        """The wait of the policy counts from the end of the download, and `next_ready` says when it
+        is over.
+        """
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(100), Outcome(200, 0.5), 100.5)
 
@@ -178,7 +190,9 @@ class TestPoliteness:
 
 
 class TestEnds:
-    @pytest.mark.parametrize("status", [200, 301, 404, 408, 500, 503, *map(int, (Status.TIMEOUT, Status.DNS_FAILED))])
+    @pytest.mark.parametrize(
+        "status", [200, 301, 404, 408, 500, 503, *map(int, (Status.TIMEOUT, Status.DNS_FAILED))]
+    )
     def test_it_is_known_whether_a_link_comes_again(self, frontier, status):
         """`will_retry` says what `done` is going to return, and changes nothing."""
         add(frontier, "http://a/1", "http://a/2")
@@ -233,7 +247,9 @@ class TestEnds:
         assert frontier.take(0) is not None
 
     def test_a_host_that_is_asked_again(self, frontier):
-        """Of a link just taken it is known about when the host may be asked again, if something waits there for it."""
+        """Of a link just taken it is known about when the host may be asked again, if something
+        waits there for it.
+        """
         add(frontier, "http://a/1")
         link = frontier.take(0)
         frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
@@ -309,11 +325,15 @@ class TestAdmission:
         assert later(frontier, 0.2)[1].url == "http://a/robots.txt"
 
     def test_what_others_wait_for_goes_before_what_waits(self, opened, kind):
-        """An expedited link comes before a URL that was put back for its robots.txt, and has to wait for it now."""
+        """An expedited link comes before a URL that was put back for its robots.txt, and has to
+        wait for it now.
+        """
         if kind in ENDLESS:
             pytest.skip("its walkers wait, not its URLs")
         decisions = iter((Link("http://a/robots.txt", "P", history="http://a"),))
-        _, frontier = opened(admission=lambda link, now: None if link.is_prerequisite else next(decisions, now + 5.0))
+        _, frontier = opened(
+            admission=lambda link, now: None if link.is_prerequisite else next(decisions, now + 5.0)
+        )
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), OK, 0.2)
         frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
@@ -342,7 +362,9 @@ class TestCounts:
 
 class TestCheckpoint:
     def test_what_was_out_comes_out_again(self, opened, kind):
-        """A kill brings the frontier back as of the last checkpoint, and loses nothing that was out by then."""
+        """A kill brings the frontier back as of the last checkpoint, and loses nothing that was out
+        by then.
+        """
         db, frontier = opened()
         add(frontier, *(f"http://{name}/1" for name in "abcd"))
         out = [frontier.take(0) for _ in range(3)]
@@ -409,7 +431,9 @@ class History:
 
     def step(self):
         self.now += self.random.random()
-        (step,) = self.random.choices([self.take, self.end, self.checkpoint, self.kill], [50, 45, 5, 1])
+        (step,) = self.random.choices(
+            [self.take, self.end, self.checkpoint, self.kill], [50, 45, 5, 1]
+        )
         step()
 
     def take(self):
@@ -430,7 +454,9 @@ class History:
         elif what < 0.2:
             self.frontier.cut(link, 0.1, self.now)
         else:
-            self.done(link, self.random.choice([200, 200, 200, 404, 500, int(Status.CONNECT_FAILED)]))
+            self.done(
+                link, self.random.choice([200, 200, 200, 404, 500, int(Status.CONNECT_FAILED)])
+            )
 
     def done(self, link, status):
         if self.frontier.done(link, Outcome(status, 0.1), self.now):
@@ -455,7 +481,9 @@ class History:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_is_polite_and_loses_nothing(opened, kind, seed):
-    """Through answers, failures, kills, cuts and returns hosts are asked one at a time, and every URL ends once."""
+    """Through answers, failures, kills, cuts and returns hosts are asked one at a time, and every
+    URL ends once.
+    """
     urls = [f"http://{name}/{number}" for name in "abcdef" for number in range(8)]
     history = History(opened, urls, seed)
 
@@ -477,4 +505,5 @@ def test_a_packed_link_is_what_comes_out(frontier):
 
     found = frontier.take(0)
 
-    assert found == link or found.seed == found.url == unpack(link.pack()).url  # a walk begins there
+    # a walk begins there
+    assert found == link or found.seed == found.url == unpack(link.pack()).url

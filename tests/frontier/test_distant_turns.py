@@ -1,4 +1,6 @@
-"""The queue of hosts that are set aside: in the order of their turns, never early, in constant memory."""
+"""The queue of hosts that are set aside: in the order of their turns, never early, in constant
+memory.
+"""
 
 from random import Random
 

@@ -70,7 +70,9 @@ class TestBlocks:
             blocks.get(7)
 
     def test_no_flipped_bit_changes_what_is_read(self, db, blocks):
-        """After any bit flip, which SQLite does not notice, reading raises DamagedFile or returns the same bytes."""
+        """After any bit flip, which SQLite does not notice, reading raises DamagedFile or returns
+        the same bytes.
+        """
         number = blocks.put(b"".join(URLS[:9]))
         data = bytes(db.query("SELECT data FROM block")[0][0])
 
@@ -88,7 +90,9 @@ class TestBlocks:
 
 
 class TestOrder:
-    @pytest.mark.parametrize("record", [b"", b"\n", b"\0", b"a\nb\r\n", bytes(range(256)), b"x" * (1 << 20)])
+    @pytest.mark.parametrize(
+        "record", [b"", b"\n", b"\0", b"a\nb\r\n", bytes(range(256)), b"x" * (1 << 20)]
+    )
     def test_a_record_is_any_bytes(self, blocks, record):
         """Empty, with newlines, a mebibyte long: a record comes out as the same bytes."""
         fifo = Pool(blocks, 1000).fifo()
@@ -108,7 +112,9 @@ class TestOrder:
 
 class TestMemory:
     def test_an_empty_queue_is_small(self, blocks):
-        """An empty queue takes at most 250 bytes, garbage collector overhead included: there may be 100,000 of them."""
+        """An empty queue takes at most 250 bytes, garbage collector overhead included: there may be
+        100,000 of them.
+        """
         fifo = Pool(blocks, 1000).fifo()
 
         assert sys.getsizeof(fifo) <= 250
@@ -143,7 +149,9 @@ class TestMemory:
         assert _drain(fifo) == URLS[3:]
 
     def test_heads_need_no_memory_either(self, blocks):
-        """With no memory, queues release each other's heads, and `relieve` ends although there are no tails."""
+        """With no memory, queues release each other's heads, and `relieve` ends although there are
+        no tails.
+        """
         saved = []
         for _ in range(2):
             fifo = Pool(blocks, 1 << 20).fifo()
@@ -151,10 +159,17 @@ class TestMemory:
             saved.append(fifo.save())
         first, second = map(Pool(blocks, 0).fifo, saved)
 
-        assert [first.pop(), second.pop(), first.pop(), second.pop()] == [URLS[0], URLS[0], URLS[1], URLS[1]]
+        assert [first.pop(), second.pop(), first.pop(), second.pop()] == [
+            URLS[0],
+            URLS[0],
+            URLS[1],
+            URLS[1],
+        ]
 
     def test_a_large_tail_gives_way_before_small_ones(self, db, blocks):
-        """When memory is short, tails below the average stay: blocks of single records would be the most expensive."""
+        """When memory is short, tails below the average stay: blocks of single records would be the
+        most expensive.
+        """
         pool = Pool(blocks, 10_000)
         small, large = [pool.fifo() for _ in range(20)], pool.fifo()
         for fifo in small:
@@ -165,7 +180,9 @@ class TestMemory:
         assert len(_rows(db)) == len(large._ids)
 
     def test_the_owner_hears_of_a_spill_that_it_did_not_cause(self, blocks):
-        """When a queue is spilled to make room for another, `on_spill` is called: its saved form is stale."""
+        """When a queue is spilled to make room for another, `on_spill` is called: its saved form is
+        stale.
+        """
         pool, told = Pool(blocks, 3000), []
         pool.on_spill = told.append
         quiet, loud = pool.fifo(), pool.fifo()
@@ -193,7 +210,8 @@ class TestSaving:
         assert fifo.save() == b"\0" + (2).to_bytes(8, "little") + bytes(12) + b"\x02ab\x01c"
 
     @pytest.mark.parametrize(
-        "saved", [b"", bytes(20), b"\7" + bytes(20), b"\1" + bytes(20), bytes(17) + b"\x09\0\0\0abc"]
+        "saved",
+        [b"", bytes(20), b"\7" + bytes(20), b"\1" + bytes(20), bytes(17) + b"\x09\0\0\0abc"],
     )
     def test_a_damaged_descriptor_is_refused(self, blocks, saved):
         """An impossible saved form raises DamagedFile."""
@@ -248,7 +266,9 @@ class TestCheck:
         assert repr(blocks).endswith("next=3>")
 
 
-RECORDS = st.lists(st.one_of(st.binary(max_size=20), st.integers(250, 300).map(bytes), st.just(bytes(70_000))))
+RECORDS = st.lists(
+    st.one_of(st.binary(max_size=20), st.integers(250, 300).map(bytes), st.just(bytes(70_000)))
+)
 
 
 class TestFraming:

@@ -108,7 +108,11 @@ class Fifos(RuleBasedStateMachine):
         self.db._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="full"):
             self.db.set("filler", bytes(1 << 20))
-        for refused in (lambda: self.db.set("x", b""), self.db.checkpoint, lambda: self.db.get("x")):
+        for refused in (
+            lambda: self.db.set("x", b""),
+            self.db.checkpoint,
+            lambda: self.db.get("x"),
+        ):
             with pytest.raises(StoreError, match="unusable since"):
                 refused()
         self.crash()
@@ -137,7 +141,9 @@ class Fifos(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "db"):
-            assert [list(iter(fifo.pop, None)) for fifo in self.fifos] == [list(twin) for twin in self.twins]
+            assert [list(iter(fifo.pop, None)) for fifo in self.fifos] == [
+                list(twin) for twin in self.twins
+            ]
             self.db.close()
             self.scratch.cleanup()
 

@@ -1,4 +1,6 @@
-"""Failures that turn out to be our own network's are taken back, from their hosts and from their links."""
+"""Failures that turn out to be our own network's are taken back, from their hosts and from their
+links.
+"""
 
 import pytest
 
@@ -70,7 +72,9 @@ def test_a_spider_was_told(db):
 
 def test_robots_txt(db):
     """A prerequisite is not queued: it comes again before the URL that needs it."""
-    frontier = make(db, admission=lambda link, _: None if link.path else Link("http://a/robots.txt", "P"))
+    frontier = make(
+        db, admission=lambda link, _: None if link.path else Link("http://a/robots.txt", "P")
+    )
     add(frontier, "http://a/1")
     assert fail(frontier, 100).path == "P"
 
@@ -93,7 +97,9 @@ def test_a_host_that_was_dropped_meanwhile(db):
 
 
 def test_a_download_that_was_cut(db):
-    """In an outage nothing comes, so hosts lose their slots to others; that makes no host wait longer afterwards."""
+    """In an outage nothing comes, so hosts lose their slots to others; that makes no host wait
+    longer afterwards.
+    """
     frontier = make(db)
     add(frontier, "http://a/1", "http://a/2")
     frontier.done(frontier.take(0), OK, 0)
@@ -213,7 +219,9 @@ class TestProbes:
 
 
 def test_a_host_that_was_lent(db):
-    """An inline download is repeated by whoever awaits it: only its host is forgiven, and no URL is queued."""
+    """An inline download is repeated by whoever awaits it: only its host is forgiven, and no URL is
+    queued.
+    """
     frontier = make(db)
     lending = frontier.lending
     lending.lend(Link("http://a/image"), 100, lambda _: None)
@@ -225,12 +233,16 @@ def test_a_host_that_was_lent(db):
 
 
 class TestCutShort:
-    """A body of which a part is missing is an answer, and may be our own network's fault all the same."""
+    """A body of which a part is missing is an answer, and may be our own network's fault all the
+    same.
+    """
 
     @pytest.mark.parametrize(("why", "most"), [("disconnect", 3), ("time", 2)])
     @pytest.mark.parametrize("codes", [None, frozenset({500})])
     def test_it_is_tried_again(self, db, why, most, codes):
-        """As often as a lost connection, once if it was late, and then it is final; RETRY_HTTP_CODES do not matter."""
+        """As often as a lost connection, once if it was late, and then it is final;
+        RETRY_HTTP_CODES do not matter.
+        """
         frontier = make(db, Limits(queues=2, max_queues=100, retry_codes=codes))
         add(frontier, "http://a/1")
         now, ends = 0.0, []
@@ -252,7 +264,9 @@ class TestCutShort:
         assert frontier.counters["cut short"] == 0
 
     def test_it_is_taken_back(self, db):
-        """In an outage of our own it comes again with the attempt that it had, and the host's record stays."""
+        """In an outage of our own it comes again with the attempt that it had, and the host's
+        record stays.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(100)

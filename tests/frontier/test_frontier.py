@@ -48,7 +48,9 @@ class TestPoliteness:
         assert not any(map(frontier.look.in_flight, asked))
 
     def test_a_host_rests_ten_times_the_download(self, db):
-        """After an answer the host waits for the policy's time, counted from the end of the download."""
+        """After an answer the host waits for the policy's time, counted from the end of the
+        download.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(100)
@@ -105,7 +107,9 @@ class TestPoliteness:
         assert frontier.take(2.2).url == "http://a/2"
 
     def test_a_url_not_polite_to_take_moves_only_once(self, db):
-        """URLs of a waiting host move to its queue once and are never appended again (Nielsen's domain clumping)."""
+        """URLs of a waiting host move to its queue once and are never appended again (Nielsen's
+        domain clumping).
+        """
         frontier = make(db)
         add(frontier, *(f"http://a/{i}" for i in range(50)))
         frontier.take(0)
@@ -133,7 +137,9 @@ class TestOrder:
         assert Counter(url[7] for url in first)["n"] > 140
 
     def test_urgent_urls_go_before_the_others_of_their_host(self, db):
-        """Requests with a priority above 0 pass all URLs in their host's queue, and keep their order."""
+        """Requests with a priority above 0 pass all URLs in their host's queue, and keep their
+        order.
+        """
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://a/{i}" for i in range(20)))
         first = frontier.take(0)
@@ -142,10 +148,15 @@ class TestOrder:
         frontier.done(first, OK, 0)
         urls = [link.url for _, link in drain(frontier, 0)]
 
-        assert urls == [*(f"http://a/urgent{i}" for i in range(3)), *(f"http://a/{i}" for i in range(1, 20))]
+        assert urls == [
+            *(f"http://a/urgent{i}" for i in range(3)),
+            *(f"http://a/{i}" for i in range(1, 20)),
+        ]
 
     def test_priorities_order_the_urls_of_a_host(self, db):
-        """Of the URLs in a host's queue the highest priority goes first; those of equal priority keep their order."""
+        """Of the URLs in a host's queue the highest priority goes first; those of equal priority
+        keep their order.
+        """
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, "http://a/first")
         first = frontier.take(0)
@@ -158,12 +169,15 @@ class TestOrder:
         assert order == sorted(range(len(priorities)), key=lambda at: -priorities[at])
 
     def test_many_priorities_share_queues(self, db):
-        """A host keeps sixteen priorities apart on each side of 0; a further one shares the nearest one's turn."""
+        """A host keeps sixteen priorities apart on each side of 0; a further one shares the nearest
+        one's turn.
+        """
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, "http://a/first")
         first = frontier.take(0)
         frontier.add(
-            request(f"http://a/{priority}", priority) for priority in (*range(10, 170, 10), 171, 49, -3, 0, 12)
+            request(f"http://a/{priority}", priority)
+            for priority in (*range(10, 170, 10), 171, 49, -3, 0, 12)
         )
         assert frontier.take(0) is None
         frontier.done(first, OK, 0)
@@ -181,23 +195,30 @@ class TestOrder:
         assert [link.url for _, link in drain(frontier, 1000)] == ["http://a/1", "http://a/urgent"]
 
     @pytest.mark.parametrize(
-        ("priority", "depth", "level"), [(0, 1, 1), (1, 1, 0), (1, 2, 1), (99, 2, 0), (-1, 0, 1), (-99, 0, 2)]
+        ("priority", "depth", "level"),
+        [(0, 1, 1), (1, 1, 0), (1, 2, 1), (99, 2, 0), (-1, 0, 1), (-99, 0, 2)],
     )
     def test_a_priority_changes_the_level(self, db, priority, depth, level):
         """A priority of n lifts a request by n levels, to level 0 at most."""
         frontier = make(db, levels=3)
         frontier.add([request("http://a/", priority, "L" * depth)])
 
-        assert [len(queue) for queue in frontier.core.queues.front.queues] == [number == level for number in range(3)]
+        assert [len(queue) for queue in frontier.core.queues.front.queues] == [
+            number == level for number in range(3)
+        ]
 
     def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
-        """URLs of several priorities, more than fit in memory, keep their order over a restart; each comes once."""
+        """URLs of several priorities, more than fit in memory, keep their order over a restart;
+        each comes once.
+        """
         limits, pad = Limits(queues=20, max_queues=20), "x" * 90
         db = CrawlDB(tmp_path)
         frontier = make(db, limits, memory=8192)
         for name in "ab":
             add(frontier, *(f"http://{name}/{i}/{pad}" for i in range(300)))
-            frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1 + (i < 150)) for i in range(300))
+            frontier.add(
+                request(f"http://{name}/urgent{i}/{pad}", 1 + (i < 150)) for i in range(300)
+            )
             frontier.add([request(f"http://{name}/last/{pad}", -1)])
         links = [frontier.take(0), frontier.take(0)]
         while frontier.take(0) is not None or frontier.core.queues.front.filled:
@@ -213,7 +234,9 @@ class TestOrder:
         assert len(urls) == len(set(urls)) == 1200
         first = [link.url for link in links]
         for name in "ab":
-            mine, taken = ([url.split("/")[3] for url in some if f"//{name}/" in url] for some in (urls, first))
+            mine, taken = (
+                [url.split("/")[3] for url in some if f"//{name}/" in url] for some in (urls, first)
+            )
             order = [*(f"urgent{i}" for i in range(300)), *map(str, range(300)), "last"]
             assert mine == [one for one in order if one not in taken]
 
@@ -248,7 +271,9 @@ class TestFailures:
         assert len(list(drain(frontier, 0, outcome))) == attempts
 
     def test_a_host_that_answers_in_part_has_not_failed(self, db):
-        """An answer that broke off is tried again like one without an answer, but does not count against the host."""
+        """An answer that broke off is tried again like one without an answer, but does not count
+        against the host.
+        """
         frontier = make(db, Limits(1, 10, host_failures=1))
         add(frontier, "http://a/")
 
@@ -258,7 +283,9 @@ class TestFailures:
 
     @pytest.mark.parametrize(("status", "attempts"), [(403, 3), (500, 1), (Status.TIMEOUT, 3)])
     def test_the_statuses_may_be_others(self, db, status, attempts):
-        """With statuses of the user's these are tried again and no other; what is no status is as ever."""
+        """With statuses of the user's these are tried again and no other; what is no status is as
+        ever.
+        """
         frontier = make(db, Limits(1, 10, retry_codes=frozenset((403,))))
         add(frontier, "http://a/good", "http://a/")
         frontier.done(frontier.take(0), OK, 0)
@@ -326,12 +353,19 @@ class TestFailures:
         assert len(drain(frontier, 0)) == 3
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
 
-    @pytest.mark.parametrize("first", [Outcome(200, short="disconnect"), Outcome(200, short="time"), Outcome(408)])
+    @pytest.mark.parametrize(
+        "first", [Outcome(200, short="disconnect"), Outcome(200, short="time"), Outcome(408)]
+    )
     def test_an_answer_that_is_tried_again_is_no_page_yet(self, db, first):
-        """A URL counts once towards HOST_MAX_PAGES, at its end: pages cut short at first take nothing from others."""
+        """A URL counts once towards HOST_MAX_PAGES, at its end: pages cut short at first take
+        nothing from others.
+        """
         frontier = make(db, Limits(1, 10, host_pages=3))
         add(frontier, "http://a/1", "http://a/2", "http://a/3")
-        ends = [frontier.done(frontier.take(at), first if at == 0 else OK, at) for at in (0, 1000, 2000, 3000)]
+        ends = [
+            frontier.done(frontier.take(at), first if at == 0 else OK, at)
+            for at in (0, 1000, 2000, 3000)
+        ]
         assert ends == [False, True, True, True]
         assert not frontier.counters[f"dropped/{Status.HOST_BUDGET}"]
 
@@ -356,7 +390,10 @@ class TestGate:
         )
         add(frontier, "http://a/bad", "http://a/good", "http://b/bad")
         assert [link.url for _, link in drain(frontier, 0)] == ["http://a/good"]
-        assert sorted(ended) == [("http://a/bad", Status.EXCLUDED), ("http://b/bad", Status.EXCLUDED)]
+        assert sorted(ended) == [
+            ("http://a/bad", Status.EXCLUDED),
+            ("http://b/bad", Status.EXCLUDED),
+        ]
 
     def test_a_refusal_costs_the_host_no_wait(self, db):
         """A rejected URL causes no wait."""
@@ -365,7 +402,9 @@ class TestGate:
         assert frontier.take(0).url == "http://a/good"
 
     def test_dear_refusals_cost_the_host_a_rest(self, db, monkeypatch):
-        """A host whose verdicts take long is left alone for ten times as long; a turn ends, whoever else is due."""
+        """A host whose verdicts take long is left alone for ten times as long; a turn ends, whoever
+        else is due.
+        """
         spent, asked = [0.0], Counter()
 
         def admission(link, now):
@@ -376,7 +415,11 @@ class TestGate:
         for module in (frontier_module, url_selection):
             monkeypatch.setattr(module, "thread_time", lambda: spent[0])
         frontier = make(db, Limits(queues=9, max_queues=9), admission=admission)
-        add(frontier, *(f"http://{name}/bad{number}" for name in "abcd" for number in range(9)), "http://e/")
+        add(
+            frontier,
+            *(f"http://{name}/bad{number}" for name in "abcd" for number in range(9)),
+            "http://e/",
+        )
 
         assert (frontier.take(1), asked) == (None, {"a": 1, "b": 1})
         assert (frontier.take(1), asked) == (None, dict.fromkeys("abcd", 1))
@@ -399,11 +442,20 @@ class TestGate:
         known.add("a")
         assert frontier.done(first, OK, 0.2) is True
         assert frontier.take(1) is None
-        assert [(now, link.url) for now, link in drain(frontier, 0.2)] == [(2.2, "http://a/1"), (4.4, "http://a/2")]
+        assert [(now, link.url) for now, link in drain(frontier, 0.2)] == [
+            (2.2, "http://a/1"),
+            (4.4, "http://a/2"),
+        ]
 
     def test_a_prerequisite_is_no_page(self, db):
-        """robots.txt does not count towards HOST_MAX_PAGES, and a failed one is retried only when a URL needs it."""
-        frontier = make(db, Limits(1, 10, host_pages=1), admission=lambda link, now: Link("http://a/robots.txt", "P"))
+        """robots.txt does not count towards HOST_MAX_PAGES, and a failed one is retried only when a
+        URL needs it.
+        """
+        frontier = make(
+            db,
+            Limits(1, 10, host_pages=1),
+            admission=lambda link, now: Link("http://a/robots.txt", "P"),
+        )
         add(frontier, "http://a/1")
         assert frontier.done(frontier.take(0), Outcome(500), 0) is True
         assert frontier.take(100).url == "http://a/robots.txt"
@@ -424,7 +476,10 @@ class TestGate:
         frontier.expedite(Link("http://a/robots.txt", "P").pack())
         frontier.expedite(Link("http://new/robots.txt", "P").pack())
         assert frontier.take(1).url == "http://new/robots.txt"
-        assert [link.url for _, link in drain(frontier, 0.2)] == ["http://a/robots.txt", "http://a/2"]
+        assert [link.url for _, link in drain(frontier, 0.2)] == [
+            "http://a/robots.txt",
+            "http://a/2",
+        ]
 
 
 class TestWidth:
@@ -448,7 +503,9 @@ class TestWidth:
         assert frontier.core.width < 20
 
     def test_hosts_that_give_way_and_come_back_outlive_a_crash(self, tmp_path, monkeypatch):
-        """Whenever a checkpoint is taken, the crawl that goes on from there has all URLs that were not finished."""
+        """Whenever a checkpoint is taken, the crawl that goes on from there has all URLs that were
+        not finished.
+        """
         monkeypatch.setattr(host_state, "STAY", 2)
         urls = {f"http://{name}/{number}" for number in range(6) for name in "abcd"}
         for steps in range(24):
@@ -464,7 +521,9 @@ class TestWidth:
                     db.checkpoint()
                 db.checkpoint()
 
-                assert {link.url for _, link in drain(make(db, Limits(queues=2, max_queues=2)), now)} == left
+                assert {
+                    link.url for _, link in drain(make(db, Limits(queues=2, max_queues=2)), now)
+                } == left
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
         """With no room for more queues, huge hosts give way to others before they are done."""
@@ -479,7 +538,9 @@ class TestWidth:
 
 class TestAddresses:
     def test_hosts_of_one_address_take_turns(self, db):
-        """With politeness per address, two hosts known to share an address are not contacted at the same time."""
+        """With politeness per address, two hosts known to share an address are not contacted at the
+        same time.
+        """
         frontier = make(db, addresses=Addresses())
         add(frontier, "http://a/1", "http://b/1", "http://a/2", "http://b/2")
         for _ in range(2):
@@ -489,7 +550,9 @@ class TestAddresses:
         assert frontier.take(1) is None
 
     def test_the_wait_is_the_address_s(self, db):
-        """After a download from one host, the next host at the same address waits as it would after its own."""
+        """After a download from one host, the next host at the same address waits as it would after
+        its own.
+        """
         frontier = make(db, addresses=Addresses())
         add(frontier, *(f"http://{name}/{i}" for i in range(5) for name in "abc"))
         busy_until, seen = {}, []
@@ -506,7 +569,9 @@ class TestAddresses:
     def test_nobody_waits_for_ever(self, db):
         """A host that is woken but then has no URL to fetch wakes the next one at its address."""
         vetoed = {"http://b/2"}
-        frontier = make(db, addresses=Addresses(), admission=lambda link, now: -1 if link.url in vetoed else 0)
+        frontier = make(
+            db, addresses=Addresses(), admission=lambda link, now: -1 if link.url in vetoed else 0
+        )
         add(frontier, *(f"http://{name}/{i}" for i in range(3) for name in "abcd"))
         taken = drain(frontier, 0, Outcome(200, 0.1, ip="127.0.0.1"))
         assert len(taken) == 11

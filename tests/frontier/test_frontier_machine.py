@@ -28,7 +28,9 @@ from webcrawl.store.jobdir.host_row import State
 
 HOSTS = [f"h{i}" for i in range(8)]
 DOMAINS = [["h0", "h1", "h2", "h3", "h4"], ["h5", "h6"], ["h7"]]
-LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=3, retry_wait=5, patience=60)
+LIMITS = Limits(
+    queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=3, retry_wait=5, patience=60
+)
 WAIT, FACTOR, LONGEST = 1.0, 10.0, 300.0
 
 
@@ -47,13 +49,16 @@ class Model:
     waiting: dict[str, int] = field(default_factory=dict)  # URL -> attempt
     flying: dict[str, int] = field(default_factory=dict)
     polite_at: dict[str, float] = field(default_factory=dict)
-    rests: list[tuple[str, float]] = field(default_factory=list)  # of hosts with several connections
+    # of hosts with several connections
+    rests: list[tuple[str, float]] = field(default_factory=list)
     now: float = 0.0
     serial: int = 0
 
 
 class FrontierMachine(RuleBasedStateMachine):
-    """Every URL comes out until it is finished or its host given up; no host is contacted early or twice at once."""
+    """Every URL comes out until it is finished or its host given up; no host is contacted early or
+    twice at once.
+    """
 
     limits = LIMITS
     prioritizer = None
@@ -149,7 +154,9 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.flying)
     @rule(
         pick=st.randoms(use_true_random=False),
-        status=st.sampled_from([200, 200, 200, 404, 500, 503, Status.TIMEOUT, Status.CONNECT_FAILED]),
+        status=st.sampled_from(
+            [200, 200, 200, 404, 500, 503, Status.TIMEOUT, Status.CONNECT_FAILED]
+        ),
         seconds=st.floats(0, 3),
         told=st.sampled_from([0, 0, 0, 30, 2000]),
     )
@@ -195,7 +202,9 @@ class FrontierMachine(RuleBasedStateMachine):
     def give_back(self, pick, status, seconds):
         model, host = self.model, pick.choice(sorted(self.lent))
         self.lent.discard(host)
-        self.frontier.lending.give_back(host, None if status is None else Outcome(status, seconds), model.now)
+        self.frontier.lending.give_back(
+            host, None if status is None else Outcome(status, seconds), model.now
+        )
         if status != 0:
             wait = max(FACTOR * seconds if status and status > 0 else 0.0, WAIT)
             self.rest(host, model.now + wait, whole=True)
@@ -224,12 +233,16 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def jump_to_what_is_ready(self):
-        """After moving the clock to `next_ready`, `take` makes progress in a bounded number of turns."""
+        """After moving the clock to `next_ready`, `take` makes progress in a bounded number of
+        turns.
+        """
         for _ in range(200):
             ready = self.frontier.next_ready()
             if ready is None:
                 reserved = self.frontier.lending.reserved
-                assert self.model.flying or all(_host(url) in reserved for url in self.model.waiting)
+                assert self.model.flying or all(
+                    _host(url) in reserved for url in self.model.waiting
+                )
                 return
             self.model.now = max(self.model.now, ready)
             before = len(self.model.flying), len(self.model.waiting)
@@ -251,7 +264,9 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def disk_full(self):
-        """With SQLite out of space, the caller gets an error, later calls fail, and the last checkpoint remains."""
+        """With SQLite out of space, the caller gets an error, later calls fail, and the last
+        checkpoint remains.
+        """
         connection = self.db._db
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -266,7 +281,9 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self):
-        """Memory and the open transaction are lost; what was in flight at the checkpoint is handed out again."""
+        """Memory and the open transaction are lost; what was in flight at the checkpoint is handed
+        out again.
+        """
         self.db.close()
         now = self.model.now
         self.model = deepcopy(self.at_checkpoint)
@@ -284,7 +301,9 @@ class FrontierMachine(RuleBasedStateMachine):
         assert shares._groups.keys() == self.frontier.core.back.active.keys()
         groups = Counter(group for groups in shares._groups.values() for group in groups if group)
         assert groups == shares._counts
-        assert shares._with_address == sum(bool(address) for _, address, _ in shares._groups.values())
+        assert shares._with_address == sum(
+            bool(address) for _, address, _ in shares._groups.values()
+        )
 
     @invariant()
     def counts_agree(self):
@@ -293,11 +312,15 @@ class FrontierMachine(RuleBasedStateMachine):
         back = self.frontier.core.back
         asked = [host for host in back.active.values() for _ in host.flights()]
         assert len(asked) == len(self.model.flying)
-        assert all((host.given is not None) is bool(host.flights()) for host in back.active.values())
+        assert all(
+            (host.given is not None) is bool(host.flights()) for host in back.active.values()
+        )
         slots = self.frontier.core.back.slots
         for standing in range(4):
             assert slots.asked[standing] == sum(host.standing == standing for host in asked)
-            assert slots.hosts[standing] == sum(host.standing == standing for host in back.active.values())
+            assert slots.hosts[standing] == sum(
+                host.standing == standing for host in back.active.values()
+            )
 
     @invariant()
     def those_set_aside_agree(self):
@@ -366,7 +389,9 @@ TestFrontierMachine.settings = examples(20, stateful_step_count=40)
 
 
 class ChoosingMachine(FrontierMachine):
-    """The best of what is next is chosen, at the front-end and at hosts: nothing is lost or doubled, nobody hurried."""
+    """The best of what is next is chosen, at the front-end and at hosts: nothing is lost or
+    doubled, nobody hurried.
+    """
 
     prioritizer = ByChance(3)
 

@@ -14,8 +14,15 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.store.crawldb import CrawlDB
 
 HOUR = 3600.0
-REFUSED, LATE, LOST = Outcome(Status.CONNECT_FAILED), Outcome(Status.TIMEOUT, 30.0), Outcome(Status.CONNECTION_LOST)
-NO_NAME, NO_ANSWER = Outcome(Status.DNS_FAILED, permanent=True, doubtful=True), Outcome(Status.DNS_FAILED)
+REFUSED, LATE, LOST = (
+    Outcome(Status.CONNECT_FAILED),
+    Outcome(Status.TIMEOUT, 30.0),
+    Outcome(Status.CONNECTION_LOST),
+)
+NO_NAME, NO_ANSWER = (
+    Outcome(Status.DNS_FAILED, permanent=True, doubtful=True),
+    Outcome(Status.DNS_FAILED),
+)
 INSIDE = Outcome(Status.EXCLUDED, permanent=True, doubtful=True)  # a name that leads there
 BUSY, SLOW_DOWN, BROKEN = Outcome(503, 0.1), Outcome(429, 0.1), Outcome(500, 0.1)
 TOLD = Outcome(503, 0.1, wait=1.0)  # with a Retry-After
@@ -42,13 +49,17 @@ def fail(frontier, times, outcome=REFUSED, now=0.0):
 def ends(db, limits=LIMITS, **hooks):
     """A frontier, and the statuses with which URLs end that were not asked for, by URL."""
     ended = {}
-    return make(db, limits, dropped=lambda link, status: ended.__setitem__(link.url, status), **hooks), ended
+    return make(
+        db, limits, dropped=lambda link, status: ended.__setitem__(link.url, status), **hooks
+    ), ended
 
 
 class TestFault:
     @pytest.mark.parametrize("outcome", [REFUSED, NO_ANSWER, BUSY, SLOW_DOWN])
     def test_the_hosts_fault_uses_up_no_attempt(self, db, outcome):
-        """However often its host refuses, is busy or has no address, a URL is tried again with its first attempt."""
+        """However often its host refuses, is busy or has no address, a URL is tried again with its
+        first attempt.
+        """
         frontier = make(db)
         add(frontier, "http://a/")
         fail(frontier, 8, outcome)
@@ -56,7 +67,9 @@ class TestFault:
 
     @pytest.mark.parametrize("outcome", [Outcome(501), Outcome(505)])
     def test_the_urls_fault_uses_up_an_attempt(self, db, outcome):
-        """A URL whose request is answered with an error is tried three times, and its host is healthy."""
+        """A URL whose request is answered with an error is tried three times, and its host is
+        healthy.
+        """
         frontier = make(db)
         add(frontier, "http://a/")
         assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
@@ -64,7 +77,9 @@ class TestFault:
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
     def test_one_url_that_is_not_answered_is_at_fault(self, db, outcome):
-        """A URL without an answer is tried three times, if it is the only one of its host that fails."""
+        """A URL without an answer is tried three times, if it is the only one of its host that
+        fails.
+        """
         frontier = make(db)
         add(frontier, "http://a/good", "http://a/")
         frontier.done(frontier.take(0), OK, 0)
@@ -72,7 +87,9 @@ class TestFault:
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
     def test_no_url_ends_before_its_host_has_given_a_page(self, db, outcome):
-        """While no page of a host is known, nobody can tell its one URL from it: it waits as its host does."""
+        """While no page of a host is known, nobody can tell its one URL from it: it waits as its
+        host does.
+        """
         frontier = make(db)
         add(frontier, "http://a/")
         now, link = 0.0, None
@@ -85,7 +102,9 @@ class TestFault:
         assert len(frontier) == 0
 
     def test_a_url_that_fails_beside_good_ones_ends(self, db):
-        """If a host answers others, a URL that it says 503 to is tried twice more; the host does not fail."""
+        """If a host answers others, a URL that it says 503 to is tried twice more; the host does
+        not fail.
+        """
         frontier = make(db)
         add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
         now, asked = 0.0, 0
@@ -97,7 +116,9 @@ class TestFault:
         assert frontier.counters["hosts set aside"] == 0
 
     def test_it_is_tried_later_each_time(self, db):
-        """However its host does meanwhile, each try of a failing URL comes after twice the wait of the one before."""
+        """However its host does meanwhile, each try of a failing URL comes after twice the wait of
+        the one before.
+        """
         frontier = make(db)
         add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
         now, asked = 0.0, []
@@ -106,10 +127,15 @@ class TestFault:
             bad = link.url.endswith("bad")
             asked += [now] * bad
             frontier.done(link, TOLD if bad else OK, now)
-        assert all(second - first > 59.9 * 2**number for number, (first, second) in enumerate(pairwise(asked[:10])))
+        assert all(
+            second - first > 59.9 * 2**number
+            for number, (first, second) in enumerate(pairwise(asked[:10]))
+        )
 
     def test_a_certificate_is_no_fault_of_the_host(self, db):
-        """A URL whose certificate is not accepted ends at once; the host's other URLs do not wait for it."""
+        """A URL whose certificate is not accepted ends at once; the host's other URLs do not wait
+        for it.
+        """
         frontier = make(db)
         add(frontier, "https://a/", "http://a/")
         refused = Outcome(Status.CONNECT_FAILED, permanent=True)
@@ -120,7 +146,9 @@ class TestFault:
     def test_a_robots_txt_that_cannot_be_read_is_the_hosts_fault(self, db, outcome):
         """Whatever the reason: no URL of the host can be fetched."""
         frontier, ended = ends(
-            db, Limits(1, 10, patience=HOUR), admission=lambda link, now: Link("http://a/robots.txt", "P")
+            db,
+            Limits(1, 10, patience=HOUR),
+            admission=lambda link, now: Link("http://a/robots.txt", "P"),
         )
         add(frontier, "http://a/1", "http://a/2")
         fail(frontier, 5, outcome)
@@ -129,13 +157,19 @@ class TestFault:
         assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
 
     def test_one_port_that_is_closed_does_not_stop_the_others(self, db):
-        """While robots.txt of one origin cannot be had, the URLs of the host's other origins are fetched."""
+        """While robots.txt of one origin cannot be had, the URLs of the host's other origins are
+        fetched.
+        """
         tries = [0.0]
 
         def admission(link, now):
             if link.url.startswith("http:") or link.path.endswith("P"):
                 return None
-            return Link("https://a/robots.txt", "P", history="https://a") if tries[-1] <= now else tries[-1]
+            return (
+                Link("https://a/robots.txt", "P", history="https://a")
+                if tries[-1] <= now
+                else tries[-1]
+            )
 
         frontier = make(db, admission=admission)
         add(frontier, *(f"http{'s' * (number % 2)}://a/{number}" for number in range(40)))
@@ -155,11 +189,17 @@ class TestFault:
         assert len(tries) < 8
 
     def test_closed_ports_that_anybody_may_link_to_cost_a_wait_each(self, db):
-        """After the failure of a new origin the host is asked for a page of a known one: its waits do not grow."""
+        """After the failure of a new origin the host is asked for a page of a known one: its waits
+        do not grow.
+        """
 
         def admission(link, now):
             port = link.url.split("/")[2].partition(":")[2]
-            return Link(f"http://a:{port}/robots.txt", "P") if port and not link.path.endswith("P") else None
+            return (
+                Link(f"http://a:{port}/robots.txt", "P")
+                if port and not link.path.endswith("P")
+                else None
+            )
 
         frontier = make(db, admission=admission)
         add(frontier, "http://a/first", *(f"http://a:{8000 + number}/" for number in range(12)))
@@ -182,14 +222,18 @@ class TestWaits:
 
     @pytest.mark.parametrize(("said", "waits"), [(1e8, DAY), (float(10**9), DAY), (5.0, 60.0)])
     def test_retry_after_max_is_the_longest_wait(self, db, said, waits):
-        """RETRY_AFTER_MAX is the longest such wait, and what a failed host has to wait the shortest."""
+        """RETRY_AFTER_MAX is the longest such wait, and what a failed host has to wait the
+        shortest.
+        """
         frontier = make(db)
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), Outcome(503, 0.1, wait=said), 0)
         assert waits <= following(frontier, 0)[0] <= 1.1 * waits
 
     def test_it_outlives_a_kill(self, tmp_path):
-        """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its host is in."""
+        """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its
+        host is in.
+        """
         with closing(CrawlDB(tmp_path)) as db:
             frontier = make(db)
             add(frontier, "http://a/1", "http://b/1")
@@ -231,7 +275,9 @@ class TestGivenUp:
 
     @pytest.mark.parametrize("waiting", [False, True])
     def test_what_others_wait_for_ends_at_once(self, db, waiting):
-        """A URL that others wait for, of a host given up, does not wait for the time when the host would be asked."""
+        """A URL that others wait for, of a host given up, does not wait for the time when the host
+        would be asked.
+        """
         frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
         add(frontier, "http://a/1")
         now = drain(frontier, 0, REFUSED)[-1][0]
@@ -253,7 +299,9 @@ class TestGivenUp:
 
     @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
     def test_a_name_that_led_somewhere_before(self, db, outcome):
-        """A host that has answered is set aside when its name leads nowhere, and given up after its patience only."""
+        """A host that has answered is set aside when its name leads nowhere, and given up after its
+        patience only.
+        """
         frontier, ended = ends(db, Limits(1, 10, patience=3 * DAY))
         add(frontier, *(f"http://a/{number}" for number in range(20)))
         frontier.done(frontier.take(0), OK, 0)
@@ -265,7 +313,9 @@ class TestGivenUp:
 
     @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
     def test_it_is_still_known_in_the_next_run(self, db, outcome, tmp_path):
-        """That a host has been reached is part of its record: a crawl that is resumed does not give it up either."""
+        """That a host has been reached is part of its record: a crawl that is resumed does not give
+        it up either.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2", "http://a/3")
         frontier.done(frontier.take(0), OK, 0)
@@ -281,7 +331,9 @@ class TestGivenUp:
         assert not ended
 
     def test_a_name_that_leads_inside(self, db):
-        """A host that was never reached is asked for once more after three seconds, then its URLs end as excluded."""
+        """A host that was never reached is asked for once more after three seconds, then its URLs
+        end as excluded.
+        """
         frontier, ended = ends(db)
         add(frontier, *(f"http://a/{number}" for number in range(4)))
         taken = drain(frontier, 0, INSIDE)
@@ -305,7 +357,9 @@ class TestGivenUp:
         assert not ended
 
     def test_a_stopped_crawl_tries_before_it_gives_up(self, db):
-        """Time in which nobody has looked does not count: after a week a host has its chances as before."""
+        """Time in which nobody has looked does not count: after a week a host has its chances as
+        before.
+        """
         frontier = make(db, Limits(1, 10, patience=3 * DAY))
         add(frontier, "http://a/1", "http://a/2")
         now = fail(frontier, 6)[-1]
@@ -323,7 +377,9 @@ class TestGivenUp:
         assert len(frontier) == 2
 
     def test_what_waits_for_something_else_is_not_away(self):
-        """A host that is left alone for two days because its URLs wait is away as long as its failure says."""
+        """A host that is left alone for two days because its URLs wait is away as long as its
+        failure says.
+        """
         host, rules = Host("a", None), HealthRules(failures=2, patience=DAY)
         rules.failure(host, Link("http://a/"), REFUSED, 0).apply(host)
         host.ready_at = 2 * DAY
@@ -344,7 +400,9 @@ class TestGivenUp:
 
 class TestResting:
     def test_only_hosts_that_do_not_answer_rest(self, db):
-        """A frontier rests while all its URLs are of hosts that have failed since they last answered."""
+        """A frontier rests while all its URLs are of hosts that have failed since they last
+        answered.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         assert not frontier.resting()
@@ -366,5 +424,9 @@ class TestResting:
         frontier = make(db, admission=lambda link, now: None if now >= 5000 else 5000.0)
         add(frontier, "http://a/1")
         assert frontier.take(0) is None
-        assert (frontier.core.aside.urls, len(frontier.core.back), frontier.resting()) == (1, 0, True)
+        assert (frontier.core.aside.urls, len(frontier.core.back), frontier.resting()) == (
+            1,
+            0,
+            True,
+        )
         assert 5000 <= following(frontier, 0)[0] <= 5500

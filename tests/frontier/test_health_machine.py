@@ -1,4 +1,6 @@
-"""One host's health against a plain model that looks at the whole history, under a clock that runs for days."""
+"""One host's health against a plain model that looks at the whole history, under a clock that runs
+for days.
+"""
 
 import shutil
 import tempfile
@@ -34,8 +36,8 @@ REACHED = {"late", "busy", "told"}
 
 @dataclass
 class Model:
-    """All that has happened to the host since its last answer, and its URLs. A host that is given up is followed by
-    another one.
+    """All that has happened to the host since its last answer, and its URLs. A host that is given
+    up is followed by another one.
     """
 
     failed: list[tuple[float, str, float]] = field(default_factory=list)  # when, how, not before
@@ -49,7 +51,10 @@ class Model:
 
     def away(self) -> float:
         """Each gap counts, but no more than twice as long as it was meant to be."""
-        return sum(min(later - at, 2 * (until - at)) for (at, _, until), (later, _, _) in pairwise(self.failed))
+        return sum(
+            min(later - at, 2 * (until - at))
+            for (at, _, until), (later, _, _) in pairwise(self.failed)
+        )
 
     def fail(self, how: str) -> None:
         self.reached |= how in REACHED
@@ -57,11 +62,15 @@ class Model:
         wait = max(GONE if nowhere else min(60 * 2.0 ** len(self.failed), DAY), DOWN[how].wait)
         self.failed.append((self.now, how, self.now + wait))
         gone = nowhere and [one in NOWHERE for _, one, _ in self.failed[-2:]] == [True, True]
-        self.given_up = gone or (len(self.failed) >= LIMITS.host_failures and self.away() >= LIMITS.patience)
+        self.given_up = gone or (
+            len(self.failed) >= LIMITS.host_failures and self.away() >= LIMITS.patience
+        )
 
 
 class HealthMachine(RuleBasedStateMachine):
-    """A host is asked for one URL when it is due, and never before; it is given up when it has to be, and only then."""
+    """A host is asked for one URL when it is due, and never before; it is given up when it has to
+    be, and only then.
+    """
 
     @initialize()
     def start(self):
@@ -71,7 +80,9 @@ class HealthMachine(RuleBasedStateMachine):
 
     def open(self):
         self.db = CrawlDB(self.folder)
-        self.frontier = make(self.db, LIMITS, memory=4096, dropped=lambda link, status: self.end(link.url, status))
+        self.frontier = make(
+            self.db, LIMITS, memory=4096, dropped=lambda link, status: self.end(link.url, status)
+        )
 
     def end(self, url, status):
         """URLs end unasked only when their host was given up."""
@@ -115,7 +126,9 @@ class HealthMachine(RuleBasedStateMachine):
         raise AssertionError("promised, and never handed out")
 
     @precondition(lambda self: self.model.flying is not None)
-    @rule(how=st.one_of(st.sampled_from([*sorted(DOWN), "up"]), st.sampled_from(["refused", "busy"])))
+    @rule(
+        how=st.one_of(st.sampled_from([*sorted(DOWN), "up"]), st.sampled_from(["refused", "busy"]))
+    )
     def done(self, how):
         model, link = self.model, self.model.flying
         model.flying = None

@@ -1,4 +1,6 @@
-"""The facts about a host are the same of a crawl that runs, and of its checkpoint, which is only read."""
+"""The facts about a host are the same of a crawl that runs, and of its checkpoint, which is only
+read.
+"""
 
 from dataclasses import replace
 from random import Random
@@ -35,7 +37,9 @@ def read(snapshot):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
-    """Whatever has become of hosts: of those that are well, fail, are behind a wall, or have given all their pages."""
+    """Whatever has become of hosts: of those that are well, fail, are behind a wall, or have given
+    all their pages.
+    """
     chance = Random(seed)
     db = CrawlDB(tmp_path / "state")
     frontier = make(db, LIMITS, allowance=ByReputation(100))
@@ -71,7 +75,8 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
     ("record", "words"),
     [
         ({}, "healthy"),
-        ({"times": []}, "healthy: no answer yet"),  # it may have been asked, and given up by command since
+        # it may have been asked, and given up by command since
+        ({"times": []}, "healthy: no answer yet"),
         ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
         ({"failures": 7}, "aside: 7 in a row"),
         ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),
@@ -91,5 +96,8 @@ def test_words(record, words):
 def test_a_checkpoint_that_is_read_cannot_be_changed(tmp_path):
     """Whoever tries is told so."""
     CrawlDB(tmp_path / "state").close()
-    with Snapshot(tmp_path / "state") as snapshot, pytest.raises(StoreError, match="for reading only"):
+    with (
+        Snapshot(tmp_path / "state") as snapshot,
+        pytest.raises(StoreError, match="for reading only"),
+    ):
         SavedDB(snapshot).set("name", b"value")

@@ -102,7 +102,9 @@ class TestLeave:
         assert frontier.next_ready() is None
 
     def test_charges_of_foreign_hosts_are_not_taken_back_here(self, db):
-        """When failures turn out to be ours, a URL that ended by them goes to whoever has its host now."""
+        """When failures turn out to be ours, a URL that ended by them goes to whoever has its host
+        now.
+        """
         frontier = make(db, Limits(queues=2, max_queues=4, attempts=1))
         add(frontier, f"http://{A}/1")
         link = frontier.take(0)
@@ -122,21 +124,29 @@ class TestRoundTrip:
     @examples(50)
     @given(
         records=RECORDS,
-        outcomes=st.lists(st.sampled_from([200, 200, 503, 500, Status.CONNECT_FAILED, Status.TIMEOUT]), max_size=6),
+        outcomes=st.lists(
+            st.sampled_from([200, 200, 503, 500, Status.CONNECT_FAILED, Status.TIMEOUT]), max_size=6
+        ),
         delay=st.floats(0, 2000),
         blocks=st.booleans(),
     )
     def test_a_host_is_the_same_elsewhere(self, records, outcomes, delay, blocks):
-        """Its record, its URLs and their order are the same in the other frontier, with waits that are left."""
+        """Its record, its URLs and their order are the same in the other frontier, with waits that
+        are left.
+        """
         with ExitStack() as rest:
             dbs = [
-                rest.enter_context(closing(CrawlDB(Path(rest.enter_context(tempfile.TemporaryDirectory())))))
+                rest.enter_context(
+                    closing(CrawlDB(Path(rest.enter_context(tempfile.TemporaryDirectory()))))
+                )
                 for _ in "ab"
             ]
             one, other = (make(db, LIMITS, memory=1000 if blocks else 1 << 20) for db in dbs)
             one.crawl_delay(A, 7.0)
             one.add(
-                Link(f"http://{A}/{at}-{number}", "L", request=f"{priority}.x" if priority else "").pack()
+                Link(
+                    f"http://{A}/{at}-{number}", "L", request=f"{priority}.x" if priority else ""
+                ).pack()
                 for at, (priority, number) in enumerate(records)
             )
             now = 1000.0
@@ -163,7 +173,9 @@ class TestRoundTrip:
             assert after["ready_at"] >= max(before["ready_at"], now) + delay - 1e-6
             for name in ("times", "crawl_delay", "failures", "pages", "retired", "ip", "urls"):
                 assert after[name] == before[name], name
-            assert after["later"] == pytest.approx([at if at <= 0.0 else at + delay for at in before["later"]])
+            assert after["later"] == pytest.approx(
+                [at if at <= 0.0 else at + delay for at in before["later"]]
+            )
             if before["row"] is not None:
                 assert abs(after["row"].at - delay - before["row"].at) < 1e-6
                 assert after["row"][1:] == before["row"][1:]
@@ -173,7 +185,9 @@ class TestRoundTrip:
 
 class TestDomains:
     def test_budgets_move(self, db, tmp_path):
-        """Pages used, what is owed, who links to it, and the URLs that wait come along; the sum stays the same."""
+        """Pages used, what is owed, who links to it, and the URLs that wait come along; the sum
+        stays the same.
+        """
         with closing(CrawlDB(tmp_path / "other")) as second:
             one = make(db, allowance=Allowance(2))
             other = make(second, allowance=Allowance(3))
@@ -192,7 +206,9 @@ class TestDomains:
             assert len(drain(other, 60.0)) == 1
 
     def test_a_url_that_is_turned_away_costs_its_domain_nothing(self, db, monkeypatch):
-        """What was let in, and waited in a line, is given back to the budget: elsewhere it is charged again."""
+        """What was let in, and waited in a line, is given back to the budget: elsewhere it is
+        charged again.
+        """
         monkeypatch.setattr("webcrawl.frontier.place_shares.MIN_PLACES", 1)
         limits = Limits(queues=1, max_queues=9, domain_share=16)
         frontier = make(db, limits, domain=lambda _: "d.test", allowance=Allowance(100))

@@ -24,7 +24,9 @@ REFUSED = Outcome(Status.CONNECT_FAILED, 0.1, doubtful=True)
 
 
 class Web:
-    """A frontier with the rules of robots.txt, and a web of which `answers` says what a URL gets at a time."""
+    """A frontier with the rules of robots.txt, and a web of which `answers` says what a URL gets at
+    a time.
+    """
 
     def __init__(self, db, answers, *, now=0.0, patience=3 * DAY, **more):
         self.answers, self.now, self.ended, self.asked = answers, now, {}, []
@@ -57,7 +59,9 @@ class Web:
         if isinstance(outcome, int):
             outcome = Outcome(outcome, 0.1)
         if link.is_prerequisite:
-            self.admission.answered(link, outcome.status, b"", None, self.now, self.frontier.expedite)
+            self.admission.answered(
+                link, outcome.status, b"", None, self.now, self.frontier.expedite
+            )
         if self.frontier.done(link, outcome, self.now) and not link.is_prerequisite:
             self.ended[link.url] = outcome.status
 
@@ -83,24 +87,33 @@ def pages(origin, count):
 
 class TestOneOriginIsDead:
     def test_the_pages_of_the_other_do_not_wait_for_it(self, db):
-        """A link to a closed port of a host holds up none of its pages, and waits for its own origin.
+        """A link to a closed port of a host holds up none of its pages, and waits for its own
+        origin.
 
-        A front page that linked to https://HOST:closed/login had 8 of 60 pages fetched after 853 seconds.
+        A front page that linked to https://HOST:closed/login had 8 of 60 pages fetched after 853
+        seconds.
         """
         web = Web(db, dead(DEAD))
         add(web.frontier, "http://a/", f"{DEAD}/login", *pages("http://a", 60))
         web.until(300)
 
-        assert {url for url, status in web.ended.items() if status == 200} == {"http://a/", *pages("http://a", 60)}
+        assert {url for url, status in web.ended.items() if status == 200} == {
+            "http://a/",
+            *pages("http://a", 60),
+        }
         assert all(later - before >= 1 for (before, _), (later, _) in pairwise(web.asked))
         assert len(web.frontier) == 1
         gaps = [round(later - before) for before, later in pairwise(web.seconds(DEAD))]
         assert gaps == [60, 120][: len(gaps)]
 
     @pytest.mark.parametrize("first", [DEAD, "http://a"])
-    @pytest.mark.parametrize("outcome", [REFUSED, Outcome(Status.TIMEOUT, 30.0, doubtful=True), Outcome(503, 0.1)])
+    @pytest.mark.parametrize(
+        "outcome", [REFUSED, Outcome(Status.TIMEOUT, 30.0, doubtful=True), Outcome(503, 0.1)]
+    )
     def test_whatever_fails_and_whichever_is_dead(self, db, first, outcome):
-        """It may be http or https, refuse, be silent or be out of order, and have most URLs of the host."""
+        """It may be http or https, refuse, be silent or be out of order, and have most URLs of the
+        host.
+        """
         other = "http://a" if first == DEAD else DEAD
         web = Web(db, dead(first, outcome=outcome))
         add(web.frontier, *pages(first, 40), *pages(other, 40))
@@ -118,15 +131,26 @@ class TestOneOriginIsDead:
         assert sorted(web.ended) == sorted(pages("http://a:82", 20))
 
     def test_only_its_robots_txt_is_out_of_order(self, db):
-        """An https whose robots.txt gives 503 waits for it; the http beside it, whose robots.txt is fine, does not."""
+        """An https whose robots.txt gives 503 waits for it; the http beside it, whose robots.txt is
+        fine, does not.
+        """
         web = Web(db, lambda url, now: 503 if url == f"{DEAD}/robots.txt" else OK)
-        add(web.frontier, *(url for pair in zip(pages("http://a", 30), pages(DEAD, 30), strict=True) for url in pair))
+        add(
+            web.frontier,
+            *(
+                url
+                for pair in zip(pages("http://a", 30), pages(DEAD, 30), strict=True)
+                for url in pair
+            ),
+        )
         web.until(300)
 
         assert sorted(web.ended) == sorted(pages("http://a", 30))
 
     def test_a_url_that_comes_later(self, db):
-        """A host that has failed with its only origin is asked for a URL of another one as soon as it comes."""
+        """A host that has failed with its only origin is asked for a URL of another one as soon as
+        it comes.
+        """
         web = Web(db, dead(DEAD))
         add(web.frontier, *pages(DEAD, 3))
         web.until(4 * HOUR)
@@ -173,10 +197,11 @@ class TestOneOriginIsDead:
         assert web.frontier.core.back.active["a"].origins is None
 
     def test_its_errors_are_not_made_good_by_the_other(self, db):
-        """An origin whose pages are 503s for an hour waits for that hour, and all its pages come afterwards.
+        """An origin whose pages are 503s for an hour waits for that hour, and all its pages come
+        afterwards.
 
-        Good answers of the other origin in between said each time that the host is well, so that every page ended
-        after its last attempt.
+        Good answers of the other origin in between said each time that the host is well, so that
+        every page ended after its last attempt.
         """
 
         def answers(url, now):
@@ -185,7 +210,14 @@ class TestOneOriginIsDead:
             return Outcome(503, 0.1) if url.startswith(DEAD) and now < HOUR else OK
 
         web = Web(db, answers)
-        add(web.frontier, *(one for both in zip(pages("http://a", 40), pages(DEAD, 40), strict=True) for one in both))
+        add(
+            web.frontier,
+            *(
+                one
+                for both in zip(pages("http://a", 40), pages(DEAD, 40), strict=True)
+                for one in both
+            ),
+        )
         web.until(3 * HOUR)
 
         assert [url for url, status in web.ended.items() if status != 200] == []
@@ -225,13 +257,18 @@ class TestAllAreDead:
 
 class TestManyPorts:
     def test_their_records_are_bounded(self, db):
-        """A host with links to very many closed ports has a bounded number of records, and its pages are fetched."""
+        """A host with links to very many closed ports has a bounded number of records, and its
+        pages are fetched.
+        """
         ports = [f"http://a:{port}" for port in range(1000, 1300)]
         web = Web(db, dead(*ports))
         add(web.frontier, "http://a/", *(f"{port}/" for port in ports), *pages("http://a", 20))
         web.until(HOUR)
 
-        assert {url for url, status in web.ended.items() if status == 200} == {"http://a/", *pages("http://a", 20)}
+        assert {url for url, status in web.ended.items() if status == 200} == {
+            "http://a/",
+            *pages("http://a", 20),
+        }
         with web.frontier.core.opened("a") as host:
             assert len(host.origins) == MAX_ORIGINS + 1
             assert host.waiting() == len(web.frontier) == 300
@@ -249,7 +286,9 @@ class TestManyPorts:
 
 class TestState:
     def test_a_crash_and_a_resume(self, tmp_path):
-        """After a kill each URL is where it was: those of the dead origin wait, those of the other one go on."""
+        """After a kill each URL is where it was: those of the dead origin wait, those of the other
+        one go on.
+        """
         path = tmp_path / "crawl.db"
         with closing(CrawlDB(path)) as db:
             web = Web(db, dead(DEAD))
@@ -272,10 +311,14 @@ class TestState:
         """URLs that wait for their origin keep their order by priority."""
         web = Web(db, dead(DEAD, until=HOUR))
         add(web.frontier, *pages("http://a", 3))
-        web.frontier.add([Link(f"{DEAD}/{number}", request=f"{number % 2}.1").pack() for number in range(10)])
+        web.frontier.add(
+            [Link(f"{DEAD}/{number}", request=f"{number % 2}.1").pack() for number in range(10)]
+        )
         web.until(4 * HOUR)
 
-        order = [url for _, url in web.asked if url.startswith(DEAD) and not url.endswith("robots.txt")]
+        order = [
+            url for _, url in web.asked if url.startswith(DEAD) and not url.endswith("robots.txt")
+        ]
         assert [int(url[-1]) % 2 for url in order] == [1] * 5 + [0] * 5
 
 
@@ -314,7 +357,9 @@ def test_a_dead_origin_is_no_sign_of_an_outage_of_our_own(db):
 
 
 def test_an_awaited_download_is_its_origins_too(db):
-    """What is lent for a URL of a dead origin makes that origin wait, and pages of the other one go on."""
+    """What is lent for a URL of a dead origin makes that origin wait, and pages of the other one go
+    on.
+    """
     web = Web(db, dead(DEAD))
     web.admission.decide = lambda link, now: None
     web.frontier.core.admission = None
@@ -330,15 +375,24 @@ def test_an_awaited_download_is_its_origins_too(db):
 
 
 def test_it_goes_to_another_drone_with_its_host(tmp_path):
-    """A host that moves to another crawl of the hive takes its dead origin along, and all of its URLs."""
-    with closing(CrawlDB(tmp_path / "here.db")) as here, closing(CrawlDB(tmp_path / "there.db")) as there:
+    """A host that moves to another crawl of the hive takes its dead origin along, and all of its
+    URLs.
+    """
+    with (
+        closing(CrawlDB(tmp_path / "here.db")) as here,
+        closing(CrawlDB(tmp_path / "there.db")) as there,
+    ):
         web = Web(here, dead(DEAD))
         add(web.frontier, *pages(DEAD, 5), *pages("http://a", 30))
         web.until(45)
         left = len(web.frontier)
         web.frontier.moves.guard(lambda name: True, lambda record: None)
         web.frontier.moves.freeze()
-        pieces = [piece for slice_ in web.frontier.moves.hosts(lambda name: True, lambda: 45.0) for piece in slice_]
+        pieces = [
+            piece
+            for slice_ in web.frontier.moves.hosts(lambda name: True, lambda: 45.0)
+            for piece in slice_
+        ]
         assert len(web.frontier) == 0
 
         other = Web(there, dead(DEAD), now=50.0)

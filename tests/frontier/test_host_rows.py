@@ -1,4 +1,6 @@
-"""What is kept of hosts beside their records: rules of robots.txt, and waits that they have asked for."""
+"""What is kept of hosts beside their records: rules of robots.txt, and waits that they have asked
+for.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -54,12 +56,16 @@ def test_rules_with_another_checksum(db, change):
 class TestSweep:
     @pytest.mark.campaign
     def test_ever_new_hosts_leave_a_bounded_table(self, db):
-        """With new hosts every day, the table has those of a day and of HOST_PATIENCE, and as many to be removed."""
+        """With new hosts every day, the table has those of a day and of HOST_PATIENCE, and as many
+        to be removed.
+        """
         book = RobotsBook(RobotsRows(db), "webcrawl", patience=KEEP)
         an_hour, most = 40, 0
         for hour in range(24 * 30):
             for number in range(an_hour):
-                book.answered(f"http://h{hour * 7919 % 1000}-{hour}-{number}.test", 404, b"", hour * HOUR)
+                book.answered(
+                    f"http://h{hour * 7919 % 1000}-{hour}-{number}.test", 404, b"", hour * HOUR
+                )
             most = max(most, count(db))
 
         kept = 2 * 24 * an_hour  # for a day, and a day longer
@@ -132,7 +138,9 @@ def test_the_latest_time_counts(tmp_path):
 
 
 def test_a_checkpoint_makes_notes_needless(tmp_path):
-    """Their file is removed after the checkpoint, which has them elsewhere; later ones are in another file."""
+    """Their file is removed after the checkpoint, which has them elsewhere; later ones are in
+    another file.
+    """
     with closing(CrawlDB(tmp_path)) as db:
         told = RetryAfterJournal(db)
         told.note("a", 1.0)

@@ -46,7 +46,11 @@ def test_a_host_of_another_crawl_is_moving(db):
     frontier.done(link, OK, 1.0)
 
     with frontier.core.opened("a") as host:
-        assert (host.state, frontier.moves.busy(), len(frontier.core.back)) == (State.MOVING, False, 0)
+        assert (host.state, frontier.moves.busy(), len(frontier.core.back)) == (
+            State.MOVING,
+            False,
+            0,
+        )
 
 
 def test_the_page_shows_the_picture_of_the_code():

@@ -1,4 +1,6 @@
-"""Single hosts by command: paused, asked again at once, given up; never asked earlier than politeness allows."""
+"""Single hosts by command: paused, asked again at once, given up; never asked earlier than
+politeness allows.
+"""
 
 from collections import Counter
 from contextlib import closing
@@ -107,7 +109,9 @@ class TestPause:
         assert frontier.core.back.slots._left == before
 
     def test_sharing_an_address(self, db):
-        """A host that waited for its address is not woken while it is paused, and gets its turn afterwards."""
+        """A host that waited for its address is not woken while it is paused, and gets its turn
+        afterwards.
+        """
         frontier = make(db, addresses=Addresses())
         add(frontier, *urls("a", 3), *urls("b", 3))
         for _ in ("a", "b"):
@@ -123,7 +127,9 @@ class TestPause:
         assert len(drain(frontier, 100.0)) == 2
 
     def test_the_next_one_of_an_address(self, db):
-        """If a host is paused whose turn at its address is the next, those behind it have theirs all the same."""
+        """If a host is paused whose turn at its address is the next, those behind it have theirs
+        all the same.
+        """
         frontier = make(db, Limits(queues=3, max_queues=4), addresses=Addresses())
         add(frontier, *urls("a", 2), *urls("b", 2), *urls("c", 2))
         for link in [frontier.take(0.0) for _ in "abc"]:
@@ -167,7 +173,11 @@ class TestHive:
         frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
         frontier.moves.arrive("a", 0.0)
 
-        assert (taken(frontier, 0.0), frontier.core.aside.urls, frontier.core.aside.hosts) == ([], 3, 1)
+        assert (taken(frontier, 0.0), frontier.core.aside.urls, frontier.core.aside.hosts) == (
+            [],
+            3,
+            1,
+        )
         frontier.steering.let_go("a", 0.0)
         assert len(drain(frontier, 0.0)) == 3
 
@@ -183,7 +193,11 @@ class TestHive:
         frontier.steering.let_go("a", 0.0)
         assert taken(frontier, 10.0) == []
 
-        pieces = [piece for some in frontier.moves.hosts(lambda name: name == "a", lambda: 0.0) for piece in some]
+        pieces = [
+            piece
+            for some in frontier.moves.hosts(lambda name: name == "a", lambda: 0.0)
+            for piece in some
+        ]
         assert [piece[0] for piece in pieces] == ["urls", "host"]
         assert (frontier.core.aside.urls, frontier.core.aside.hosts, len(frontier)) == (0, 0, 0)
 
@@ -209,7 +223,9 @@ class TestRetry:
 
     @pytest.mark.parametrize("outcome", [OK, REFUSED])
     def test_politeness_stays(self, db, outcome):
-        """However often it is asked for, the host is not asked earlier than its wait after the last request allows."""
+        """However often it is asked for, the host is not asked earlier than its wait after the last
+        request allows.
+        """
         frontier = make(db, now=0.0)
         frontier.crawl_delay("a", 50.0)
         add(frontier, *urls("a", 3))
@@ -246,7 +262,9 @@ class TestRetry:
 class TestDrop:
     def dropping(self, db, **hooks):
         ended = []
-        return make(db, dropped=lambda link, status: ended.append((link.url, status)), **hooks), ended
+        return make(
+            db, dropped=lambda link, status: ended.append((link.url, status)), **hooks
+        ), ended
 
     def test_a_host_given_up_then_paused_and_retried(self, db):
         """A host that was paused while its URLs ended is not asked when it is tried again."""
@@ -274,7 +292,9 @@ class TestDrop:
         assert len(frontier) == 0
 
     def test_killed_in_the_middle(self, tmp_path):
-        """What had not ended at the last checkpoint ends in the next run; nothing is lost, or ends twice."""
+        """What had not ended at the last checkpoint ends in the next run; nothing is lost, or ends
+        twice.
+        """
         with closing(CrawlDB(tmp_path / "state")) as db:
             frontier, ended = self.dropping(db)
             add(frontier, *urls("a", 1000))

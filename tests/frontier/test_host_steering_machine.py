@@ -1,4 +1,6 @@
-"""The frontier against the same model while hosts are paused, resumed, tried at once and given up by command."""
+"""The frontier against the same model while hosts are paused, resumed, tried at once and given up
+by command.
+"""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -12,7 +14,9 @@ A_HOST = st.sampled_from(HOSTS)
 
 
 class SteeringMachine(FrontierMachine):
-    """No paused host is asked or lent, whatever happens; no command makes a host be asked early, or loses a URL."""
+    """No paused host is asked or lent, whatever happens; no command makes a host be asked early, or
+    loses a URL.
+    """
 
     def __init__(self):
         super().__init__()
@@ -65,7 +69,9 @@ class SteeringMachine(FrontierMachine):
         if host not in self.held:
             super().lend(host, pages)
         elif host not in self.lent:
-            decision = self.frontier.lending.lend(Link(f"http://{host}/inline"), self.model.now, lambda _: None)
+            decision = self.frontier.lending.lend(
+                Link(f"http://{host}/inline"), self.model.now, lambda _: None
+            )
             assert decision == Status.HOST_RETIRED
 
     @rule()

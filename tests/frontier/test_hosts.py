@@ -47,12 +47,27 @@ class TestHostTable:
     def test_a_new_host_is_blank(self, db):
         """An unknown host has no wait, no failures and an empty queue."""
         host = make(db).get("a")
-        assert (host.ready_at, host.failures, host.pages, host.retired, host.waiting()) == (0.0, 0, 0, 0, 0)
+        assert (host.ready_at, host.failures, host.pages, host.retired, host.waiting()) == (
+            0.0,
+            0,
+            0,
+            0,
+            0,
+        )
 
     def test_a_record_leaves_memory_and_comes_back(self, db):
         """A host put away long ago is restored from its row."""
         table = make(db, room=2)
-        use(table, "a", ready_at=12.5, times=[0.1, 0.2], crawl_delay=3.0, failures=2, pages=7, ip="127.0.0.1")
+        use(
+            table,
+            "a",
+            ready_at=12.5,
+            times=[0.1, 0.2],
+            crawl_delay=3.0,
+            failures=2,
+            pages=7,
+            ip="127.0.0.1",
+        )
         for name in "bcdef":
             use(table, name)
         host = table.get("a")
@@ -104,13 +119,17 @@ class TestHostTable:
         assert db.query("SELECT count(*) FROM host") == [(10,)]
 
     @given(
-        st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["use", "look", "save"])), max_size=60),
+        st.lists(
+            st.tuples(st.integers(0, 9), st.sampled_from(["use", "look", "save"])), max_size=60
+        ),
         st.integers(0, 4),
         st.sampled_from([0, 300, 700, 1 << 20]),
     )
     @settings(deadline=None)
     def test_wherever_a_record_is_it_is_the_last_one(self, tmp_path_factory, steps, room, packed):
-        """As an object, a row in memory or in SQLite, a host comes back as put away last, after a restart too."""
+        """As an object, a row in memory or in SQLite, a host comes back as put away last, after a
+        restart too.
+        """
         folder, twin = tmp_path_factory.mktemp("hosts"), dict.fromkeys(map(str, range(10)), 0)
         with closing(CrawlDB(folder)) as db:
             table = make(db, room=room, packed=packed)
@@ -145,11 +164,15 @@ class TestHostTable:
 
     def test_a_damaged_row_is_named(self, db):
         """The error for an unreadable record names its host."""
-        db.execute("INSERT INTO host VALUES ('a', 0, X'00ff', ?)", (rowcrc.host("a", 0, b"\x00\xff"),))
+        db.execute(
+            "INSERT INTO host VALUES ('a', 0, X'00ff', ?)", (rowcrc.host("a", 0, b"\x00\xff"),)
+        )
         with pytest.raises(DamagedFile, match="table host, a: ExtraData"):
             make(db).get("a")
 
-    @pytest.mark.parametrize("change", ["state = 1", "data = zeroblob(length(data))", "crc = crc + 1"])
+    @pytest.mark.parametrize(
+        "change", ["state = 1", "data = zeroblob(length(data))", "crc = crc + 1"]
+    )
     def test_a_checksum_that_is_wrong(self, db, change):
         """A readable but altered record raises DamagedFile, at the start or when it is used."""
         table = make(db)
@@ -165,7 +188,9 @@ class TestHostTable:
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
     @examples(25)
     def test_the_table_is_a_dictionary(self, tmp_path_factory, steps):
-        """Used in any order, the table gives the same as a dictionary of all hosts, after reopening too."""
+        """Used in any order, the table gives the same as a dictionary of all hosts, after reopening
+        too.
+        """
         folder = tmp_path_factory.mktemp("hosts")
         db, twin = CrawlDB(folder), {}
         table = make(db)

@@ -36,7 +36,9 @@ def lend(frontier, now, in_flight=nothing, link=IMAGE):
 
 class TestLending:
     def test_looks_at_a_page_in_the_works(self, db):
-        """However often somebody asks for the host meanwhile, the page's download counts once for its strain."""
+        """However often somebody asks for the host meanwhile, the page's download counts once for
+        its strain.
+        """
         frontier = make(db, Limits(2, 10, slow_down=8.0))
         add(frontier, *(f"http://a/{number}" for number in range(30)))
         assert len(drain(frontier, 0.0, most=29)) == 29
@@ -48,7 +50,9 @@ class TestLending:
         assert frontier.lending.ready_at("a") == 1055
 
     def test_the_later_of_two_waits_holds(self, db):
-        """A page that is booked after its inline downloads does not shorten the wait that they cause."""
+        """A page that is booked after its inline downloads does not shorten the wait that they
+        cause.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
@@ -59,7 +63,9 @@ class TestLending:
         assert frontier.next_ready() == 21
 
     def test_an_image_proves_nothing(self, db):
-        """A request in flight is counted as it was handed out, whatever the host answers to others meanwhile."""
+        """A request in flight is counted as it was handed out, whatever the host answers to others
+        meanwhile.
+        """
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
@@ -67,7 +73,10 @@ class TestLending:
         frontier.lending.give_back("a", OK, 10)
         assert frontier.core.back.slots.asked == [0, 0, 1, 0]
         frontier.done(link, OK, 0.2)
-        assert (frontier.core.back.slots.asked, frontier.core.back.slots.hosts) == ([0, 0, 0, 0], [1, 0, 0, 0])
+        assert (frontier.core.back.slots.asked, frontier.core.back.slots.hosts) == (
+            [0, 0, 0, 0],
+            [1, 0, 0, 0],
+        )
 
     def test_a_request_that_has_not_begun_lets_others_go_first(self, db):
         """A host whose request is still in a middleware can be lent."""
@@ -77,7 +86,9 @@ class TestLending:
         assert lend(frontier, 0) is None
 
     def test_nobody_waits_for_hours(self, db):
-        """A host whose turn is far away is not lent, and who asks for it is told at once; when it is due, it is."""
+        """A host whose turn is far away is not lent, and who asks for it is told at once; when it
+        is due, it is.
+        """
         frontier = make(db, Limits(2, 10, host_failures=9))
         assert lend(frontier, 0) is None
         frontier.lending.give_back("a", Outcome(429, wait=3600), 0)
@@ -129,7 +140,9 @@ class TestAddresses:
         return frontier
 
     def test_an_address_is_lent_with_its_host(self, frontier):
-        """While one host of an address is lent, the others wait, whoever asks them; then one of them is woken."""
+        """While one host of an address is lent, the others wait, whoever asks them; then one of
+        them is woken.
+        """
         add(frontier, "http://b/1")
         assert lend(frontier, 300) is None
         assert lend(frontier, 300, link=Link("http://c/")) == NEVER
@@ -139,7 +152,9 @@ class TestAddresses:
         assert frontier.take(301).url == "http://b/1"
 
     def test_a_page_in_the_works_lends_its_address(self, frontier):
-        """Another host of a page's address can be lent when the page has been downloaded, but not before."""
+        """Another host of a page's address can be lent when the page has been downloaded, but not
+        before.
+        """
         add(frontier, "http://b/1")
         link = frontier.take(300)
         assert lend(frontier, 400, downloading) == NEVER
@@ -150,7 +165,9 @@ class TestAddresses:
         assert frontier.take(500) is None
 
     def test_a_host_that_waits_for_its_address_is_released(self, frontier):
-        """A host that awaited downloads have let go waits once for its address, and so all of its hosts have turns."""
+        """A host that awaited downloads have let go waits once for its address, and so all of its
+        hosts have turns.
+        """
         add(frontier, "http://b/1", "http://b/2", "http://c/1")
         first = frontier.take(300)
         for now in (300, 300.1):

@@ -43,7 +43,9 @@ def test_it_survives(db, tmp_path):
 
 
 def test_an_answer_to_one_url_is_not_the_hosts(db):
-    """Of a host that has given a page by HTTP/1.1 it counts for nothing that another URL is answered in frames."""
+    """Of a host that has given a page by HTTP/1.1 it counts for nothing that another URL is
+    answered in frames.
+    """
     frontier = make(db)
     add(frontier, "https://a/1")
     link = frontier.take(0)
@@ -67,7 +69,9 @@ def test_it_moves_with_the_host(db):
     assert not here.http2
     merge_host(here, record, 0.0)
     assert here.http2
-    assert LetterCheck(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [[0, "host", name, record]]
+    assert LetterCheck(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [
+        [0, "host", name, record]
+    ]
 
 
 def test_look_says_so(db):
@@ -126,8 +130,11 @@ def test_the_same_share_of_the_turns_at_first(db):
 
     asked = crawl(frontier, 2 * MIN_TRIED, lambda _: True)
 
-    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(MIN_TRIED - 1)]  # the first turn had no choice
-    assert [url for url in asked if "listed" not in url] == [f"http://a.test/{n}" for n in range(MIN_TRIED + 1)]
+    # the first turn had no choice
+    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(MIN_TRIED - 1)]
+    assert [url for url in asked if "listed" not in url] == [
+        f"http://a.test/{n}" for n in range(MIN_TRIED + 1)
+    ]
 
 
 @pytest.mark.parametrize("good", ["listed", "linked"])
@@ -138,7 +145,9 @@ def test_who_brings_more_new_pages_gets_more_turns(db, good):
 
     asked = crawl(frontier, 200, lambda url: ("listed" in url) == (good == "listed"))[100:]
 
-    assert len(listed(asked)) / 100 == pytest.approx(1 - MIN_TURNS if good == "listed" else MIN_TURNS, abs=0.02)
+    assert len(listed(asked)) / 100 == pytest.approx(
+        1 - MIN_TURNS if good == "listed" else MIN_TURNS, abs=0.02
+    )
 
 
 def test_alone_each_has_all_turns(db):

@@ -1,4 +1,6 @@
-"""Hosts that may have several requests at once (HOST_CONNECTIONS), and what still holds for the whole host."""
+"""Hosts that may have several requests at once (HOST_CONNECTIONS), and what still holds for the
+whole host.
+"""
 
 from collections import Counter
 from heapq import heappop, heappush
@@ -91,11 +93,15 @@ class TestAtOnce:
         assert len(frontier) == 0
 
     def test_pages_that_are_fetched_again(self, db):
-        """Of a host that has given all its pages, those that it gave before are asked for one after another."""
+        """Of a host that has given all its pages, those that it gave before are asked for one after
+        another.
+        """
         frontier = make(db, limits(host_pages=2), revisits=True)
         add(frontier, "http://a/1", "http://a/2")
         answered(frontier, taken(frontier, 0), 0.2)
-        frontier.add([Link(f"http://a/old{number}", history="before").pack() for number in range(6)])
+        frontier.add(
+            [Link(f"http://a/old{number}", history="before").pack() for number in range(6)]
+        )
 
         counts = []
         for now in range(1, 12):
@@ -110,10 +116,14 @@ class TestAlone:
     def robots(self, db, known):
         """A frontier that asks for robots.txt unless the host is known."""
         prerequisite = Link("http://a/robots.txt", "P")
-        return several(db, admission=lambda link, now: 0 if known or link.path == "P" else prerequisite)
+        return several(
+            db, admission=lambda link, now: 0 if known or link.path == "P" else prerequisite
+        )
 
     def test_robots_once_more(self, db):
-        """If its rules are too old, what is in flight ends first, and robots.txt is asked for alone."""
+        """If its rules are too old, what is in flight ends first, and robots.txt is asked for
+        alone.
+        """
         known = ["a"]
         frontier = self.robots(db, known)
         first, second, third = taken(frontier, 0)
@@ -145,7 +155,9 @@ class TestAlone:
 
 class TestWholeHost:
     def test_a_failure_holds_all_back(self, db):
-        """After it the host is asked by one request at a time, when its longer wait is over, until it answers."""
+        """After it the host is asked by one request at a time, when its longer wait is over, until
+        it answers.
+        """
         frontier = several(db, retry_wait=60)
         first, second, third = taken(frontier, 0)
         frontier.done(first, REFUSED, 1)
@@ -177,7 +189,9 @@ class TestWholeHost:
         assert len(frontier) == 2
 
     def test_a_name_that_does_not_exist(self, db):
-        """It is asked for once more after some time, as of any host, however many URLs found that out."""
+        """It is asked for once more after some time, as of any host, however many URLs found that
+        out.
+        """
         gone = Outcome(Status.DNS_FAILED, permanent=True)
         frontier = several(db)
         answered(frontier, taken(frontier, 0), 1, gone)
@@ -224,20 +238,28 @@ class TestOrders:
     def test_robots_in_flight(self, db):
         """It stays alone when the host gets more connections meanwhile."""
         prerequisite = Link("http://a/robots.txt", "P")
-        frontier = several(db, rules={}, admission=lambda link, now: 0 if link.path == "P" else prerequisite)
+        frontier = several(
+            db, rules={}, admission=lambda link, now: 0 if link.path == "P" else prerequisite
+        )
         assert taken(frontier, 0) == [prerequisite]
         frontier.change(POLITENESS, limits())
         assert not taken(frontier, 100)
 
     def test_paused(self, db):
-        """Nothing more is asked of a paused host; it goes aside when all that is in flight has ended."""
+        """Nothing more is asked of a paused host; it goes aside when all that is in flight has
+        ended.
+        """
         frontier = several(db)
         links = taken(frontier, 0)
         answered(frontier, links[:1], 1)
         frontier.steering.hold(["a"], 1)
         assert not taken(frontier, 100)
         answered(frontier, links[1:], 100)
-        assert (frontier.core.aside.hosts, frontier.core.aside.urls, len(taken(frontier, 200))) == (1, 17, 0)
+        assert (frontier.core.aside.hosts, frontier.core.aside.urls, len(taken(frontier, 200))) == (
+            1,
+            17,
+            0,
+        )
         frontier.steering.let_go("a", 200)
         assert len(taken(frontier, 300)) == 3
 
@@ -275,7 +297,11 @@ class TestOrders:
         assert all(frontier.look.in_flight(link.url) for link in links)
         facts = frontier.look.facts("a")
         assert (facts.connections, facts.requests) == (3, 3)
-        assert HostTurns.of(frontier.look.figures()).asked == len({host_of(link.url) for link in links}) < len(links)
+        assert (
+            HostTurns.of(frontier.look.figures()).asked
+            == len({host_of(link.url) for link in links})
+            < len(links)
+        )
         assert frontier.look.facts("b").connections == 1
 
 

@@ -14,7 +14,9 @@ from webcrawl.frontier.host_queues import Connections
 
 
 class SeveralMachine(FrontierMachine):
-    """No host has more requests at once, each with its wait, than it may have; robots.txt has none beside it."""
+    """No host has more requests at once, each with its wait, than it may have; robots.txt has none
+    beside it.
+    """
 
     def __init__(self):
         super().__init__()

@@ -37,14 +37,21 @@ def hosts_of(links):
 
 
 class Web:
-    """Good hosts, whose pages have two links each, and whatever `evil(host)` adds; `pages` counts by host."""
+    """Good hosts, whose pages have two links each, and whatever `evil(host)` adds; `pages` counts
+    by host.
+    """
 
     def __init__(self, db, evil, seeds, slots=16, share=16, good=60):
         self.good = {f"good{number}.test" for number in range(good)}
         limits = Limits(3 * slots, 30_000, slots, domain_share=share)
         politeness = Mercator(0, 1.0, 300)
         self.frontier = make(db, limits, domain=two_labels, memory=16 << 20, politeness=politeness)
-        self.evil, self.slots, self.numbers, self.pages = evil, slots, count(), dict.fromkeys(self.good, 0)
+        self.evil, self.slots, self.numbers, self.pages = (
+            evil,
+            slots,
+            count(),
+            dict.fromkeys(self.good, 0),
+        )
         add(self.frontier, *(f"http://{host}/" for host in (*seeds, *sorted(self.good))))
 
     def links(self, link):
@@ -87,11 +94,16 @@ def new_domains(host, numbers):
 
 
 class TestFloods:
-    @pytest.mark.parametrize("evil", [endless_hosts, *in_campaign(endless_hosts_and_pages, new_domains)])
+    @pytest.mark.parametrize(
+        "evil", [endless_hosts, *in_campaign(endless_hosts_and_pages, new_domains)]
+    )
     def test_good_hosts_keep_four_fifths_of_their_pages(self, tmp_path, evil):
         """In 15 seconds with 6 slots a flood costs 30 good hosts less than a fifth of their pages."""
         found = {}
-        for name, seeds in {"alone": [], "beside": [f"www{number}.evil.test" for number in range(5)]}.items():
+        for name, seeds in {
+            "alone": [],
+            "beside": [f"www{number}.evil.test" for number in range(5)],
+        }.items():
             db = CrawlDB(tmp_path / name)
             web = Web(db, evil, seeds, slots=6, good=30)
             found[name] = web.run(15)
@@ -112,10 +124,22 @@ class TestShares:
     def test_a_domain_has_its_share_while_others_wait(self, db):
         """Hosts beyond the share of their domain let those behind them in."""
         frontier = flooded(db)
-        add(frontier, *(f"http://h{number}.evil.test/" for number in range(100)), "http://a.test/", "http://b.test/")
+        add(
+            frontier,
+            *(f"http://h{number}.evil.test/" for number in range(100)),
+            "http://a.test/",
+            "http://b.test/",
+        )
         taken = [frontier.take(0) for _ in range(6)]
 
-        assert hosts_of(taken) == ["h0.evil.test", "h1.evil.test", "h2.evil.test", "h3.evil.test", "a.test", "b.test"]
+        assert hosts_of(taken) == [
+            "h0.evil.test",
+            "h1.evil.test",
+            "h2.evil.test",
+            "h3.evil.test",
+            "a.test",
+            "b.test",
+        ]
 
     def test_a_share_is_a_part_of_the_queues(self, db):
         """The share says in how many places a domain has one."""
@@ -136,15 +160,26 @@ class TestShares:
         """A domain with many hosts waiting gets one place in turn, like any other."""
         frontier = flooded(db, queues=4)
         for domain in ("x.test", "y.test", "z.test"):
-            add(frontier, *(f"http://h{number}.{domain}/" for number in range(50 if domain == "x.test" else 6)))
+            add(
+                frontier,
+                *(
+                    f"http://h{number}.{domain}/"
+                    for number in range(50 if domain == "x.test" else 6)
+                ),
+            )
         taken = [two_labels(host) for host in hosts_of([frontier.take(0) for _ in range(18)])]
 
         assert taken[12:] == ["x.test", "y.test", "z.test"] * 2
 
     def test_a_domain_gives_places_back(self, db):
-        """A host beyond the share of its domain leaves when others are due, and its URLs come later."""
+        """A host beyond the share of its domain leaves when others are due, and its URLs come
+        later.
+        """
         frontier = flooded(db, fetchers=0)
-        add(frontier, *(f"http://h{number}.evil.test/{page}" for page in range(2) for number in range(10)))
+        add(
+            frontier,
+            *(f"http://h{number}.evil.test/{page}" for page in range(2) for number in range(10)),
+        )
         flying = [frontier.take(0) for _ in range(10)]
         assert len(evil(frontier)) == 10
         add(frontier, *(f"http://good{number}.test/" for number in range(3)))
@@ -157,22 +192,36 @@ class TestShares:
         ]
 
     def test_an_address_has_a_share_too(self, db):
-        """Hosts that answered from one address have four times a domain's share while hosts of others are active."""
+        """Hosts that answered from one address have four times a domain's share while hosts of
+        others are active.
+        """
         frontier = flooded(db)
         names = [f"d{number}.test" for number in range(20)]
         add(frontier, *(f"http://{name}/" for name in names), "http://else.test/")
         for link in [frontier.take(0) for _ in range(21)]:
             ip = "192.0.2.1" if link.url != "http://else.test/" else "192.0.2.2"
             frontier.done(link, Outcome(200, 0.1, ip=ip), 0)
-        add(frontier, "http://else.test/1", *(f"http://{name}/1" for name in names), "http://new.test/")
+        add(
+            frontier,
+            "http://else.test/1",
+            *(f"http://{name}/1" for name in names),
+            "http://new.test/",
+        )
         taken = hosts_of([frontier.take(10) for _ in range(18)])
 
         assert taken == ["else.test", *names[:16], "new.test"]
 
     def test_an_origin_has_a_share_too(self, db):
-        """New hosts that one site has named have four times a domain's share, whatever their domains."""
+        """New hosts that one site has named have four times a domain's share, whatever their
+        domains.
+        """
         frontier = flooded(db)
-        frontier.add([Link(f"http://d{number}.test/", "L", "http://evil.test/").pack() for number in range(20)])
+        frontier.add(
+            [
+                Link(f"http://d{number}.test/", "L", "http://evil.test/").pack()
+                for number in range(20)
+            ]
+        )
         add(frontier, "http://good.test/", path="L")
         taken = hosts_of([frontier.take(0) for _ in range(17)])
 
@@ -181,7 +230,8 @@ class TestShares:
     def test_a_host_counts_for_its_address_and_for_its_origin(self):
         """A host whose address is known, and that gets an origin, counts for both until it leaves.
 
-        The origin took the address's place, and one host too few was counted among those with an address.
+        The origin took the address's place, and one host too few was counted among those with an
+        address.
         """
         shares = place_shares.PlaceShares(two_labels, 64, 16)
         host = Host("a.d.test", None, ip="192.0.2.1")
@@ -216,7 +266,9 @@ class TestShares:
 
 class TestBusy:
     def test_hosts_beyond_the_share_wait_while_others_are_late(self, db):
-        """If a host that answers had to wait, fetchers or processor are busy: for a moment nobody else is let in."""
+        """If a host that answers had to wait, fetchers or processor are busy: for a moment nobody
+        else is let in.
+        """
         frontier = flooded(db)
         add(frontier, "http://good.test/", "http://good.test/1")
         frontier.done(frontier.take(0), OK, 0)
@@ -243,7 +295,9 @@ class TestBusy:
 
 class TestState:
     def test_lines_are_saved(self, tmp_path):
-        """URLs and parked hosts in lines are part of the checkpoint, and come out once after a crash."""
+        """URLs and parked hosts in lines are part of the checkpoint, and come out once after a
+        crash.
+        """
         db = CrawlDB(tmp_path)
         frontier = flooded(db, fetchers=0)
         urls = [f"http://h{number}.evil.test/{page}" for number in range(30) for page in range(2)]
@@ -265,5 +319,7 @@ class TestState:
                 frontier.done(link, Outcome(200, 0.0), now)
         db.close()
 
-        assert sorted(left) == sorted({*urls, "http://good.test/", "http://good2.test/"} - {link.url for link in done})
+        assert sorted(left) == sorted(
+            {*urls, "http://good.test/", "http://good2.test/"} - {link.url for link in done}
+        )
         assert len(frontier) == 0

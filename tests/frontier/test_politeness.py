@@ -16,7 +16,9 @@ TIMES = st.lists(st.floats(0, 1e6), max_size=5)
 
 @pytest.mark.parametrize("policy", [Mercator, Fixed, MeanOfFive, Weak])
 class TestContract:
-    @given(times=TIMES, factor=st.floats(0, 1000), minimum=st.floats(0, 100), more=st.floats(0, 1000))
+    @given(
+        times=TIMES, factor=st.floats(0, 1000), minimum=st.floats(0, 100), more=st.floats(0, 1000)
+    )
     def test_the_wait_keeps_within_the_bounds(self, policy, times, factor, minimum, more):
         """The wait is always between POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
         wait = policy(factor, minimum, minimum + more).wait(times)
@@ -50,7 +52,9 @@ class TestPolicies:
         assert MeanOfFive(10, 1, 300).wait([0.01] * 5) == 15.0
 
     def test_mercators_weak_guarantee(self):
-        """Without a minimum there is no pause, however long downloads take; with one, it is the pause."""
+        """Without a minimum there is no pause, however long downloads take; with one, it is the
+        pause.
+        """
         assert Weak(10, 0, 300).wait([]) == Weak(10, 0, 300).wait([5.0]) == 0.0
         assert Weak(10, 2, 300).wait([5.0]) == 2.0
 
@@ -60,7 +64,9 @@ class TestPolicies:
 
 
 def test_weak_politeness(tmp_path):
-    """A host has one request at a time, and its next one as soon as that has ended; a Crawl-delay is still kept."""
+    """A host has one request at a time, and its next one as soon as that has ended; a Crawl-delay
+    is still kept.
+    """
     db = CrawlDB(tmp_path)
     frontier = make(db, politeness=Weak(10, 0, 300))
     add(frontier, *(f"http://a/{number}" for number in range(5)))

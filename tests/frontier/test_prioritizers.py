@@ -24,7 +24,8 @@ LINKS = st.builds(
 
 
 @pytest.mark.parametrize(
-    "prioritizer", [ByDepth, ByArrival, ByReputation, ByChance, ByIndegree, ByOpic, ByFocus, ByLanguage]
+    "prioritizer",
+    [ByDepth, ByArrival, ByReputation, ByChance, ByIndegree, ByOpic, ByFocus, ByLanguage],
 )
 class TestContract:
     @given(link=LINKS, levels=st.integers(1, 20))
@@ -34,7 +35,9 @@ class TestContract:
 
 
 def test_the_url_does_not_matter_where_only_the_way_does():
-    """A prioritizer may say that it looks at the way to a URL alone; what is derived from it has to say so itself."""
+    """A prioritizer may say that it looks at the way to a URL alone; what is derived from it has to
+    say so itself.
+    """
 
     class Own(ByDepth):
         def level(self, link):
@@ -46,12 +49,23 @@ def test_the_url_does_not_matter_where_only_the_way_does():
 
 class TestPrioritizers:
     def test_depth_counts_links_followed(self):
-        """Each link followed since the seed lowers the level by one; redirects and prerequisites do not count."""
-        assert [ByDepth(8).level(Link("http://a/", path)) for path in ("", "L", "LRL", "LLP")] == [0, 1, 2, 2]
+        """Each link followed since the seed lowers the level by one; redirects and prerequisites do
+        not count.
+        """
+        assert [ByDepth(8).level(Link("http://a/", path)) for path in ("", "L", "LRL", "LLP")] == [
+            0,
+            1,
+            2,
+            2,
+        ]
 
     def test_what_a_page_needs_is_as_deep_as_the_page(self):
-        """An embedded file, and what it embeds in turn, comes with the page; a page behind it is a link away."""
-        assert [ByDepth(8).level(Link("http://a/", path)) for path in ("E", "LE", "LeEE", "LEL")] == [0, 1, 1, 3]
+        """An embedded file, and what it embeds in turn, comes with the page; a page behind it is a
+        link away.
+        """
+        assert [
+            ByDepth(8).level(Link("http://a/", path)) for path in ("E", "LE", "LeEE", "LEL")
+        ] == [0, 1, 1, 3]
         assert ByDepth(8).level(Link("http://a/", "EEEEE")) == 2  # too many to be that
 
     def test_arrival_makes_no_difference(self):
@@ -61,24 +75,35 @@ class TestPrioritizers:
     def test_reputation_raises_by_doublings(self):
         """A link goes one level up for each doubling of the domains that link to its own."""
         prioritizer = ByReputation(8)
-        prioritizer.inform({"http://none/": 0, "http://one/": 1, "http://two/": 2, "http://most/": 64}.__getitem__)
+        prioritizer.inform(
+            {"http://none/": 0, "http://one/": 1, "http://two/": 2, "http://most/": 64}.__getitem__
+        )
 
-        levels = [prioritizer.level(Link(f"http://{name}/")) for name in ("none", "one", "two", "most")]
+        levels = [
+            prioritizer.level(Link(f"http://{name}/")) for name in ("none", "one", "two", "most")
+        ]
 
         assert levels == [7, 7, 6, 1]
 
 
 class TestLearning:
     def test_who_learns_and_who_chooses(self):
-        """In-degree and OPIC hear links; these and chance choose among what waits; the others do neither."""
+        """In-degree and OPIC hear links; these and chance choose among what waits; the others do
+        neither.
+        """
         others = [ByDepth(8), ByArrival(8), ByReputation(8)]
-        assert all(isinstance(one, Learning) and isinstance(one, Choosing) for one in (ByIndegree(8), ByOpic(8)))
+        assert all(
+            isinstance(one, Learning) and isinstance(one, Choosing)
+            for one in (ByIndegree(8), ByOpic(8))
+        )
         assert isinstance(ByChance(8), Choosing)
         assert not isinstance(ByChance(8), Learning)
         assert not any(isinstance(one, Learning | Choosing) for one in others)
 
     def test_indegree_counts_pages(self):
-        """Each page that links to a URL counts, and the URL itself does not; a page that was fetched is forgotten."""
+        """Each page that links to a URL counts, and the URL itself does not; a page that was
+        fetched is forgotten.
+        """
         prioritizer = _taught(ByIndegree(8))
         prioritizer.heard("http://a/", ["http://b/", "http://c/", "http://a/"])
         prioritizer.heard("http://d/", ["http://c/"])
@@ -87,7 +112,9 @@ class TestLearning:
         assert prioritizer.worth("http://c/") == 0
 
     def test_opic_gives_all(self):
-        """A page has 1 and what it was given, and gives that in equal parts; without links it keeps that."""
+        """A page has 1 and what it was given, and gives that in equal parts; without links it keeps
+        that.
+        """
         prioritizer = _taught(ByOpic(8))
         prioritizer.heard("http://a/", ["http://b/", "http://c/", "http://a/"])
         prioritizer.heard("http://b/", ["http://c/"])
@@ -95,9 +122,15 @@ class TestLearning:
         prioritizer.heard("http://c/", ["http://c/"])
         assert prioritizer.worth("http://c/") == 2
 
-    @given(st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(0, 40), unique=True)), max_size=60))
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 40), st.lists(st.integers(0, 40), unique=True)), max_size=60
+        )
+    )
     def test_cash_is_conserved(self, pages):
-        """Every page with links brings 1, and all of it is in the table, or is what the table says it has forgotten."""
+        """Every page with links brings 1, and all of it is in the table, or is what the table says
+        it has forgotten.
+        """
         prioritizer, table = ByOpic(8), Popularity(bytes(16), 0)
         prioritizer.learn(table)
         brought = 0
@@ -145,24 +178,37 @@ class TestFocus:
         for page in range(5):
             tell(prioritizer, f"http://a/{page}", PageScores(0.4), "http://x/middling")
         tell(prioritizer, "http://a/6", PageScores(0.4), "http://x/one")
-        worth = [prioritizer.worth(f"http://x/{name}") for name in ("good", "middling", "one", "unknown")]
+        worth = [
+            prioritizer.worth(f"http://x/{name}") for name in ("good", "middling", "one", "unknown")
+        ]
         assert worth == sorted(worth, reverse=True)
 
     def test_the_words_of_a_link_count(self):
-        """Of the same page the link whose words are better goes first; words that say nothing do no harm."""
+        """Of the same page the link whose words are better goes first; words that say nothing do no
+        harm.
+        """
         prioritizer, links = focused(), [f"http://x/{name}" for name in (1, 2, 3)]
-        tell(prioritizer, "http://a/", PageScores(0.5, anchors={links[0]: 1.0, links[1]: 0.0}), *links)
+        tell(
+            prioritizer,
+            "http://a/",
+            PageScores(0.5, anchors={links[0]: 1.0, links[1]: 0.0}),
+            *links,
+        )
         best, *others = map(prioritizer.worth, links)
         assert [best > max(others), others[0]] == [True, others[1]]
 
     def test_the_history_of_a_site(self):
-        """Of URLs that nothing links to those of a site of good pages go first; few pages say little."""
+        """Of URLs that nothing links to those of a site of good pages go first; few pages say
+        little.
+        """
         prioritizer = focused()
         for page in range(30):
             tell(prioritizer, f"http://good/{page}", PageScores(0.9))
             tell(prioritizer, f"http://bad/{page}", PageScores(0.1))
         tell(prioritizer, "http://new/", PageScores(0.1))
-        worth = [prioritizer.worth(f"http://{name}/x") for name in ("good", "unknown", "new", "bad")]
+        worth = [
+            prioritizer.worth(f"http://{name}/x") for name in ("good", "unknown", "new", "bad")
+        ]
         assert worth == sorted(worth, reverse=True)
         assert prioritizer.history("http://good/x") == (pytest.approx(0.875, abs=0.02), 30)
 
@@ -181,7 +227,12 @@ class TestFocus:
         assert len(prioritizer._said) == PENDING
 
     @given(
-        st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1), st.lists(st.integers(0, 30), max_size=5)), max_size=40)
+        st.lists(
+            st.tuples(
+                st.integers(0, 30), st.floats(0, 1), st.lists(st.integers(0, 30), max_size=5)
+            ),
+            max_size=40,
+        )
     )
     def test_what_is_saved_is_the_same(self, pages):
         """After a restart all URLs are worth what they were."""
@@ -189,7 +240,12 @@ class TestFocus:
         table = Popularity(bytes(16), 1 << 16)
         first.learn(table)
         for page, score, links in pages:
-            tell(first, f"http://a/{page}", PageScores(score), *(f"http://b/{link}" for link in links))
+            tell(
+                first,
+                f"http://a/{page}",
+                PageScores(score),
+                *(f"http://b/{link}" for link in links),
+            )
         again = Popularity(bytes(16), 1 << 16)
         again.restore(table.save())
         second.learn(again)
@@ -200,12 +256,22 @@ class TestFocus:
 
 class TestLanguage:
     def test_links_and_seeds(self):
-        """Links of pages in a wanted language, hreflang, a mark in the URL, and the top-level domain count."""
+        """Links of pages in a wanted language, hreflang, a mark in the URL, and the top-level
+        domain count.
+        """
         prioritizer = focused(ByLanguage, ("sl", "hr"))
         links = ("http://a.com/1", "http://a.com/2", "http://a.com/en/1")
-        tell(prioritizer, "http://b.com/", PageScores(1.0, "sl", 1.0, tongues={links[1]: 0.0}), *links)
+        tell(
+            prioritizer,
+            "http://b.com/",
+            PageScores(1.0, "sl", 1.0, tongues={links[1]: 0.0}),
+            *links,
+        )
         worth = [
-            *map(prioritizer.worth, (links[0], "http://x.hr/", links[1], "http://x.org/", "http://x.de/", links[2]))
+            *map(
+                prioritizer.worth,
+                (links[0], "http://x.hr/", links[1], "http://x.org/", "http://x.de/", links[2]),
+            )
         ]
         assert worth[:2] == sorted(worth[:2], reverse=True)
         assert min(worth[:2]) > max(worth[2:])

@@ -30,13 +30,20 @@ class TestLinks:
     def test_a_domain_does_not_link_to_itself(self, db):
         """Links within a domain do not count, whatever their hosts, schemes and ports are."""
         found = made(db)
-        found.heard("http://www.a.test/", ["http://www.a.test/x", "https://www.a.test/", "http://m.a.test:8/x"])
+        found.heard(
+            "http://www.a.test/",
+            ["http://www.a.test/x", "https://www.a.test/", "http://m.a.test:8/x"],
+        )
 
         assert links_to(found, "a.test") == 0
 
-    @pytest.mark.parametrize("target", ["http://b.t/", "https://b.t/x", "ftp://b.t/", "gopher://b.t/", "http://b.t:8/"])
+    @pytest.mark.parametrize(
+        "target", ["http://b.t/", "https://b.t/x", "ftp://b.t/", "gopher://b.t/", "http://b.t:8/"]
+    )
     def test_any_scheme(self, db, target):
-        """The scheme and the port of a URL make no difference, nor does the length of its host's name."""
+        """The scheme and the port of a URL make no difference, nor does the length of its host's
+        name.
+        """
         found = made(db)
         found.heard("gopher://a.t/1/", [target])
         found.heard("ftp://c.t/", [target, "ftp://c.t/x"])
@@ -44,7 +51,9 @@ class TestLinks:
         assert links_to(found, "b.t") == 2
 
     def test_what_another_drone_takes_is_not_counted_here(self, db):
-        """Each new pair of domains is offered with an address of the host linked to, but never a domain's own."""
+        """Each new pair of domains is offered with an address of the host linked to, but never a
+        domain's own.
+        """
         found, offered = made(db), []
 
         def elsewhere(source, url):
@@ -54,7 +63,8 @@ class TestLinks:
         found.elsewhere = elsewhere
         for _ in range(2):
             found.heard(
-                "http://www.a.test/", ["http://a.test/", "http://b.test/x", "http://b.test/y", "http://c.test/x"]
+                "http://www.a.test/",
+                ["http://a.test/", "http://b.test/x", "http://b.test/y", "http://c.test/x"],
             )
 
         assert sorted(offered) == [("a.test", "http://b.test/"), ("a.test", "http://c.test/")]
@@ -69,7 +79,9 @@ class TestLinks:
         assert links_to(found, "b.test") == MOST
 
     def test_what_the_filter_forgets_is_not_counted_twice(self, db):
-        """The row knows the domains in it: after a restart, or when the filter is too small, pairs come again."""
+        """The row knows the domains in it: after a restart, or when the filter is too small, pairs
+        come again.
+        """
         for _ in range(2):
             found = made(db, memory=1)
             for number in (*range(40), *range(40)):
@@ -126,7 +138,9 @@ class TestCost:
         assert db.query("SELECT count(*) FROM linked")[0][0] == 5000
 
     def test_links_to_a_domain_that_has_all_that_count_cost_nothing(self, db, monkeypatch):
-        """Once a domain's row is full, further links to it are neither kept nor written; a moved row begins anew."""
+        """Once a domain's row is full, further links to it are neither kept nor written; a moved
+        row begins anew.
+        """
         found = made(db)
         for number in range(MOST):
             found.heard(f"http://s{number}.test/", ["http://b.test/"])

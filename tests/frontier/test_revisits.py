@@ -1,4 +1,6 @@
-"""URLs that are fetched again: a level of their own in the front-end, and turns in their hosts' queues."""
+"""URLs that are fetched again: a level of their own in the front-end, and turns in their hosts'
+queues.
+"""
 
 from collections import Counter
 from contextlib import closing
@@ -28,7 +30,10 @@ def test_which_links_are_such():
     """A history says so, unless it is that of a robots.txt."""
     assert is_revisit(again("http://a.test/")[0])
     assert unpack(again("http://a.test/")[0]).is_revisit
-    for link in (Link("http://a.test/"), Link("http://a.test/robots.txt", "P", history="http://a.test")):
+    for link in (
+        Link("http://a.test/"),
+        Link("http://a.test/robots.txt", "P", history="http://a.test"),
+    ):
         assert not is_revisit(link.pack())
         assert not link.is_revisit
 
@@ -87,7 +92,11 @@ def test_they_are_kept(db):
     with closing(CrawlDB(db.folder)) as opened:
         again_ = make(opened, Limits(queues=1, max_queues=1), revisits=True)
         taken = [link for _, link in drain(again_, 0.0)]
-    assert sorted(link.url for link in taken) == ["http://a.test/1", "http://a.test/2", "http://b.test/1"]
+    assert sorted(link.url for link in taken) == [
+        "http://a.test/1",
+        "http://a.test/2",
+        "http://b.test/1",
+    ]
     assert all(link.history for link in taken)
 
 
@@ -111,7 +120,9 @@ def test_a_page_budget(db):
 
 
 def test_a_host_with_its_pages_is_not_looked_at_before_its_turn(db):
-    """If only URLs are left that are fetched again, there is nothing to do until they may be asked for."""
+    """If only URLs are left that are fetched again, there is nothing to do until they may be asked
+    for.
+    """
     frontier = make(db, Limits(queues=2, max_queues=100, host_pages=1), revisits=True)
     add(frontier, "http://a.test/1")
     last = frontier.take(0.0)
@@ -127,7 +138,9 @@ def test_a_host_that_was_given_up(db):
     """They end like all URLs of the host, which has another chance after a day."""
     dropped = []
     limits = Limits(queues=2, max_queues=100, host_failures=1, patience=0.0, attempts=1)
-    frontier = make(db, limits, revisits=True, dropped=lambda link, status: dropped.append(link.url))
+    frontier = make(
+        db, limits, revisits=True, dropped=lambda link, status: dropped.append(link.url)
+    )
     add(frontier, "http://a.test/1", "http://a.test/2")
     frontier.done(frontier.take(0.0), Outcome(Status.CONNECT_FAILED), 0.0)
     drain(frontier, 0.0, Outcome(Status.CONNECT_FAILED))

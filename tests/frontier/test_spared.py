@@ -25,7 +25,9 @@ def _frontier(db, dropped):
 
 
 def fail(frontier, until, *, origin="http://a/", now=0.0):
-    """Fails whatever is of this origin, and answers the rest; returns what was answered, and the time."""
+    """Fails whatever is of this origin, and answers the rest; returns what was answered, and the
+    time.
+    """
     answered = []
     while now < until:
         link = frontier.take(now)
@@ -83,7 +85,9 @@ def test_a_third_origin_is_spared_where_two_failed(frontier, dropped):
 
 
 def test_it_is_spared_again(frontier):
-    """A host that came back after a day, and was given up a second time for its http alone, still has its https."""
+    """A host that came back after a day, and was given up a second time for its http alone, still
+    has its https.
+    """
     add(frontier, *(f"http://a/{number}" for number in range(5)))
     _, now = fail(frontier, 5 * DAY)
     add(frontier, "http://a/later")
@@ -94,7 +98,9 @@ def test_it_is_spared_again(frontier):
 
 
 def test_a_server_of_http2_alone_spares_the_others(frontier, dropped):
-    """An https that speaks only HTTP/2, where the crawl does not, is given up after two tries; http is fetched."""
+    """An https that speaks only HTTP/2, where the crawl does not, is given up after two tries; http
+    is fetched.
+    """
     add(frontier, *(f"https://a/{number}" for number in range(5)))
     now = 0.0
     for _ in range(2):

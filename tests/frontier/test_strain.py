@@ -12,7 +12,9 @@ MOST = 8.0
 
 
 def after(*answers):
-    """How much longer than usual a host is left alone that has answered so: (times, seconds), or "fails"."""
+    """How much longer than usual a host is left alone that has answered so: (times, seconds), or
+    "fails".
+    """
     strain = Strain(MOST)
     for times, seconds in answers:
         for _ in range(times):
@@ -39,10 +41,11 @@ def after(*answers):
     ],
 )
 def test_how_much_longer(answers, times):
-    """In proportion to how much slower than twice its usual time, or more often than in a fifth of cases it fails.
+    """In proportion to how much slower than twice its usual time, or more often than in a fifth of
+    cases it fails.
 
-    A host that was slow from the beginning is not under strain, nor is one that is still quick. A single answer says
-    little. It ends when the host is well again.
+    A host that was slow from the beginning is not under strain, nor is one that is still quick. A
+    single answer says little. It ends when the host is well again.
     """
     assert after(*answers) == pytest.approx(min(times, MOST), rel=0.1)
 
@@ -109,10 +112,15 @@ def test_policies_that_forbid_it(policy, seconds):
 
 
 def test_a_failure_counts_once():
-    """Whether the link comes again is asked before the outcome is booked: to ask is not to hear of another failure."""
+    """Whether the link comes again is asked before the outcome is booked: to ask is not to hear of
+    another failure.
+    """
     waits = []
     for looks in (0, 1):
-        book, host = Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST)), Host("a.test", None)
+        book, host = (
+            Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST)),
+            Host("a.test", None),
+        )
         for at in range(40):
             outcome = Outcome(501 if at % 4 == 3 else 200, seconds=0.2)
             for _ in range(looks):
@@ -124,7 +132,9 @@ def test_a_failure_counts_once():
 
 
 def test_other_settings_do_not_forget_it():
-    """Who changes a setting of politeness while the crawl runs gets the new wait, as many times longer as before."""
+    """Who changes a setting of politeness while the crawl runs gets the new wait, as many times
+    longer as before.
+    """
     policy, host = Mercator(10.0, 1.0, 300.0), Host("a.test", None)
     book = Booking(policy, Limits(1, 1, slow_down=MOST))
     for at, took in enumerate([0.2] * 100 + [1.2] * 100):
@@ -136,11 +146,19 @@ def test_other_settings_do_not_forget_it():
 
 
 def load(most, *, others):
-    """Requests an hour, and the mean time of an answer, at a server whose other visitors come and go in two hours.
+    """Requests an hour, and the mean time of an answer, at a server whose other visitors come and
+    go in two hours.
 
-    An answer takes 0.2 s of its only processor; while it is busy for a share `u` of the time, 0.2 / (1 - u).
+    An answer takes 0.2 s of its only processor; while it is busy for a share `u` of the time, 0.2 /
+    (1 - u).
     """
-    book, host, now, count, total = Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=most)), None, 0.0, 0, 0.0
+    book, host, now, count, total = (
+        Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=most)),
+        None,
+        0.0,
+        0,
+        0.0,
+    )
     host = Host("a.test", None)
     while now < 2 * 3600:
         busy = others if now > 3600 else 0.1
@@ -154,6 +172,8 @@ def load(most, *, others):
 
 
 def test_a_server_that_others_keep_busy():
-    """Of a server that takes ten times as long for an answer as before, we take a fifth of the time that we took."""
+    """Of a server that takes ten times as long for an answer as before, we take a fifth of the time
+    that we took.
+    """
     assert load(1.0, others=0.92) > 3.5 * load(MOST, others=0.92)
     assert load(1.0, others=0.3) == load(MOST, others=0.3)

@@ -1,4 +1,6 @@
-"""Links that are taken back: not requested for a lack of this machine's, or in flight for so long that others wait."""
+"""Links that are taken back: not requested for a lack of this machine's, or in flight for so long
+that others wait.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +15,9 @@ from webcrawl.store.crawldb import CrawlDB
 
 
 def test_a_host_that_may_have_been_asked_has_its_usual_wait(db):
-    """With a lack that lasts for some seconds the host is left alone for as long as after an answer, at least."""
+    """With a lack that lasts for some seconds the host is left alone for as long as after an
+    answer, at least.
+    """
     frontier = make(db)
     add(frontier, "http://a/1", "http://a/2")
     frontier.done(frontier.take(0), Outcome(200, 5.0), 0)
@@ -82,7 +86,9 @@ def held(frontier, now=10, seconds=6.0, received=0):
 
 def cut(frontier, running, now, *, full):
     """What of it is cut now."""
-    return frontier.demand.overstaying(running, full=full)[: frontier.demand.starved(now, full=full)]
+    return frontier.demand.overstaying(running, full=full)[
+        : frontier.demand.starved(now, full=full)
+    ]
 
 
 def names(downloads):
@@ -100,7 +106,9 @@ class TestChoice:
         return running
 
     def test_as_many_are_cut_as_hosts_wait(self, frontier):
-        """When no slot is free, each host that has been due for a second gets the slot of a slow download."""
+        """When no slot is free, each host that has been due for a second gets the slot of a slow
+        download.
+        """
         running = self.full(frontier)
 
         assert cut(frontier, running, 10.5, full=True) == []
@@ -137,7 +145,9 @@ class TestChoice:
         assert cut(frontier, running, 1000, full=True) == []
 
     def test_new_hosts_get_the_slots_of_their_like_while_others_are_free(self, frontier):
-        """If only the slots of unproven hosts are all in use, only downloads of unproven hosts are cut."""
+        """If only the slots of unproven hosts are all in use, only downloads of unproven hosts are
+        cut.
+        """
         answered(frontier, "old0", "old1")
         add(frontier, "http://old0/1", "http://old0/2", "http://old1/1", "http://old1/2")
         add(frontier, *(f"http://new{i}/" for i in range(10)))
@@ -166,7 +176,9 @@ class TestChoice:
 
 class TestCut:
     def test_the_url_comes_first_again_after_a_wait(self, frontier):
-        """A URL that was cut is its host's next one, with the same attempt, after HOST_RETRY_WAIT at least."""
+        """A URL that was cut is its host's next one, with the same attempt, after HOST_RETRY_WAIT
+        at least.
+        """
         add(frontier, "http://slow/1", "http://slow/2")
         link = frontier.take(0)
 
@@ -191,7 +203,9 @@ class TestCut:
         assert frontier.take(100) == robots
 
     def test_it_is_no_failure(self, frontier):
-        """However often a host is cut, it is not retired; but it is doubtful, and waits longer each time."""
+        """However often a host is cut, it is not retired; but it is doubtful, and waits longer each
+        time.
+        """
         add(frontier, *(f"http://slow/{number}" for number in range(3)))
         now, waits = 0.0, []
         for seconds in (5.0, 10.0, 20.0, 25.0, 25.0, 25.0):
@@ -205,10 +219,16 @@ class TestCut:
         assert waits == pytest.approx([60, 101, 201, 251, 251, 251])
 
     def test_each_time_it_may_take_twice_as_long(self, frontier):
-        """The time after which a download is cut doubles, up to the time-out: an honest slow host ends one day."""
+        """The time after which a download is cut doubles, up to the time-out: an honest slow host
+        ends one day.
+        """
         add(frontier, "http://slow/")
         now, cuts = 0.0, []
-        while (seconds := frontier.core.back.slots.patience(frontier.core.back.active["slow"]) if cuts else SLOW) < 30:
+        while (
+            seconds := frontier.core.back.slots.patience(frontier.core.back.active["slow"])
+            if cuts
+            else SLOW
+        ) < 30:
             frontier.cut(frontier.take(now), seconds, now)
             cuts.append(seconds)
             now += 1000
@@ -216,7 +236,9 @@ class TestCut:
         assert cuts == [5, 10, 20]
 
     def test_it_is_remembered(self, tmp_path):
-        """That a download was cut survives a checkpoint: the URL is there, and its host may take longer."""
+        """That a download was cut survives a checkpoint: the URL is there, and its host may take
+        longer.
+        """
         db = CrawlDB(tmp_path / "again")
         frontier = make(db)
         add(frontier, "http://slow/")

@@ -1,4 +1,6 @@
-"""Hosts that may hold a slot for long get a share of the slots, and those that are not kept for better hosts."""
+"""Hosts that may hold a slot for long get a share of the slots, and those that are not kept for
+better hosts.
+"""
 
 from itertools import islice
 
@@ -34,7 +36,11 @@ class TestOrder:
         """When unproven hosts have used up their share, all hosts that answered go first."""
         frontier = make(db, fetchers(32))
         answered(frontier, "old1", "old2", "old3")
-        add(frontier, *(f"http://new{i}/" for i in range(5)), *(f"http://old{i}/1" for i in (1, 2, 3)))
+        add(
+            frontier,
+            *(f"http://new{i}/" for i in range(5)),
+            *(f"http://old{i}/1" for i in (1, 2, 3)),
+        )
 
         taken = hosts_taken(frontier, 10)
 
@@ -42,14 +48,18 @@ class TestOrder:
         assert taken[5:] == ["new2", "new3", "new4"]
 
     def test_no_slot_is_idle_while_anybody_may_be_asked(self, db):
-        """Without better hosts, unproven ones get every slot: a crawl of new hosts runs at full speed."""
+        """Without better hosts, unproven ones get every slot: a crawl of new hosts runs at full
+        speed.
+        """
         frontier = make(db, fetchers(16, queues=2))
         add(frontier, *(f"http://new{i}/" for i in range(300)))
 
         assert len(hosts_taken(frontier, 0)) == 16
 
     def test_a_fetcher_looks_for_hosts_that_answer_before_it_asks_one_more_that_may_not(self, db):
-        """Beyond the share, more hosts are let in as if none were due, and those that answered go first."""
+        """Beyond the share, more hosts are let in as if none were due, and those that answered go
+        first.
+        """
         frontier = make(db, fetchers(16, queues=3))
         answered(frontier, "old")
         add(frontier, *(f"http://new{i}/" for i in range(5)), "http://old/1")
@@ -98,7 +108,9 @@ class TestOrder:
 
 class TestReserve:
     def crowd(self, db, proven, slots=48, awaited=None):
-        """A frontier with so many proven hosts that wait their turn, and with more new hosts than slots."""
+        """A frontier with so many proven hosts that wait their turn, and with more new hosts than
+        slots.
+        """
         frontier = make(db, fetchers(slots), awaited=awaited)
         old = [f"old{i}" for i in range(proven)]
         answered(frontier, *old)
@@ -108,7 +120,9 @@ class TestReserve:
 
     @pytest.mark.parametrize(("proven", "left"), [(0, 48), (1, 47), (10, 38), (20, 32)])
     def test_slots_are_kept_for_proven_hosts_that_wait_their_turn(self, db, proven, left):
-        """Unproven hosts leave a slot to each proven host in the back-end, up to a third of all slots."""
+        """Unproven hosts leave a slot to each proven host in the back-end, up to a third of all
+        slots.
+        """
         frontier = self.crowd(db, proven)
 
         assert len(hosts_taken(frontier, 0.5)) == left
@@ -116,7 +130,12 @@ class TestReserve:
     def test_whoever_holds_the_slots_of_unproven_hosts_does_not_hold_more(self, db):
         """Hosts of all unproven standings together leave the slots that are kept for the proven."""
         frontier = make(db, fetchers(48))
-        answered(frontier, *(f"bad{i}" for i in range(50)), outcome=Outcome(Status.CONNECT_FAILED), now=890)
+        answered(
+            frontier,
+            *(f"bad{i}" for i in range(50)),
+            outcome=Outcome(Status.CONNECT_FAILED),
+            now=890,
+        )
         answered(frontier, *(f"half{i}" for i in range(50)), now=900, path="P")
         answered(frontier, *(f"old{i}" for i in range(20)), outcome=Outcome(200, 4.0), now=940)
         add(frontier, *(f"http://old{i}/1" for i in range(20)))
@@ -128,7 +147,9 @@ class TestReserve:
         assert {host.rstrip("0123456789") for host in taken} == {"bad", "half", "new"}
 
     def test_the_next_time_is_that_of_a_host_that_may_go(self, db):
-        """While new hosts are held back, the next time is that of the first proven host: nothing spins."""
+        """While new hosts are held back, the next time is that of the first proven host: nothing
+        spins.
+        """
         frontier = self.crowd(db, 10)
         hosts_taken(frontier, 0.5)
 
@@ -144,7 +165,9 @@ class TestReserve:
 
     @pytest.mark.parametrize(("awaited", "left"), [(True, 38), (False, 48)])
     def test_slots_are_kept_for_hosts_whose_links_are_on_their_way(self, db, awaited, left):
-        """Proven hosts without URLs have slots kept for them while links wait to be merged, and not otherwise."""
+        """Proven hosts without URLs have slots kept for them while links wait to be merged, and not
+        otherwise.
+        """
         frontier = make(db, fetchers(48), awaited=lambda: awaited)
         answered(frontier, *(f"old{i}" for i in range(10)))
         add(frontier, *(f"http://new{i}/" for i in range(200)))
@@ -162,7 +185,9 @@ class TestReserve:
 
 class TestProof:
     def first(self, db, outcome, **options):
-        """With the shares used up, which host goes first: one with this outcome, or a proven one that is due later."""
+        """With the shares used up, which host goes first: one with this outcome, or a proven one
+        that is due later.
+        """
         frontier = make(db, fetchers(16, retry_wait=1), **options)
         answered(frontier, "busy", outcome=SILENT)
         assert frontier.take(500).url == "http://busy/"
@@ -200,7 +225,9 @@ class TestProof:
         assert frontier.core.back.slots.hosts == [1, 0, 0, 0]
 
     def test_robots_txt_is_half_a_proof(self, db):
-        """A host that has answered for its robots.txt only goes behind proven hosts and before new ones."""
+        """A host that has answered for its robots.txt only goes behind proven hosts and before new
+        ones.
+        """
         frontier = make(db, fetchers(16))
         answered(frontier, "half", path="P")
         answered(frontier, "proven")

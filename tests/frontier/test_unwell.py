@@ -26,7 +26,9 @@ def urls(count):
 
 
 def crawl(frontier, status, until=DAY):
-    """Fetches until nothing is left; `status` gives the answer to a URL at a time: [(time, link, status, final)]."""
+    """Fetches until nothing is left; `status` gives the answer to a URL at a time: [(time, link,
+    status, final)].
+    """
     now, asked = 0.0, []
     while len(frontier) and now < until:
         link = frontier.take(now)
@@ -60,10 +62,14 @@ def test_a_single_one_is_the_urls(db, bad):
 
 
 def test_its_host_waits_longer_for_one_turn(db):
-    """After it the host's next URL comes after twice the usual wait, and the one after that as usual."""
+    """After it the host's next URL comes after twice the usual wait, and the one after that as
+    usual.
+    """
     frontier = make(db, politeness=Mercator(0, 1, 300))
     add(frontier, *urls(5))
-    times = [at for at, *_ in crawl(frontier, lambda url, _: 503 if url.endswith("/1") else 200, until=6)]
+    times = [
+        at for at, *_ in crawl(frontier, lambda url, _: 503 if url.endswith("/1") else 200, until=6)
+    ]
 
     assert [round(later - sooner) for sooner, later in pairwise(times)][:3] == [1, 2, 1]
 
@@ -78,15 +84,20 @@ def seconds(db, status, bad=()):
 
 @pytest.mark.parametrize("bad", [503, 500])
 @pytest.mark.parametrize(
-    "places", [(11, 37, 90, 137, 160), (0, 1, 60, 61, 150), (20, 40, 60, 120, 199), (5, 6, 120, 121, 199)]
+    "places",
+    [(11, 37, 90, 137, 160), (0, 1, 60, 61, 150), (20, 40, 60, 120, 199), (5, 6, 120, 121, 199)],
 )
 def test_a_crawl_is_not_held_up_by_them(db, bad, places):
-    """A host with a few that always give one is done within 1.3 times the time without them, wherever they are."""
+    """A host with a few that always give one is done within 1.3 times the time without them,
+    wherever they are.
+    """
     assert seconds(db, bad, {f"http://a/{number}" for number in places}) < 1.3 * seconds(db, 200)
 
 
 def test_the_last_pages_of_a_large_host_are_waited_for_in_proportion(db):
-    """They come again after a sixteenth of the turns that its pages took, so that it may rest for so long."""
+    """They come again after a sixteenth of the turns that its pages took, so that it may rest for
+    so long.
+    """
     frontier = make(db, politeness=Mercator(0, 1, 300))
     add(frontier, *urls(320))
     asked = crawl(frontier, lambda url, _: 503 if url.endswith("/319") else 200)
@@ -102,19 +113,26 @@ def test_a_url_is_left_alone_twice_as_long_each_time(db, seed, first):
     frontier = make(db, limits=Limits(2, 100, retry_wait=first), politeness=Mercator(0, 0.01, 300))
     add(frontier, *urls(60))
     random = Random(seed)
-    spells = sorted(random.uniform(0, 4 + 4 * first) for _ in range(20))  # in every second one the host is unwell
-    asked = crawl(frontier, lambda url, now: 500 if url[-1] == "7" or bisect(spells, now) % 2 else 200)
+    # in every second one the host is unwell
+    spells = sorted(random.uniform(0, 4 + 4 * first) for _ in range(20))
+    asked = crawl(
+        frontier, lambda url, now: 500 if url[-1] == "7" or bisect(spells, now) % 2 else 200
+    )
 
     times = {url: [at for at, link, *_ in asked if link.url == url] for url in urls(60)}
     waits = {url: [later - sooner for sooner, later in pairwise(at)] for url, at in times.items()}
     least = min(first, SOONEST)
-    assert [url for url, found in waits.items() if any(w < least * 2**n for n, w in enumerate(found))] == []
+    assert [
+        url for url, found in waits.items() if any(w < least * 2**n for n, w in enumerate(found))
+    ] == []
     assert max(map(len, waits.values())) > 1  # some came more than twice
 
 
 @pytest.mark.parametrize("bad", ROW)
 def test_three_urls_in_a_row_are_the_hosts(db, bad):
-    """The third different URL makes the host fail, and those that began the row get their attempts back."""
+    """The third different URL makes the host fail, and those that began the row get their attempts
+    back.
+    """
     frontier = make(db)
     add(frontier, *urls(20))
     crawl(frontier, lambda *_: 200, until=10)
@@ -140,7 +158,9 @@ def test_a_host_that_never_answered_well(db):
 @pytest.mark.parametrize("bad", ROW)
 @pytest.mark.parametrize("kinds", [1, 2, 5])
 def test_minutes_of_them_in_the_middle_cost_nothing(db, bad, kinds):
-    """A host that gives them to everything for five minutes, in the middle of its crawl, loses no URL."""
+    """A host that gives them to everything for five minutes, in the middle of its crawl, loses no
+    URL.
+    """
     frontier = make(db)
     every = [f"http://a/{number % kinds * 'k'}/{number}" for number in range(200)]
     add(frontier, *every)
@@ -153,7 +173,9 @@ def test_minutes_of_them_in_the_middle_cost_nothing(db, bad, kinds):
 
 @pytest.mark.parametrize(("before", "count"), [(0, 40), (50, 8), (50, 300), (150, 40)])
 def test_a_kind_of_page_that_always_fails_keeps_no_other_waiting(db, before, count):
-    """Whatever one program of a server makes fails, one link after the other: the rest is fetched in its time."""
+    """Whatever one program of a server makes fails, one link after the other: the rest is fetched
+    in its time.
+    """
     frontier = make(db, politeness=Mercator(0, 0.1, 300))
     good, bad = urls(200), [f"http://a/report?format=sql&id={number}" for number in range(count)]
     add(frontier, *good[:before], *bad, *good[before:])
@@ -165,7 +187,9 @@ def test_a_kind_of_page_that_always_fails_keeps_no_other_waiting(db, before, cou
 
 
 def test_what_would_follow_counts_against_no_kind(db):
-    """Whoever asks whether an answer would be tried again changes nothing that is known of its host."""
+    """Whoever asks whether an answer would be tried again changes nothing that is known of its
+    host.
+    """
     frontier = make(db)
     add(frontier, "http://a/1", "http://a/report?id=1", "http://a/2", "http://a/3")
     for now, status in enumerate((200, 500)):
@@ -194,7 +218,9 @@ def test_retry_after_is_the_hosts(db):
 @pytest.mark.parametrize("bad", ROW)
 @pytest.mark.parametrize("count", [1, 2])
 def test_nothing_but_failing_urls_is_known(db, bad, count):
-    """A host that has never answered well is waited for, and loses no URL, however few of it are known."""
+    """A host that has never answered well is waited for, and loses no URL, however few of it are
+    known.
+    """
     frontier = make(db)
     add(frontier, *urls(count))
 
@@ -207,7 +233,9 @@ def test_nothing_but_failing_urls_is_known(db, bad, count):
 @pytest.mark.parametrize("lost", [Status.CONNECTION_LOST, Status.TIMEOUT])
 @pytest.mark.parametrize("pages", [3, 20, 200])
 def test_two_last_urls_that_fail_in_two_ways_end(db, lost, pages):
-    """The host answers the one between two failures of the other: both are their URLs' own, and end in minutes."""
+    """The host answers the one between two failures of the other: both are their URLs' own, and end
+    in minutes.
+    """
     frontier = make(db, politeness=Mercator(0, 1, 300))
     add(frontier, *urls(pages))
     crawl(frontier, lambda *_: 200)
@@ -228,17 +256,23 @@ def test_a_host_that_goes_away_after_an_error_loses_neither_url(db):
     add(frontier, "http://a/x", "http://a/y")
 
     first = iter([500])
-    asked = crawl(frontier, lambda _, now: next(first, Status.CONNECTION_LOST) if now < HOUR else 200)
+    asked = crawl(
+        frontier, lambda _, now: next(first, Status.CONNECTION_LOST) if now < HOUR else 200
+    )
 
     assert ended(asked) == {"http://a/x": 200, "http://a/y": 200}
 
 
 def test_what_failed_in_other_ways_before(db):
-    """A URL that has used up its other attempts does not end by an error of a host that has never answered well."""
+    """A URL that has used up its other attempts does not end by an error of a host that has never
+    answered well.
+    """
     frontier = make(db)
     add(frontier, "http://a/")
 
-    asked = crawl(frontier, lambda _, now: Status.TIMEOUT if now < 100 else 502 if now < HOUR else 200)
+    asked = crawl(
+        frontier, lambda _, now: Status.TIMEOUT if now < 100 else 502 if now < HOUR else 200
+    )
 
     assert [answer for *_, answer, _ in asked].count(Status.TIMEOUT) == 2
     assert ended(asked) == {"http://a/": 200}
@@ -258,12 +292,21 @@ def test_a_robots_txt_says_nothing_of_pages(db):
     assert failures(frontier) == before + 1 > 1
 
 
-FEW = [(503, 9, False), (429, 9, False), (503, 20, True), (502, 9, True), (520, 9, True), (524, 9, True)]
+FEW = [
+    (503, 9, False),
+    (429, 9, False),
+    (503, 20, True),
+    (502, 9, True),
+    (520, 9, True),
+    (524, 9, True),
+]
 
 
 @pytest.mark.parametrize(("bad", "pages", "ends"), FEW + [(status, 9, False) for status in DOWN])
 def test_the_only_url_that_is_left(db, bad, pages, ends):
-    """If few pages of the host are known, 503, 429 and those of a CDN that finds it down are the host's fault."""
+    """If few pages of the host are known, 503, 429 and those of a CDN that finds it down are the
+    host's fault.
+    """
     frontier = make(db)
     add(frontier, *urls(pages + 1))
 
@@ -286,7 +329,9 @@ def test_a_url_that_failed_before_says_nothing_of_its_host(db):
 
 
 def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
-    """When the host turns out to be unwell, a URL whose second attempt was one of the row has that again."""
+    """When the host turns out to be unwell, a URL whose second attempt was one of the row has that
+    again.
+    """
     frontier = make(db, politeness=Mercator(0, 0.1, 300))
     add(frontier, *urls(100))
     crawl(frontier, lambda url, _: 500 if url.endswith("/2") else 200, until=1.1)

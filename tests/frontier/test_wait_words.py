@@ -40,9 +40,13 @@ def test_a_host_that_failed(db, status, said):
     assert found.seconds > 50
 
 
-@pytest.mark.parametrize(("port", "before", "said"), [("", 10**6, ""), (":81", 3, ":81"), (":81", 10**6, None)])
+@pytest.mark.parametrize(
+    ("port", "before", "said"), [("", 10**6, ""), (":81", 3, ":81"), (":81", 10**6, None)]
+)
 def test_a_glance_reads_a_few_urls(port, before, said):
-    """An origin is named, however many URLs of others wait before its own, unless it has an unusual port."""
+    """An origin is named, however many URLs of others wait before its own, unless it has an unusual
+    port.
+    """
 
     class Queue:
         def first(self, most):
@@ -68,11 +72,16 @@ def test_retry_after(db, status):
     """What the host has asked for has words of its own, whatever it has answered."""
     found = waits(db, OK, Outcome(status, 0.1, wait=100.0))
 
-    assert (found.rules, str(found)) == ({"retry-after": 1}, "waits 98 s as shop.test asks (Retry-After)")
+    assert (found.rules, str(found)) == (
+        {"retry-after": 1},
+        "waits 98 s as shop.test asks (Retry-After)",
+    )
 
 
 def test_a_lack_of_ours(db):
-    """A host that waits because its proxy is away, say, has nothing to do with it; its next answer ends that."""
+    """A host that waits because its proxy is away, say, has nothing to do with it; its next answer
+    ends that.
+    """
     frontier = make(db)
     add(frontier, *(f"http://shop.test/{number}" for number in range(3)))
     frontier.put_back(frontier.take(0), 0.0, 30.0)
@@ -85,7 +94,9 @@ def test_a_lack_of_ours(db):
 
 
 def test_an_unreachable_robots_txt(db):
-    """If it was the robots.txt that failed, it is named: the host's pages may look well in any browser."""
+    """If it was the robots.txt that failed, it is named: the host's pages may look well in any
+    browser.
+    """
     frontier = make(db)
     add(frontier, "http://shop.test/0")
     frontier.expedite(Link("http://shop.test/robots.txt", "P", history="http://shop.test").pack())
@@ -121,14 +132,18 @@ def test_a_host_set_aside(db):
 
 
 def test_a_host_set_aside_without_a_failure(db):
-    """A host that asked for a long wait with a good answer is set aside; it did nothing wrong, and nobody says so."""
+    """A host that asked for a long wait with a good answer is set aside; it did nothing wrong, and
+    nobody says so.
+    """
     found = waits(db, OK, OK, Outcome(200, 0.1, wait=5000.0), count=5)
 
     assert (found.rule, found.why) == ("aside", "for shop.test (set aside)")
 
 
 def test_robots(db):
-    """A host whose robots.txt is not there yet waits for that, not for politeness; once it is there, that is over."""
+    """A host whose robots.txt is not there yet waits for that, not for politeness; once it is
+    there, that is over.
+    """
     frontier = make(db)
     add(frontier, "http://shop.test/0", "http://shop.test/1")
     frontier.core.admission = lambda _link, now: 60.0 if now < 60 else None
@@ -136,7 +151,10 @@ def test_robots(db):
     found = frontier.look.waits(10)
     frontier.done(frontier.take(60), OK, 60)
 
-    assert str(found) == "waits 50 s for the robots.txt of shop.test, without which nothing may be asked"
+    assert (
+        str(found)
+        == "waits 50 s for the robots.txt of shop.test, without which nothing may be asked"
+    )
     assert (found.rules, frontier.look.waits(60).rules) == ({"robots": 1}, {"politeness": 1})
 
 

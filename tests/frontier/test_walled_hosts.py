@@ -27,7 +27,9 @@ def urls(count):
 
 
 def crawl(frontier, outcome, until=30 * DAY):
-    """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, wall, final)]."""
+    """Fetches until nothing is left; `outcome` is that of a URL at a time: [(time, URL, wall,
+    final)].
+    """
     now, asked = 0.0, []
     while len(frontier) and now < until:
         link = frontier.take(now)
@@ -46,7 +48,10 @@ def wall(frontier):
 
 
 def test_a_host_is_asked_less_and_less_often(db):
-    """A minute after the first answer, then twice as long each time, up to a day. It does not fail."""
+    """A minute after the first answer, then twice as long each time, up to a day.
+
+    It does not fail.
+    """
     frontier = opened(db)
     add(frontier, *urls(3))
 
@@ -76,7 +81,9 @@ def test_all_urls_are_fetched_once_it_opens(db, answer):
 
 
 def test_a_host_that_has_given_pages_is_behind_a_wall_after_three_in_a_row(db):
-    """The two before have ended, and come again; as long as it may be those URLs alone, the others go on."""
+    """The two before have ended, and come again; as long as it may be those URLs alone, the others
+    go on.
+    """
     frontier = opened(db)
     add(frontier, *urls(8))
 
@@ -101,7 +108,9 @@ def test_a_url_that_alone_is_walled_has_ended(db):
 
 
 def test_urls_that_alone_are_walled_end_when_they_are_so_again(db):
-    """Three in a row are taken for their host's; they come again once, after a page has shown that it is open."""
+    """Three in a row are taken for their host's; they come again once, after a page has shown that
+    it is open.
+    """
     frontier = opened(db)
     add(frontier, *urls(20))
 

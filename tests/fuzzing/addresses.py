@@ -22,11 +22,24 @@ from webcrawl.net.gopher import parse_gopher
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http_request import RequestWriter, parse_target
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
-from webcrawl.urls.foldings import lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query
+from webcrawl.urls.foldings import (
+    lower_path,
+    no_index,
+    no_session_ids,
+    one_scheme,
+    single_slashes,
+    sorted_query,
+)
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline, build_pipeline
 
-BASES = ["http://a.test/b/c?d", "https://x.example:8443/", "ftp://f.test/a/b", "gopher://g.test/1/m", ""]
+BASES = [
+    "http://a.test/b/c?d",
+    "https://x.example:8443/",
+    "ftp://f.test/a/b",
+    "gopher://g.test/1/m",
+    "",
+]
 FOLDINGS = [lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query]
 LONG = 10**6
 DOMAINS = RegisteredDomains()
@@ -39,9 +52,14 @@ def _pipeline() -> LinkPipeline:
 
 
 def url(data: bytes) -> None:
-    """A canonical URL is ASCII, canonical again, fits a request line, and is accepted by everything that reads it."""
+    """A canonical URL is ASCII, canonical again, fits a request line, and is accepted by everything
+    that reads it.
+    """
     random = chance(data)
-    link, base = data.decode("utf-8", random.choice(("replace", "surrogateescape"))), random.choice(BASES)
+    link, base = (
+        data.decode("utf-8", random.choice(("replace", "surrogateescape"))),
+        random.choice(BASES),
+    )
     try:
         found: str | None = canonical(link, base, LONG)
     except InvalidUrl:
@@ -109,7 +127,9 @@ def _servers() -> tuple[Answering, NameServers]:
 
 
 def dns(data: bytes) -> None:
-    """Whatever a name server sends, the answer is addresses or a failure, and the guard can judge each address."""
+    """Whatever a name server sends, the answer is addresses or a failure, and the guard can judge
+    each address.
+    """
     server, lookup = _servers()
     server.told = data
     server.questions.clear()
@@ -142,7 +162,8 @@ def _links() -> Iterator[bytes]:
     place = folder("malicious")
     if place is not None:
         yield from (
-            text.encode("utf-8", "replace") for text in json.loads((place / "blns.json").read_text(encoding="utf-8"))
+            text.encode("utf-8", "replace")
+            for text in json.loads((place / "blns.json").read_text(encoding="utf-8"))
         )
 
 

@@ -20,9 +20,18 @@ from webcrawl.net.errors import FetchError
 from webcrawl.net.header_times import asked_wait
 from webcrawl.net.http_answer import AnswerParser, Message
 
-CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
+CODINGS = [
+    [b"gzip"],
+    [b"deflate"],
+    [b"br"],
+    [b"zstd"],
+    [b"gzip", b"gzip"],
+    [b"br", b"gzip"],
+    [b"deflate", b"zstd"],
+]
 LIMIT = 50_000
-# Taken for a skippable frame by libzstd, if a piece ends in the header of the other one, which has up to 18 bytes
+# Taken for a skippable frame by libzstd, if a piece ends in the header of the other one, which has
+# up to 18 bytes
 SKIPPED = re.compile(rb"\x28\xb5\x2f\xfd.{0,13}[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)
 
 
@@ -59,10 +68,24 @@ def http(data: bytes) -> None:
     broken = "coding" in whole.flaws + split.flaws
     assert whole.truncated == split.truncated or broken, (whole.truncated, split.truncated)
     # nothing is read beyond the piece with the last chunk or the first excess byte
-    assert wire.startswith(cut_wire) if whole._chunks is not None or whole.truncated or broken else wire == cut_wire
-    assert payload.startswith(cut_payload) if whole.truncated == "length" or broken else payload == cut_payload
+    assert (
+        wire.startswith(cut_wire)
+        if whole._chunks is not None or whole.truncated or broken
+        else wire == cut_wire
+    )
+    assert (
+        payload.startswith(cut_payload)
+        if whole.truncated == "length" or broken
+        else payload == cut_payload
+    )
     if broken:  # the output before it broke, or the body as received
-        same_body(*(one for one in (body, cut_body) if one not in (payload[:truncate], cut_payload[:truncate])))
+        same_body(
+            *(
+                one
+                for one in (body, cut_body)
+                if one not in (payload[:truncate], cut_payload[:truncate])
+            )
+        )
     else:
         same_body(body, cut_body, exact=True)
     assert broken or whole.truncated == "length" or set(whole.flaws) == set(split.flaws)
@@ -83,7 +106,10 @@ def undone(codings: list[bytes], parts: list[bytes]) -> Decoder:
 
 
 def codings(data: bytes) -> None:
-    """The first byte selects the coding. Output is bounded, the same in pieces, and zlib's where zlib can read it."""
+    """The first byte selects the coding.
+
+    Output is bounded, the same in pieces, and zlib's where zlib can read it.
+    """
     if not data:
         return
     names, stream, random = CODINGS[data[0] % len(CODINGS)], data[1:], chance(data)
@@ -141,7 +167,13 @@ def _bombs() -> Iterator[bytes]:
 def _packed() -> list[bytes]:
     text = bytes(Random(1).choices(b"abcdef <>\n", k=3000))
     zipped, deflated = gzip.compress(text, mtime=0), zlib.compress(text)
-    packed = [zipped, deflated, brotli.compress(text), zstd.compress(text), gzip.compress(zipped, mtime=0)]
+    packed = [
+        zipped,
+        deflated,
+        brotli.compress(text),
+        zstd.compress(text),
+        gzip.compress(zipped, mtime=0),
+    ]
     packed += [gzip.compress(brotli.compress(text), mtime=0), zstd.compress(deflated)]
     seeds = [bytes([number]) + stream for number, stream in enumerate(packed)]
     members = b"".join(gzip.compress(text[at : at + 500], mtime=0) for at in range(0, 3000, 500))
@@ -172,7 +204,22 @@ DATES = [
     b"120", b"Fri, 31 Dec 1999 23:59:59 GMT", b"Friday, 31-Dec-99 23:59:59 GMT", b"Fri Dec 31 23:59:59 1999",
     b"Sat, 01 Jan 2050 00:00:00 +0100", b"1 Jan 9999 00:00 -9999",
 ]  # fmt: skip
-WORDS = [b"Mon", b"Jan", b",", b":", b"-", b"+", b"GMT", b"-0000", b"99999", b"2024", b"23:59:60", b".", b"AM", b"EST"]
+WORDS = [
+    b"Mon",
+    b"Jan",
+    b",",
+    b":",
+    b"-",
+    b"+",
+    b"GMT",
+    b"-0000",
+    b"99999",
+    b"2024",
+    b"23:59:60",
+    b".",
+    b"AM",
+    b"EST",
+]
 
 TARGETS = [
     Target(

@@ -1,4 +1,6 @@
-"""Targets: WARC files of anybody, what their records say of downloads, and the packages that they come in."""
+"""Targets: WARC files of anybody, what their records say of downloads, and the packages that they
+come in.
+"""
 
 import zipfile
 from io import BytesIO
@@ -19,14 +21,18 @@ WHOLE = [
     record("warcinfo", block=b"software: x\r\n"),
     response(URL, b"<p>hello" * 30),
     record("metadata", URL, b"via: http://b.test/\r\nhopsFromSeed: L\r\n", WARC_Concurrent_To=ID),
-    response(f"{URL}2", b"5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked", WARC_Refers_To=ID),
+    response(
+        f"{URL}2", b"5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked", WARC_Refers_To=ID
+    ),
     record("resource", "ftp://a.test/x", b"text", Content_Type="text/plain"),
 ]
 NAMES = ("x.warc.gz", "x.warc", "x.warc.zst")
 
 
 def archive(data: bytes) -> None:
-    """Records come or it is no archive; each is bounded, and leads to the same rest when reading begins at it."""
+    """Records come or it is no archive; each is bounded, and leads to the same rest when reading
+    begins at it.
+    """
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:  # noqa: S108 - no disk
         path = Path(place) / chance(data).choice(NAMES)
         path.write_bytes(data)
@@ -42,7 +48,9 @@ def archive(data: bytes) -> None:
             return
         at = chance(data).randrange(len(records))
         with Records(path, MOST, lost.append, records[at].place) as reader:
-            assert [(one.fields, one.block) for one in reader] == [(one.fields, one.block) for one in records[at:]]
+            assert [(one.fields, one.block) for one in reader] == [
+                (one.fields, one.block) for one in records[at:]
+            ]
         with Records(path, MOST, lost.append) as reader:
             _read(reader)
 
@@ -86,7 +94,11 @@ def _package(*names: str) -> bytes:
 
 def _collected() -> list[bytes]:
     real = folder("warc")
-    return [] if real is None else [path.read_bytes() for path in sorted((real / "files").rglob("*.warc*"))]
+    return (
+        []
+        if real is None
+        else [path.read_bytes() for path in sorted((real / "files").rglob("*.warc*"))]
+    )
 
 
 TARGETS = [
@@ -94,13 +106,25 @@ TARGETS = [
         "archive",
         archive,
         [form(WHOLE) for form in (plain, gzipped, one_gzip, torn_gzip, zstd)],
-        [b"WARC/1.0\r\n", b"Content-Length: ", b"\r\n\r\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"],
+        [
+            b"WARC/1.0\r\n",
+            b"Content-Length: ",
+            b"\r\n\r\n",
+            b"\x1f\x8b\x08",
+            b"\x28\xb5\x2f\xfd",
+            b"\x5d\x2a\x4d\x18",
+        ],
         _collected,
     ),
     Target(
         "package",
         package,
-        [_package("archive/x.warc"), _package("é/x.warc", "a/x.warc.gz"), _package("/x.warc"), _package("../x.warc")],
+        [
+            _package("archive/x.warc"),
+            _package("é/x.warc", "a/x.warc.gz"),
+            _package("/x.warc"),
+            _package("../x.warc"),
+        ],
         [b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"\xff\xff\xff\xff", b"../", b"/"],
     ),
 ]

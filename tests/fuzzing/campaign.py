@@ -90,11 +90,24 @@ def smaller(target: Target, finding: Finding) -> Finding:
 
 
 def run(
-    target: Target, seed: int, *, seconds: float, told: Callable[[Finding], None], note: Callable[[bytes], None]
+    target: Target,
+    seed: int,
+    *,
+    seconds: float,
+    told: Callable[[Finding], None],
+    note: Callable[[bytes], None],
 ) -> int:
-    """Run inputs until the time is over, the corpus first; each is passed to `note` first. Returns their number."""
+    """Run inputs until the time is over, the corpus first; each is passed to `note` first.
+
+    Returns their number.
+    """
     corpus = target.corpus()
-    mutated, until, known, count = Mutator(corpus, target.tokens, Random(seed)), time.monotonic() + seconds, set(), 0
+    mutated, until, known, count = (
+        Mutator(corpus, target.tokens, Random(seed)),
+        time.monotonic() + seconds,
+        set(),
+        0,
+    )
     while count < len(corpus) or time.monotonic() < until:
         data = corpus[count] if count < len(corpus) else mutated()
         count += 1

@@ -5,12 +5,20 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.redirect_chain import BYTES, cookie_header, follow
 from webcrawl.net.http_request import RequestWriter, parse_target
 
-URLS = ["http://a.test/", "https://a.test/x/y?z", "http://www.a.test/x", "https://[::1]/", "http://127.0.0.1:8080/x/"]
+URLS = [
+    "http://a.test/",
+    "https://a.test/x/y?z",
+    "http://www.a.test/x",
+    "https://[::1]/",
+    "http://127.0.0.1:8080/x/",
+]
 WRITER = RequestWriter("fuzz/1")
 
 
 def cookies(data: bytes) -> None:
-    """Each line is a Set-Cookie header of a hop: the chain packs, and the header is bounded and can be sent."""
+    """Each line is a Set-Cookie header of a hop: the chain packs, and the header is bounded and can
+    be sent.
+    """
     random, chain = chance(data), ""
     for line in data.split(b"\n")[:20]:
         url, target = random.choice(URLS), random.choice(URLS)
@@ -23,7 +31,10 @@ def cookies(data: bytes) -> None:
             head = WRITER.head(parse_target(target), [(b"Cookie", sent)], keep=True)
             assert head.count(b"\r\n") == 7  # one line more
         alone = cookie_header(follow("", 1, url, [line], 1.7e9), target)
-        assert not alone or target.split("/")[2].partition(":8")[0] == url.split("/")[2].partition(":8")[0]
+        assert (
+            not alone
+            or target.split("/")[2].partition(":8")[0] == url.split("/")[2].partition(":8")[0]
+        )
 
 
 TARGETS = [

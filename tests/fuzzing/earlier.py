@@ -11,7 +11,17 @@ LINE = (
     b'"digest": "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "length": "9", "offset": "17", "filename": "f.warc.gz"}\n'
 )
 CDX = b"test,a)/x 20260102030405 http://a.test/x text/html 200 3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - - 9 17 f.warc.gz\n"
-WORDS = [b"max-age=", b"no-cache", b", ", b'"', b"W/", b" GMT", b"Mon, 01 Jun 2026 00:00:00", b"0", b"\xff"]
+WORDS = [
+    b"max-age=",
+    b"no-cache",
+    b", ",
+    b'"',
+    b"W/",
+    b" GMT",
+    b"Mon, 01 Jun 2026 00:00:00",
+    b"0",
+    b"\xff",
+]
 WRITER = RequestWriter("webcrawl")
 
 
@@ -26,14 +36,18 @@ def cdxj(data: bytes) -> None:
         assert " " not in line.url
         assert len(line.date) == len("2026-01-02T03:04:05Z")
         assert line.offset >= 0
-        assert line.digest == "" or (line.digest.startswith(("sha1:", "sha256:")) and line.digest.isascii())
+        assert line.digest == "" or (
+            line.digest.startswith(("sha1:", "sha256:")) and line.digest.isascii()
+        )
 
 
 def freshness(data: bytes) -> None:
     """What is sent back can be sent; the next look comes within an hour and a day."""
     etag, _, rest = data.partition(b"|")
     modified, _, said = rest.partition(b"|")
-    head = head_of(exchange(headers=[(b"ETag", etag), (b"Last-Modified", modified), (b"Cache-Control", said)]))
+    head = head_of(
+        exchange(headers=[(b"ETag", etag), (b"Last-Modified", modified), (b"Cache-Control", said)])
+    )
     assert all(len(value) <= LONGEST for value in head.validators)
     WRITER.head(parse_target("http://a.test/robots.txt"), head.validators.headers, keep=False)
     for changed in (True, False):

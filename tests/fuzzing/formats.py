@@ -46,7 +46,9 @@ TOKENS = [
 
 
 def formats(data: bytes) -> None:
-    """Links are text that can be written and followed, in all not much more than there was room for."""
+    """Links are text that can be written and followed, in all not much more than there was room
+    for.
+    """
     found = ALL.links(data, chance(data).choice(TYPES), URL)
     body = unpacked(data) if is_packed("", data) else data
     links = [
@@ -56,7 +58,10 @@ def formats(data: bytes) -> None:
         *(entry.link for entry in listings.read_feed(body).entries),
         *xml_stream.xlinks(body, "", URL),
         *document_reader.links([(b"Link", data)]),
-        *(("jsonld", url, "", "") for url in embedded_addresses.jsonld_urls(data.decode("utf-8", "replace"))),
+        *(
+            ("jsonld", url, "", "")
+            for url in embedded_addresses.jsonld_urls(data.decode("utf-8", "replace"))
+        ),
     ]
     for kind, address, text, rel in links:
         assert kind in WANTED

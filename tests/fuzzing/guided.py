@@ -28,7 +28,10 @@ def main(name: str, seed: str, seconds: str, saved: str, kept: str) -> None:
             (Path(place) / str(number)).write_bytes(seed_bytes)
         words = Path(place).with_suffix(".words")
         words.write_text(
-            "".join('"' + "".join(f"\\x{byte:02x}" for byte in token[:60]) + '"\n' for token in target.tokens)
+            "".join(
+                '"' + "".join(f"\\x{byte:02x}" for byte in token[:60]) + '"\n'
+                for token in target.tokens
+            )
         )
         options = [
             f"-max_total_time={seconds}",
@@ -36,8 +39,15 @@ def main(name: str, seed: str, seconds: str, saved: str, kept: str) -> None:
             f"-artifact_prefix={saved}/",
             f"-timeout={campaign.HANG}",
         ]
-        options += ["-rss_limit_mb=4096", "-max_len=8192", f"-dict={words}", "-print_final_stats=1", "-verbosity=0"]
-        atheris.Setup([sys.argv[0], *options, kept, place], one)  # the first folder is what inputs are added to
+        options += [
+            "-rss_limit_mb=4096",
+            "-max_len=8192",
+            f"-dict={words}",
+            "-print_final_stats=1",
+            "-verbosity=0",
+        ]
+        # the first folder is what inputs are added to
+        atheris.Setup([sys.argv[0], *options, kept, place], one)
         atheris.Fuzz()
 
 

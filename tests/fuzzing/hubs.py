@@ -59,21 +59,25 @@ class Server:
 
 
 def hubs(data: bytes) -> None:
-    """One request gives at most one push and one answer; a page has a few hubs, and a name on its own site."""
+    """One request gives at most one push and one answer; a page has a few hubs, and a name on its
+    own site.
+    """
     server, transport = Server(), Transport()
     asked = HubRequest(server)
     asked._transport = transport
     for piece in pieces(data, chance(data)) or [b""]:
         asked.data_received(piece)
     assert len(server.pushes) <= 1
-    assert transport.written.count(b"HTTP/1.1 ") - transport.written.count(b"HTTP/1.1 100") <= 1 + data.count(
-        b"HTTP/1.1 "
-    )
+    assert transport.written.count(b"HTTP/1.1 ") - transport.written.count(
+        b"HTTP/1.1 100"
+    ) <= 1 + data.count(b"HTTP/1.1 ")
     assert len(transport.written) <= len(data) + 1000
     for push in server.pushes:
         assert len(push.body) <= min(len(data), listening.BODY)
         assert not is_signed(push.signature, push.body, "secret")
-    found = offer(URL, [(b"Link", data)], listings.read(data, "", URL).entries, lambda url: url.split("/")[2])
+    found = offer(
+        URL, [(b"Link", data)], listings.read(data, "", URL).entries, lambda url: url.split("/")[2]
+    )
     if found is not None:
         assert 0 < len(found.hubs) <= HUBS
         assert found.topic.startswith(("http://a.test/", "https://a.test/"))

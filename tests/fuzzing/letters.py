@@ -10,7 +10,9 @@ LINK = b"http://a.test/1 LL http://b.test/ http://c.test/ 0   "
 
 
 def letter(data: bytes) -> None:
-    """A message that packs, or one line; also with a sound checksum, behind which damage is seldom looked for."""
+    """A message that packs, or one line; also with a sound checksum, behind which damage is seldom
+    looked for.
+    """
     for letter in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[START:]):
         try:
             message = unpack(letter, HIVE)

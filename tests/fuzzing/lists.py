@@ -18,7 +18,16 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.seeds import Seed, SeedError, Seeds
 
 AGENT = "webcrawl"
-PATHS = ["/", "/a", "/a/b.html?c=d", "/index.html", "/%E9*$", "/a//b/../c", "/robots.txt", "/~x/%7Ey"]
+PATHS = [
+    "/",
+    "/a",
+    "/a/b.html?c=d",
+    "/index.html",
+    "/%E9*$",
+    "/a//b/../c",
+    "/robots.txt",
+    "/~x/%7Ey",
+]
 
 
 class Table(dict[str, tuple[float, bytes]]):
@@ -51,12 +60,19 @@ def robots(data: bytes) -> None:
     for url in _urls(list(kept)):
         verdict = rules.allowed(url)
         assert verdict == _longest(kept, path_of(url)), url
-        expected = RobotsDecision.ALLOWED if verdict or url == "http://h.test/robots.txt" else RobotsDecision.FORBIDDEN
+        expected = (
+            RobotsDecision.ALLOWED
+            if verdict or url == "http://h.test/robots.txt"
+            else RobotsDecision.FORBIDDEN
+        )
         assert first.verdict(url, 1.0) is expected is second.verdict(url, 1.0)
 
 
 def _urls(patterns: list[str]) -> Iterator[str]:
-    for path in [*PATHS, *("/" + pattern.replace("*", "x").strip("$/") for pattern in patterns[:20])]:
+    for path in [
+        *PATHS,
+        *("/" + pattern.replace("*", "x").strip("$/") for pattern in patterns[:20]),
+    ]:
         try:
             yield canonical(f"http://h.test{path}", max_length=10**6)
         except InvalidUrl:
@@ -105,7 +121,8 @@ def seeds(data: bytes) -> None:
     assert after[: len(whole) - at] == whole[at:]
     assert len(whole) == 500 or error == other
     for seed in whole:
-        assert canonical(seed.url, max_length=len(seed.url)) == seed.url  # what is written may be a ninth as long
+        # what is written may be a ninth as long
+        assert canonical(seed.url, max_length=len(seed.url)) == seed.url
 
 
 def _read(path: str, position: bytes | None, most: int) -> tuple[list[Seed], str]:
@@ -125,7 +142,9 @@ def _robots() -> Iterator[bytes]:
     place = folder("robots-real")
     if place is not None:
         with gzip.open(place / "robots.jsonl.gz", "rt", encoding="utf-8") as rows:
-            yield from (json.loads(row)["body"].encode("utf-8", "replace") for row in islice(rows, 600))
+            yield from (
+                json.loads(row)["body"].encode("utf-8", "replace") for row in islice(rows, 600)
+            )
     place = folder("robots-spec")
     if place is not None:
         for row in (place / "google-robotstxt.jsonl").read_text(encoding="utf-8").splitlines():

@@ -18,7 +18,18 @@ ODD = [
     b"\xff\xfe",
     b"\xfe\xff",
 ]
-NUMBERS = [b"0", b"-1", b"1", b"255", b"65536", b"4294967296", b"18446744073709551616", b"9" * 40, b"0x7f", b"1e400"]
+NUMBERS = [
+    b"0",
+    b"-1",
+    b"1",
+    b"255",
+    b"65536",
+    b"4294967296",
+    b"18446744073709551616",
+    b"9" * 40,
+    b"0x7f",
+    b"1e400",
+]
 
 
 class Mutator:
@@ -34,7 +45,9 @@ class Mutator:
 
     def __call__(self) -> bytes:
         random = self._random
-        data = bytearray(random.choice(self._corpus) if random.random() < 0.95 else random.choice(self._tokens))
+        data = bytearray(
+            random.choice(self._corpus) if random.random() < 0.95 else random.choice(self._tokens)
+        )
         for _ in range(1 << random.randrange(5)):
             random.choice(self._ways)(data)
         if random.random() < 0.1:

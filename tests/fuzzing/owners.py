@@ -11,16 +11,28 @@ from webcrawl.record.warc.warc_record import fields
 
 AGENT = "webcrawl"
 URLS = ("http://h.test/", "http://h.test/a/b?c=d", "http://h.test/%E9*$", "http://h.test/ai-ok/x")
-NAMES = (b"Content-Usage", b"Content-Signal", b"X-Robots-Tag", b"tdm-reservation", b"tdm-policy", b"Link")
+NAMES = (
+    b"Content-Usage",
+    b"Content-Signal",
+    b"X-Robots-Tag",
+    b"tdm-reservation",
+    b"tdm-policy",
+    b"Link",
+)
 
 
 def preferences(data: bytes) -> None:
-    """A robots.txt, then a document, and each line as every header: bounded, in one line, and the strictest applies."""
+    """A robots.txt, then a document, and each line as every header: bounded, in one line, and the
+    strictest applies.
+    """
     rules = parse(data, AGENT).rules
     again = unpack(pack(rules, AGENT), AGENT)
     assert again is not None
     assert (again.said is None) == (rules.said is None)
-    headers = [(b"Content-Type", b"text/html"), *((name, line) for line in data.split(b"\n")[:20] for name in NAMES)]
+    headers = [
+        (b"Content-Type", b"text/html"),
+        *((name, line) for line in data.split(b"\n")[:20] for name in NAMES),
+    ]
     for url in URLS:
         word = NO_WORD
         if rules.said is not None and again.said is not None:
@@ -28,7 +40,9 @@ def preferences(data: bytes) -> None:
             assert again.said.licenses == rules.said.licenses
             assert all(len(paths) <= MOST for paths in rules.said.fields().values())
             word = RobotsWord(rules.said.of(url), rules.said.licenses, AGENT)
-        page = Page.of(Link(url), Exchange(url, b"", 200, b"", headers, data, data, data, "", 0.0, Timings()))
+        page = Page.of(
+            Link(url), Exchange(url, b"", 200, b"", headers, data, data, data, "", 0.0, Timings())
+        )
         page.robots_word = word
         found = page.preferences
         assert 0 <= found.said <= LARGEST
@@ -58,7 +72,19 @@ TARGETS = [
             b'</l.xml>; rel="license"; type="application/rsl+xml"\n',
         ],
         [
-            *(b"train-ai=", b"ai-use=", b"search=", b"=n", b"=y", b"yes", b"no", b", ", b";", b"noindex", b"noarchive"),
+            *(
+                b"train-ai=",
+                b"ai-use=",
+                b"search=",
+                b"=n",
+                b"=y",
+                b"yes",
+                b"no",
+                b", ",
+                b";",
+                b"noindex",
+                b"noarchive",
+            ),
             *(
                 b"Content-Usage: ",
                 b"Content-Signal: ",

@@ -1,4 +1,6 @@
-"""Targets: pages of any markup and encoding, and the attributes and headers that we parse ourselves."""
+"""Targets: pages of any markup and encoding, and the attributes and headers that we parse
+ourselves.
+"""
 
 import codecs
 import gzip
@@ -30,9 +32,14 @@ HIDING = ("iso2022", "hz", "utf_7")  # Python's, in which markup may look like t
 def html(data: bytes) -> None:
     """Links are text that can be written and followed, and not more of it than the page allows."""
     random = chance(data)
-    media, url = random.choice(TYPES), random.choice(("http://a.test/b/c?d", "http://site.jp/", "ftp://f.test/"))
+    media, url = (
+        random.choice(TYPES),
+        random.choice(("http://a.test/b/c?d", "http://site.jp/", "ftp://f.test/")),
+    )
     usual, found = USUAL.links(data, media, url), ALL.links(data, media, url)
-    assert [one[:2] for one in found.links if one[0] in USUAL.wanted] == [one[:2] for one in usual.links]
+    assert [one[:2] for one in found.links if one[0] in USUAL.wanted] == [
+        one[:2] for one in usual.links
+    ]
     assert (usual.base, usual.title, usual.refresh, usual.canonical) == (
         found.base, found.title, found.refresh, found.canonical,
     )  # fmt: skip
@@ -54,7 +61,12 @@ def encoding(data: bytes) -> None:
     """Every body has an encoding, and every encoding decodes every body."""
     random = chance(data)
     chosen = encoding_of(data, random.choice(TYPES), "http://site.example/")
-    for name in (chosen, random.choice(ENCODINGS), declared(data) or "utf-8", xml_declared(data) or "utf-8"):
+    for name in (
+        chosen,
+        random.choice(ENCODINGS),
+        declared(data) or "utf-8",
+        xml_declared(data) or "utf-8",
+    ):
         assert is_encoding(name)
         text = encodings.decode(data, name)
         text.encode()
@@ -73,7 +85,8 @@ def attributes(data: bytes) -> None:
     mime = mimetype.parse(data.decode("latin-1"))
     if mime is not None:
         quoted = {
-            name: '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for name, value in mime.parameters.items()
+            name: '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            for name, value in mime.parameters.items()
         }
         again = ";".join([mime.essence, *(f"{name}={value}" for name, value in quoted.items())])
         assert len(again) > mimetype.LONGEST or mimetype.parse(again) == mime

@@ -17,7 +17,9 @@ from webcrawl.store.jobdir import crawl_line, log_lines
 ID = "<urn:uuid:00000000-0000-4000-8000-00000000000%d>"
 NOTHING_BLANK = re.compile(rb"[!-~]+")
 
-LENGTH = re.compile(rb"(?<=\n)(?:x-archive-orig-)?content-length[ \t]*:[ \t]*[0-9]*[ \t]*\r?\n", re.IGNORECASE)
+LENGTH = re.compile(
+    rb"(?<=\n)(?:x-archive-orig-)?content-length[ \t]*:[ \t]*[0-9]*[ \t]*\r?\n", re.IGNORECASE
+)
 
 
 def warc(data: bytes) -> None:
@@ -38,8 +40,13 @@ def warc(data: bytes) -> None:
         made.headers = [(b"content-type", b"text/plain")]
     numbers = iter(range(10))
     captures = Captures(Originals(), lambda: ID % next(numbers))
-    about = {"title": data[:50].decode("utf-8", "replace").strip(), "server": headers.get(b"server", "").strip()}
-    taken = captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
+    about = {
+        "title": data[:50].decode("utf-8", "replace").strip(),
+        "server": headers.get(b"server", "").strip(),
+    }
+    taken = (
+        captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
+    )
     records = [one_record(record) for record in members(taken)]
     assert [record.kind for record in records] == (
         ["response", "request", "metadata"] if made.head else ["resource", "metadata"]
@@ -47,28 +54,41 @@ def warc(data: bytes) -> None:
     body = wire if made.head else payload
     head = records[0].block.removesuffix(body)
     assert records[0].block == head + body
-    if made.truncated:  # it declares the length that is kept, and has the received one under another name
+    # it declares the length that is kept, and has the received one under another name
+    if made.truncated:
         assert LENGTH.sub(b"", head) == LENGTH.sub(b"", made.head)
     else:
         assert head == made.head
     assert set(records[-1].about) <= {"fetchTimeMs", "payloadDigest", "flaws", "title", "server"}
-    usual = [record.reader.read() for record in ArchiveIterator(io.BytesIO(taken), parse_http=False)]
+    usual = [
+        record.reader.read() for record in ArchiveIterator(io.BytesIO(taken), parse_http=False)
+    ]
     assert usual == [record.block for record in records]
 
 
 def logs(data: bytes) -> None:
-    """A line stays one line: twelve fields without blanks, or five separated by tabs, whatever they contain."""
-    texts = (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), data[::-1].decode("utf-8", "replace"))
+    """A line stays one line: twelve fields without blanks, or five separated by tabs, whatever they
+    contain.
+    """
+    texts = (
+        data.decode("utf-8", "surrogateescape"),
+        data.decode("latin-1"),
+        data[::-1].decode("utf-8", "replace"),
+    )
     for text in texts:
         exchange = Exchange(
             text, b"", 200, b"", [], b"", b"", b"", "", 1.7e9, Timings(), _digest=text, _type=text
         )  # fmt: skip
-        made = crawl_line.line(1.7e9, Link(text, text, text, text), Outcome(200, 0.1), exchange, [text, text])
+        made = crawl_line.line(
+            1.7e9, Link(text, text, text, text), Outcome(200, 0.1), exchange, [text, text]
+        )
         assert made.count(b"\n") == 1
         assert all(NOTHING_BLANK.fullmatch(field) for field in made[:-1].split())
         assert len(made.split()) == 12
         assert made.split()[-1].count(b",") == 1
-        lines = log_lines.link_lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
+        lines = log_lines.link_lines(
+            text, [("a", text, text, text), ("a", text, None, "")]
+        ).decode()
         assert [line.count("\t") for line in lines.splitlines()] == [4, 4]
 
 

@@ -1,6 +1,7 @@
 """Slow and large inputs at growing sizes.
 
-CPU time and memory at a quarter of the size and at full size show whether a cost grows faster than its bytes.
+CPU time and memory at a quarter of the size and at full size show whether a cost grows faster than
+its bytes.
 """
 
 import logging
@@ -64,14 +65,19 @@ def _replies(shape: Shape, size: int) -> None:
 def _head(shape: Shape, size: int) -> None:
     try:
         AnswerParser(1000).feed(
-            filled((b"HTTP/1.1 200 OK\r\n" + shape[0], shape[1], shape[2] + b"\r\n\r\nx"), min(size, HEAD))
+            filled(
+                (b"HTTP/1.1 200 OK\r\n" + shape[0], shape[1], shape[2] + b"\r\n\r\nx"),
+                min(size, HEAD),
+            )
         )
     except FetchError:
         return
 
 
 def _robots(shape: Shape, size: int) -> None:
-    rules = parse(filled((b"User-agent: *\n" + shape[0], shape[1], shape[2]), size), "webcrawl").rules
+    rules = parse(
+        filled((b"User-agent: *\n" + shape[0], shape[1], shape[2]), size), "webcrawl"
+    ).rules
     for path in ("/", "/a" * 1000, "/" + "ab" * 900):
         rules.allowed(f"http://h.test{path}")
     unpack(pack(rules, "webcrawl"), "webcrawl")
@@ -91,7 +97,9 @@ def _text(read: Callable[[str], object], shape: Shape, size: int) -> object:
 
 
 def _link(shape: Shape, size: int) -> object:
-    return canonical_links("http://a.test/b", [filled(shape, min(size, HEAD)).decode()], Counter(), HEAD * 2)
+    return canonical_links(
+        "http://a.test/b", [filled(shape, min(size, HEAD)).decode()], Counter(), HEAD * 2
+    )
 
 
 def _listing(kind: str, shape: Shape, size: int) -> object:
@@ -128,11 +136,23 @@ def cases() -> dict[str, Callable[[int], object]]:
         "refresh": refresh,
         "content": from_content,
     }.items():
-        read[name] = partial(_text, function), {unit: (b"", unit.encode(), b"x") for unit in shapes.ATTRIBUTES}
+        read[name] = (
+            partial(_text, function),
+            {unit: (b"", unit.encode(), b"x") for unit in shapes.ATTRIBUTES},
+        )
     for before in ("http://", "http://a.test/", "gopher://", "../"):
-        read[f"link {before}"] = _link, {unit: (before.encode(), unit.encode(), b"") for unit in shapes.LINKS}
-    found = {f"{name}: {case}": partial(of, shape) for name, (of, all_) in read.items() for case, shape in all_.items()}
-    return found | {f"charset: {name}": partial(_charset, name, unit) for name, unit in shapes.CHARSETS.items()}
+        read[f"link {before}"] = (
+            _link,
+            {unit: (before.encode(), unit.encode(), b"") for unit in shapes.LINKS},
+        )
+    found = {
+        f"{name}: {case}": partial(of, shape)
+        for name, (of, all_) in read.items()
+        for case, shape in all_.items()
+    }
+    return found | {
+        f"charset: {name}": partial(_charset, name, unit) for name, unit in shapes.CHARSETS.items()
+    }
 
 
 def measured(case: Callable[[int], object], size: int) -> tuple[float, int]:

@@ -1,4 +1,6 @@
-"""Targets: FTP and Gopher servers' bytes, through the clients with fake streams; the HTTP client through a socket."""
+"""Targets: FTP and Gopher servers' bytes, through the clients with fake streams; the HTTP client
+through a socket.
+"""
 
 import asyncio
 import json
@@ -96,7 +98,10 @@ def fetched(client: Any, url: str) -> Exchange | None:
 
 
 def ftp(data: bytes) -> None:
-    """An answer or one of our errors; only whole commands are sent. In the input a NUL begins the next connection."""
+    """An answer or one of our errors; only whole commands are sent.
+
+    In the input a NUL begins the next connection.
+    """
     random = chance(data)
     streams = [Heard(pieces(part, random) if part else []) for part in data.split(b"\0", 3)]
     client = FtpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
@@ -132,7 +137,10 @@ def _replies(parts: list[bytes]) -> list[object]:
 def listing(data: bytes) -> None:
     """Everything found in a listing lies in its folder."""
     for kind in ("mlsd", "list"):
-        found_in(ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"), "ftp://h.test/a/b/")
+        found_in(
+            ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"),
+            "ftp://h.test/a/b/",
+        )
 
 
 def found_in(found: DocumentLinks, place: str) -> None:
@@ -173,7 +181,9 @@ def menu(data: bytes) -> None:
 
 
 def client(data: bytes) -> None:
-    """The client over a real socket returns what the reader returns, and has closed the socket afterwards."""
+    """The client over a real socket returns what the reader returns, and has closed the socket
+    afterwards.
+    """
     expected = read([data], TRUNCATE, bodiless=False, reset=False)
     got = run(_asked(data))
     if isinstance(expected, FetchError):
@@ -181,13 +191,19 @@ def client(data: bytes) -> None:
     else:
         assert isinstance(got, Exchange), got
         wire, payload, body = expected.forms()
-        assert (got.status, got.headers, got.head) == (expected.head.status, expected.head.headers, expected.head.raw)
+        assert (got.status, got.headers, got.head) == (
+            expected.head.status,
+            expected.head.headers,
+            expected.head.raw,
+        )
         assert got.truncated or got.payload == payload, wire
         assert got.truncated or got.flaws or got.body == body
 
 
 def http2(data: bytes) -> None:
-    """A message or a named error, the same however the bytes are cut; no more is written than frames ask for."""
+    """A message or a named error, the same however the bytes are cut; no more is written than
+    frames ask for.
+    """
     assert _spoken([data]) == _spoken(pieces(data, chance(data)) if data else [])
 
 
@@ -268,10 +284,21 @@ ITEMS = [
 ]  # fmt: skip
 
 FRAMES = [  # heads of frames, and heads in small letters
-    *(b"\0\0\0" + bytes([kind, flags]) + b"\0\0\0\1" for kind in range(10) for flags in (0, 1, 4, 5, 8)),
+    *(
+        b"\0\0\0" + bytes([kind, flags]) + b"\0\0\0\1"
+        for kind in range(10)
+        for flags in (0, 1, 4, 5, 8)
+    ),
     *(b"\0\0\0\4\0\0\0\0\0", b"\0\0\5\0\1\0\0\0\1hello", b"\0\0\4\3\0\0\0\0\1\0\0\0\7"),
     *(b"\0\0\1\1\4\0\0\0\1\x88", b"\0\0\2\1\5\0\0\0\1\x88\xbe", b"\0\0\x08\6\0\0\0\0\0pingping"),
-    *(b"\0\0\x08\7\0\0\0\0\0\0\0\0\1\0\0\0\0", b"\x0f\x0d\x015", b"\x08\x03103", b"\x88", b"\xff", b"\0\1x\1y"),
+    *(
+        b"\0\0\x08\7\0\0\0\0\0\0\0\0\1\0\0\0\0",
+        b"\x0f\x0d\x015",
+        b"\x08\x03103",
+        b"\x88",
+        b"\xff",
+        b"\0\1x\1y",
+    ),
 ]
 PAGE = b"\0\0\0\4\0\0\0\0\0\0\0\5\1\4\0\0\0\1\x88\x0f\x0d\x015\0\0\5\0\1\0\0\0\1hello"
 

@@ -1,4 +1,6 @@
-"""A target: a function that drives a reader of foreign bytes and checks rules that hold for all bytes."""
+"""A target: a function that drives a reader of foreign bytes and checks rules that hold for all
+bytes.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +20,10 @@ LONGEST = 8192  # bytes of a collected case that are mutated: the rest is more o
 
 @dataclass(slots=True)
 class Target:
-    """`run` raises if a rule is broken. Its random choices derive from the input, so that a finding is reproducible."""
+    """`run` raises if a rule is broken.
+
+    Its random choices derive from the input, so that a finding is reproducible.
+    """
 
     name: str
     run: Callable[[bytes], None]

@@ -1,4 +1,6 @@
-"""A short campaign of every target, with the same inputs in every run; docs/fuzzing.md has the long one."""
+"""A short campaign of every target, with the same inputs in every run; docs/fuzzing.md has the long
+one.
+"""
 
 import logging
 from itertools import count
@@ -33,7 +35,9 @@ class TestTargets:
             target.run(data)
 
     def test_collected_seeds(self, name):
-        """Some of what was kept, and collected where that is available, and their mutations break none either."""
+        """Some of what was kept, and collected where that is available, and their mutations break
+        none either.
+        """
         target = TARGETS[name]
         random = Random(f"collected {name}")
         collected = target.corpus()[len(target.seeds) :]
@@ -58,7 +62,8 @@ class TestCampaign:
     def test_a_finding_is_told_once_and_made_small(self, monkeypatch):
         """Of many inputs that fail at one place, one is kept, reduced to the bytes that matter."""
         found, noted = [], []
-        monkeypatch.setattr(campaign.time, "monotonic", count().__next__)  # a second per look at the clock
+        # a second per look at the clock
+        monkeypatch.setattr(campaign.time, "monotonic", count().__next__)
 
         def run(data):
             assert b"bad" not in data

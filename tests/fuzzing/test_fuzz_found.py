@@ -31,7 +31,11 @@ def gzipped(flags):
     """A gzip member whose header has these fields."""
     raw = zlib.compressobj(wbits=-15)
     body = raw.compress(TEXT) + raw.flush()
-    head = bytes((0x1F, 0x8B, 8, flags)) + bytes(6) + b"".join(field for flag, field in FIELDS.items() if flags & flag)
+    head = (
+        bytes((0x1F, 0x8B, 8, flags))
+        + bytes(6)
+        + b"".join(field for flag, field in FIELDS.items() if flags & flag)
+    )
     head += zlib.crc32(head).to_bytes(4, "little")[:2] if flags & CHECKED else b""
     end = zlib.crc32(TEXT).to_bytes(4, "little") + len(TEXT).to_bytes(4, "little")
     return head + body + end
@@ -39,25 +43,34 @@ def gzipped(flags):
 
 class TestGopher:
     def test_a_long_host_is_read_in_one_go(self):
-        """A host of 8,000 letters, or with an invalid character, is rejected quickly; it once hung the crawl."""
+        """A host of 8,000 letters, or with an invalid character, is rejected quickly; it once hung
+        the crawl.
+        """
         for host in (b"a" * 8000, b"a" * 60 + b"!", b"a." * 4000 + b"!"):
             assert item_url(Item("1", b"", b"", host, b"70")) == ""
 
     @pytest.mark.parametrize("selector", [b"/..", b"/../0x", b"/a/./b", b"a/.."])
     def test_a_selector_that_no_url_can_keep_leads_nowhere(self, selector):
-        """`..` in a URL means the parent folder: such a link would be another selector of another kind."""
+        """`..` in a URL means the parent folder: such a link would be another selector of another
+        kind.
+        """
         assert item_url(Item("1", b"", selector, b"h.test", b"70")) == ""
         assert item_url(Item(".", b"", b"", b"h.test", b"70")) == ""
 
     def test_other_dots_stay(self):
         """Dots within names are kept."""
-        assert item_url(Item("0", b"", b"/a..b/.c", b"h.test", b"70")) == "gopher://h.test:70/0/a..b/.c"
+        assert (
+            item_url(Item("0", b"", b"/a..b/.c", b"h.test", b"70"))
+            == "gopher://h.test:70/0/a..b/.c"
+        )
 
 
 class TestHttp:
     @pytest.mark.parametrize("flags", range(0, 32, 2))
     def test_a_gzip_header_may_be_cut_anywhere(self, flags):
-        """A body is the same wherever its gzip header is cut; with an extra field and a name it was once lost."""
+        """A body is the same wherever its gzip header is cut; with an extra field and a name it was
+        once lost.
+        """
         stream = gzipped(flags)
         for cut in range(1, len(stream) - len(TEXT) // 8):
             decoder = Decoder([b"gzip"], 10_000)
@@ -76,7 +89,9 @@ class TestHttp:
 
 class TestFtp:
     def test_replies_are_taken_without_a_copy_of_the_rest(self):
-        """Ten thousand replies in one piece are read in place: copying the rest after each was quadratic."""
+        """Ten thousand replies in one piece are read in place: copying the rest after each was
+        quadratic.
+        """
         reader = ReplyReader()
         reader.feed(b"150 x\r\n" * 10_000 + b"22")
         buffer = reader._buffer
@@ -90,13 +105,17 @@ class TestFtp:
 
 class TestPages:
     def test_a_query_in_an_encoding_that_python_has_not(self):
-        """x-user-defined is encoded byte by byte; a character that it lacks becomes a number, as in a form."""
+        """x-user-defined is encoded byte by byte; a character that it lacks becomes a number, as in
+        a form.
+        """
         page = b'<a href="/?\xe9&euro;">'
 
         assert links(page, "text/html; charset=x-user-defined")[0][1] == "/?%E9%26%238364%3B"
 
     def test_a_query_in_an_encoding_with_states(self):
-        """A run of Japanese has one escape at its beginning and one at its end, as in the standard's encoder."""
+        """A run of Japanese has one escape at its beginning and one at its end, as in the
+        standard's encoder.
+        """
         page = '<a href="/?日本é">'.encode("iso-2022-jp", "xmlcharrefreplace")
         expected = "/?%1B$BF|K\\%1B(B%26%23233%3B"
 
@@ -117,7 +136,9 @@ class TestPages:
         assert peak() - before < 64 << 10
 
     def test_nested_styles_are_read_once(self):
-        """A page yields as many links as its size allows, however many style elements surround them."""
+        """A page yields as many links as its size allows, however many style elements surround
+        them.
+        """
         page = shapes.XHTML + b"<style>" * 100 + b"url(x)" * 1000 + b"</style>" * 100 + b"</html>"
 
         assert 1000 <= len(links(page, XHTML, ["style"])) <= len(page) // 6
@@ -140,14 +161,20 @@ class TestPages:
         """The directives of several elements are combined, whichever tree reads them."""
         page = b"<meta name=robots content='noindex,a'><meta name=ROBOTS content=nofollow>"
 
-        assert LinkReader().links(page, "text/html", "http://a.test/").meta_robots == {"noindex", "nofollow", "a"}
+        assert LinkReader().links(page, "text/html", "http://a.test/").meta_robots == {
+            "noindex",
+            "nofollow",
+            "a",
+        }
 
 
 class TestSeeds:
     def test_a_wide_list_is_gone_on_with(self, tmp_path):
         """A list in UTF-16 is resumed where it was left, even if its text is longer in UTF-8."""
         path = tmp_path / "list.txt"
-        path.write_text("".join(f"http://{'日本' * 10}{n}.test/\n" for n in range(3000)), encoding="utf-16")
+        path.write_text(
+            "".join(f"http://{'日本' * 10}{n}.test/\n" for n in range(3000)), encoding="utf-16"
+        )
         whole = [seed.url for seed in Seeds(str(path))]
         first = Seeds(str(path))
         begun = [next(first).url for _ in range(1000)]

@@ -17,13 +17,17 @@ FIELDS = [
 
 
 def recognise(data: bytes) -> None:
-    """A known name, the same whether the names of the headers are known; a probe that packs and is like itself."""
+    """A known name, the same whether the names of the headers are known; a probe that packs and is
+    like itself.
+    """
     random = chance(data)
     status, media = random.choice(STATUSES), random.choice(TYPES)
     headers = [(b"Content-Type", media.encode()), *random.sample(FIELDS, random.choice((0, 0, 1)))]
     known = recogniser()
     kind = known.recognise(status, headers, data)
-    assert kind == known.recognise(status, headers, data, names={name.lower() for name, _ in headers})
+    assert kind == known.recognise(
+        status, headers, data, names={name.lower() for name, _ in headers}
+    )
     assert not kind or KIND.fullmatch(kind)
     assert status < 300 or kind not in ("soft404", "shell")
     shown = known.probe("http://a.test/b?c", headers, data)
@@ -48,7 +52,25 @@ SEEDS = [
 ]
 TOKENS = [
     *MARKUP,
-    *(b"id=root", b"id='app'", b"<noscript>", b"hidden", b" style='display:none'", b"_cf_chl_opt", b"px-captcha"),
-    *(b"404", b"not found", b"Access denied", b"maintenance", b"429", b"login", b"<h1>", b"<code>", b"<textarea>"),
+    *(
+        b"id=root",
+        b"id='app'",
+        b"<noscript>",
+        b"hidden",
+        b" style='display:none'",
+        b"_cf_chl_opt",
+        b"px-captcha",
+    ),
+    *(
+        b"404",
+        b"not found",
+        b"Access denied",
+        b"maintenance",
+        b"429",
+        b"login",
+        b"<h1>",
+        b"<code>",
+        b"<textarea>",
+    ),
 ]
 TARGETS = [Target("recognise", recognise, SEEDS, TOKENS, _answers)]

@@ -30,7 +30,12 @@ def main(name: str, seed: str, seconds: str, notes: str) -> None:
         def told(finding: campaign.Finding) -> None:
             print(
                 json.dumps(
-                    {"kind": finding.kind, "place": finding.place, "told": finding.told, "data": finding.data.hex()}
+                    {
+                        "kind": finding.kind,
+                        "place": finding.place,
+                        "told": finding.told,
+                        "data": finding.data.hex(),
+                    }
                 ),
                 flush=True,
             )

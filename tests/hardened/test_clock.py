@@ -1,7 +1,7 @@
 """A wall clock that is set, by an hour or a day, neither stops a crawl nor hurries it."""
 
-# Seen on 2026-11-21, before this was fixed: both crawls asked for nothing more, and would have waited for the hour;
-# with a clock that is right both end in less than 2 s.
+# Seen on 2026-11-21, before this was fixed: both crawls asked for nothing more, and would have
+# waited for the hour; with a clock that is right both end in less than 2 s.
 
 import json
 import time
@@ -26,7 +26,9 @@ def _server(simweb):
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path, server):
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+    return Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver}
+    )
 
 
 def missing(server):
@@ -37,7 +39,9 @@ def missing(server):
 
 @pytest.mark.parametrize("step", [-HOUR, -DAY, DAY])
 def test_a_clock_set_while_a_crawl_runs(server, crawl, step):
-    """A crawl whose clock is set waits neither longer nor shorter than for its hosts' own waits, and fetches all."""
+    """A crawl whose clock is set waits neither longer nor shorter than for its hosts' own waits,
+    and fetches all.
+    """
     running = start(crawl, wrong(step=step), ITEM_PIPELINES=ITEM_PIPELINES)
 
     assert running.wait() == 0
@@ -60,8 +64,12 @@ def test_a_state_of_another_time(server, crawl, ahead):
 
 
 def test_when_a_host_is_due_is_told_in_the_clock_s_time(tmp_path):
-    """The figures and the report tell when a host is tried next as a clock shows it that was set meanwhile."""
-    with FailingHosts(2, 30, lambda host, *_: 503 if host == "host2.test" else WHOLE).serving() as hosts:
+    """The figures and the report tell when a host is tried next as a clock shows it that was set
+    meanwhile.
+    """
+    with FailingHosts(
+        2, 30, lambda host, *_: 503 if host == "host2.test" else WHOLE
+    ).serving() as hosts:
         (tmp_path / "hosts").write_text(hosts.hosts_file)
         (tmp_path / "seeds.txt").write_text(hosts.seeds())
         given = {

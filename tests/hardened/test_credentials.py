@@ -37,7 +37,9 @@ def _crawl(tmp_path):
         server.answers["/moved"] = page(b"", moved, status=b"302 Found")
         (tmp_path / "seeds.txt").write_text(f"http://user:secret@{place}/\n")
         settings = {
-            "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}),
+            "ITEM_PIPELINES": json.dumps(
+                {"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}
+            ),
             "ROBOTSTXT_OBEY": False,
             "HOST_MAX_FAILURES": 1,
             "HOST_PATIENCE": 0,
@@ -58,7 +60,9 @@ def test_links_are_logged_without_credentials(crawl):
 
 def test_no_file_but_the_archive_has_credentials(crawl):
     """Neither the logs nor the state have a password; the archive has what the server sent."""
-    files = [path for path in crawl.jobdir.rglob("*") if path.is_file() and path.parent.name != "warc"]
+    files = [
+        path for path in crawl.jobdir.rglob("*") if path.is_file() and path.parent.name != "warc"
+    ]
 
     assert [path.name for path in files if b"secret" in path.read_bytes()] == []
     assert "secret" not in crawl.output.read_text()

@@ -16,7 +16,8 @@ from tests.support.prepared import descriptors, start
 from webcrawl.lab.simweb import truth, wait_until_idle
 
 SHORTAGES = "tests.support.shortages"
-# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs its pages.
+# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs
+# its pages.
 SETTINGS = {
     "POLITENESS_FACTOR": 0,
     "POLITENESS_MIN_DELAY": 0,
@@ -34,7 +35,9 @@ def crawl_of(folder, server, **settings):
 
 
 def lost(server, crawl, running):
-    """Pages that nobody asked for when the crawl has ended; after an end that is none it is resumed with more room."""
+    """Pages that nobody asked for when the crawl has ended; after an end that is none it is resumed
+    with more room.
+    """
     if running.wait():
         assert crawl.run() == 0, crawl.output.read_text()[-2000:]
     wait_until_idle(server)
@@ -47,7 +50,9 @@ def lost(server, crawl, running):
     [pytest.param(135, 100, 200, 0.2, id="few"), pytest.param(1024, 1000, 1200, 1.5, id="usual")],
 )
 def test_a_low_limit_of_descriptors_costs_no_page(tmp_path, simweb, count, at_once, hosts, latency):
-    """With fewer descriptors than downloads at once a crawl fetches every page, or ends with a status that is not 0."""
+    """With fewer descriptors than downloads at once a crawl fetches every page, or ends with a
+    status that is not 0.
+    """
     server = simweb(hosts, hosts, size=(1000, 2000), latency=latency)
     crawl = crawl_of(tmp_path, server, CONCURRENT_REQUESTS=at_once)
 
@@ -55,10 +60,13 @@ def test_a_low_limit_of_descriptors_costs_no_page(tmp_path, simweb, count, at_on
 
 
 @pytest.mark.parametrize(
-    "loop", ["ShortOfDescriptors", "ShortOfFiles", "ShortOfPorts", "ShortOfBuffers", "ShortOfMemory"]
+    "loop",
+    ["ShortOfDescriptors", "ShortOfFiles", "ShortOfPorts", "ShortOfBuffers", "ShortOfMemory"],
 )
 def test_a_moment_without_sockets_costs_no_page(tmp_path, simweb, loop):
-    """A system that has no socket for half a second, for whatever reason, is not to be blamed on URLs or hosts."""
+    """A system that has no socket for half a second, for whatever reason, is not to be blamed on
+    URLs or hosts.
+    """
     server = simweb(20, 40, size=(1000, 2000))
     crawl = crawl_of(tmp_path, server)
 

@@ -1,8 +1,10 @@
 """One site's links, however many, do not keep a crawl from the other sites."""
 
-# Before this was fixed: 140 of 877 pages in 10 s beside the endless domain, 20 of 396 in 4 s beside the six pages. Now
-# 60 to 80 % on an idle machine, 45 to 70 % on one that is busy: a flood costs much processor time, and the good hosts
-# wait for it. tests/frontier/test_place_shares.py has the same without a processor.
+# Before this was fixed: 140 of 877 pages in 10 s beside the endless domain, 20 of 396 in 4 s beside
+# the six pages. Now
+# 60 to 80 % on an idle machine, 45 to 70 % on one that is busy: a flood costs much processor time,
+# and the good hosts wait for it. tests/frontier/test_place_shares.py has the same without a
+# processor.
 
 from itertools import count
 
@@ -26,13 +28,17 @@ def pages(crowd):
 
 
 def test_a_domain_of_endless_hosts_leaves_the_others_their_turns(tmp_path):
-    """Beside a domain whose every page links to 200 new hosts of its own, 20 good hosts give 40 % of their pages."""
+    """Beside a domain whose every page links to 200 new hosts of its own, 20 good hosts give 40 %
+    of their pages.
+    """
     numbers = count()
 
     def flood(host, path):
         if host in GOOD:
             return page(host, path)
-        links = "".join(f'<a href="http://h{next(numbers)}.evil.test:{beside.port}/">x</a>' for _ in range(200))
+        links = "".join(
+            f'<a href="http://h{next(numbers)}.evil.test:{beside.port}/">x</a>' for _ in range(200)
+        )
         return f"<title>{host}</title>{links}".encode()
 
     alone, beside = Crowd(page), Crowd(flood)
@@ -44,11 +50,17 @@ def test_a_domain_of_endless_hosts_leaves_the_others_their_turns(tmp_path):
 
 
 def test_pages_of_84_000_links_leave_the_others_their_turns(tmp_path):
-    """While the links of six pages of 2 MB each are taken in, 20 good hosts give 40 % of their pages."""
+    """While the links of six pages of 2 MB each are taken in, 20 good hosts give 40 % of their
+    pages.
+    """
     links = "".join(f'<a href="/{number}">x</a>' for number in range(84_000)).encode()
 
     def flood(host, path):
-        return page(host, path) if host in GOOD else host.encode() + (links if path == "/" else path.encode())
+        return (
+            page(host, path)
+            if host in GOOD
+            else host.encode() + (links if path == "/" else path.encode())
+        )
 
     alone, beside = Crowd(page), Crowd(flood)
     big = [f"big{number}.test" for number in range(6)]

@@ -1,7 +1,8 @@
 """What a crawl regards as one URL is part of the crawl, and stays so."""
 
-# Seen on 2026-11-21, before this was fixed: the second run began, and ended with status 0. In a chain of 20 pages that
-# link back it fetched 10 pages twice, with `lower_path` added to its foldings after the ninth page.
+# Seen on 2026-11-21, before this was fixed: the second run began, and ended with status 0. In a
+# chain of 20 pages that link back it fetched 10 pages twice, with `lower_path` added to its
+# foldings after the ninth page.
 
 import pytest
 
@@ -10,7 +11,15 @@ from tests.support.hostile_site import page, site
 
 FOLDINGS = "webcrawl.urls.foldings"
 HOSTS = ("a.test", "www.a.test")
-PATHS = ("/", "/index.html", "/Index.html", "/list?b=1&a=2", "/list?a=2&b=1", "/p?sid=0123456789abcdef", "/p")
+PATHS = (
+    "/",
+    "/index.html",
+    "/Index.html",
+    "/list?b=1&a=2",
+    "/list?a=2&b=1",
+    "/p?sid=0123456789abcdef",
+    "/p",
+)
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 
 
@@ -18,8 +27,12 @@ SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 def _web():
     """Two names of one server, and links between pages that foldings and host rules make one."""
     with site({}) as server:
-        links = "".join(f'<a href="http://{host}:{server.port}{path}">x</a>' for host in HOSTS for path in PATHS)
-        server.answers |= {(host, path): page(f"{host}{path}{links}".encode()) for host in HOSTS for path in PATHS}
+        links = "".join(
+            f'<a href="http://{host}:{server.port}{path}">x</a>' for host in HOSTS for path in PATHS
+        )
+        server.answers |= {
+            (host, path): page(f"{host}{path}{links}".encode()) for host in HOSTS for path in PATHS
+        }
         yield server
 
 
@@ -27,7 +40,11 @@ def _web():
 def _crawl(tmp_path, web):
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in HOSTS))
     (tmp_path / "seeds.txt").write_text("".join(f"http://{host}:{web.port}/\n" for host in HOSTS))
-    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"HOSTS_FILE": tmp_path / "hosts", **SETTINGS})
+    return Crawl(
+        tmp_path / "job",
+        {"seeds": tmp_path / "seeds.txt"},
+        {"HOSTS_FILE": tmp_path / "hosts", **SETTINGS},
+    )
 
 
 def assert_refused(web, crawl, *words, **settings):
@@ -66,7 +83,14 @@ def test_other_host_rules(tmp_path, web, crawl):
     (tmp_path / "rules").write_text("startsWith(www.)=\n")
     assert crawl.run(CLOSESPIDER_PAGECOUNT=5) == 0
 
-    assert_refused(web, crawl, "URL_HOST_RULES", "none", str(tmp_path / "rules"), URL_HOST_RULES=tmp_path / "rules")
+    assert_refused(
+        web,
+        crawl,
+        "URL_HOST_RULES",
+        "none",
+        str(tmp_path / "rules"),
+        URL_HOST_RULES=tmp_path / "rules",
+    )
 
 
 def test_other_rules_in_the_file_of_host_rules(tmp_path, web, crawl):
@@ -75,13 +99,18 @@ def test_other_rules_in_the_file_of_host_rules(tmp_path, web, crawl):
     assert crawl.run(CLOSESPIDER_PAGECOUNT=5, URL_HOST_RULES=tmp_path / "rules") == 0
     (tmp_path / "rules").write_text("synonym(www.b.test)=b.test\n")
 
-    assert_refused(web, crawl, "URL_HOST_RULES", str(tmp_path / "rules"), URL_HOST_RULES=tmp_path / "rules")
+    assert_refused(
+        web, crawl, "URL_HOST_RULES", str(tmp_path / "rules"), URL_HOST_RULES=tmp_path / "rules"
+    )
 
 
 def test_the_same_foldings_and_rules(tmp_path, web, crawl):
     """A crawl is resumed with the foldings and the host rules that it was begun with."""
     (tmp_path / "rules").write_text("startsWith(www.)=\n")
-    settings = {"URL_FOLDINGS": folded("no_index", "no_session_ids"), "URL_HOST_RULES": tmp_path / "rules"}
+    settings = {
+        "URL_FOLDINGS": folded("no_index", "no_session_ids"),
+        "URL_HOST_RULES": tmp_path / "rules",
+    }
     assert crawl.run(CLOSESPIDER_PAGECOUNT=2, **settings) == 0
 
     assert crawl.run(**settings) == 0

@@ -1,8 +1,9 @@
 """Whatever lies where a crawl's files should be, a crawl that cannot begin says so in one line."""
 
-# Seen on 2026-11-21, before this was fixed: tracebacks of 26 to 97 lines, most of them of an OSError. A pipe in place
-# of the database was waited for without an end. With a link that leads nowhere, or without a database, a new crawl
-# was begun, with status 0: it cut the old logs, and wrote over an archive that was begun in the same second.
+# Seen on 2026-11-21, before this was fixed: tracebacks of 26 to 97 lines, most of them of an
+# OSError. A pipe in place of the database was waited for without an end. With a link that leads
+# nowhere, or without a database, a new crawl was begun, with status 0: it cut the old logs, and
+# wrote over an archive that was begun in the same second.
 
 import os
 import shutil
@@ -80,7 +81,9 @@ def circular(path):
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_what_is_no_file_of_a_crawl_is_refused(crawl, name, put):
-    """A folder, a pipe, a link to nowhere or an unreadable file in a file's place is one line, no traceback."""
+    """A folder, a pipe, a link to nowhere or an unreadable file in a file's place is one line, no
+    traceback.
+    """
     remove(crawl.jobdir / name)
     put(crawl.jobdir / name)
 
@@ -88,7 +91,9 @@ def test_what_is_no_file_of_a_crawl_is_refused(crawl, name, put):
 
 
 def test_outputs_without_a_database_are_left_as_they_are(crawl):
-    """A JOBDIR that has logs and an archive, and no database, is refused, and nothing in it is changed."""
+    """A JOBDIR that has logs and an archive, and no database, is refused, and nothing in it is
+    changed.
+    """
     (crawl.jobdir / "state/crawl.db").unlink()
     before = {path: path.read_bytes() for path in crawl.jobdir.rglob("*") if path.is_file()}
 

@@ -1,14 +1,17 @@
 """A server that ends a connection before the TLS handshake has failed, and nothing else has."""
 
-# Seen on 2026-11-21, before this was fixed: "AttributeError: 'NoneType' object has no attribute 'cipher'", with its
-# traceback in errors.log, for most of 40 hosts; ERROR_BREAKER stopped the crawl, with status 1.
+# Seen on 2026-11-21, before this was fixed: "AttributeError: 'NoneType' object has no attribute
+# 'cipher'", with its traceback in errors.log, for most of 40 hosts; ERROR_BREAKER stopped the
+# crawl, with status 1.
 
 from tests.support.crawling import Crawl
 from tests.support.doors import doors
 
 
 def test_servers_that_hang_up_before_the_handshake_are_no_unexpected_errors(tmp_path):
-    """However many https servers close what they have just accepted, each URL ends with its outcome, and no error."""
+    """However many https servers close what they have just accepted, each URL ends with its
+    outcome, and no error.
+    """
     with doors([8443]) as found:
         names = [f"name{number}.test" for number in range(40)]
         (tmp_path / "hosts").write_text("".join(f"{found.address} {name}\n" for name in names))

@@ -1,7 +1,8 @@
 """A crawl that runs out of memory ends, and loses nothing by that."""
 
-# Of 40 crawls with 30 to 36 MiB beyond the process's size at its start, 11 once hung, deaf to SIGTERM: Thread.start()
-# waits for ever for a thread that died at birth. Others had pages in crawl.log that were not in the archive.
+# Of 40 crawls with 30 to 36 MiB beyond the process's size at its start, 11 once hung, deaf to
+# SIGTERM: Thread.start() waits for ever for a thread that died at birth. Others had pages in
+# crawl.log that were not in the archive.
 
 import json
 import os
@@ -33,7 +34,9 @@ def crawl_of(folder, server, **settings):
 
 
 def ended(running):
-    """Whether the process ends by itself in three seconds, or in twenty on SIGTERM; if not it is killed."""
+    """Whether the process ends by itself in three seconds, or in twenty on SIGTERM; if not it is
+    killed.
+    """
     process = running.process
     process.join(3)
     if process.is_alive():
@@ -57,7 +60,9 @@ def assert_nothing_is_lost(server, crawl):
 
 @pytest.mark.parametrize("shortage", ["NoThread", "StillbornThread", "NoMemory"])
 def test_a_crawl_that_gets_no_more_threads_or_memory_ends(tmp_path, simweb, shortage):
-    """What a crawl has not kept for want of threads or memory it fetches when resumed; with status 0 it kept all."""
+    """What a crawl has not kept for want of threads or memory it fetches when resumed; with status
+    0 it kept all.
+    """
     server = simweb(30, 150, size=(100_000, 200_000), latency=0.02)
     crawl = crawl_of(tmp_path, server)
 
@@ -70,7 +75,9 @@ def test_a_crawl_that_gets_no_more_threads_or_memory_ends(tmp_path, simweb, shor
 
 
 def test_whatever_the_limit_of_memory_a_crawl_ends(tmp_path, simweb):
-    """Under a limit that it can just begin with, or a little more, a crawl ends, and a resumed one lacks nothing."""
+    """Under a limit that it can just begin with, or a little more, a crawl ends, and a resumed one
+    lacks nothing.
+    """
     more, begun = 16, 0
     while begun < LIMITS:
         server = simweb(20, 80, size=(100_000, 200_000), latency=0.01)

@@ -1,7 +1,8 @@
 """A pipe in the place of any file of a crawl keeps no reader waiting for its other end."""
 
-# Seen on 2026-11-22, before this was fixed: `verify`, `why`, `report`, `account`, `segments`, `search`, `wacz` and
-# the dashboard waited without an end, each for a pipe in the place of at least one of these files.
+# Seen on 2026-11-22, before this was fixed: `verify`, `why`, `report`, `account`, `segments`,
+# `search`, `wacz` and the dashboard waited without an end, each for a pipe in the place of at least
+# one of these files.
 
 import os
 import shutil
@@ -26,7 +27,12 @@ def _finished(tmp_path_factory):
     Everything.asked = Counter()
     with serving(Everything) as here:
         (folder / "seeds.txt").write_text(f"{here}/page/9\n")
-        settings = {"OUTPUTS": OUTPUTS, "LINK_SOURCES": "a", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
+        settings = {
+            "OUTPUTS": OUTPUTS,
+            "LINK_SOURCES": "a",
+            "POLITENESS_FACTOR": 0,
+            "POLITENESS_MIN_DELAY": 0,
+        }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0, crawl.output.read_text()
     return crawl.jobdir
@@ -34,7 +40,11 @@ def _finished(tmp_path_factory):
 
 def with_pipe(jobdir, copy, pattern):
     """A copy of the crawl with a pipe there, and its path."""
-    shutil.copytree(jobdir, copy, ignore=lambda folder, names: [name for name in names if name == "control.sock"])
+    shutil.copytree(
+        jobdir,
+        copy,
+        ignore=lambda folder, names: [name for name in names if name == "control.sock"],
+    )
     (path,) = sorted(copy.glob(pattern))[:1] or [copy / pattern]
     path.unlink(missing_ok=True)
     os.mkfifo(path)
@@ -70,7 +80,9 @@ def test_a_pipe_is_named(finished, tmp_path, words, pattern):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("pattern", ["stats.json", "logs/crawl.log", "logs/neardup.log", "logs/history.jsonl"])
+@pytest.mark.parametrize(
+    "pattern", ["stats.json", "logs/crawl.log", "logs/neardup.log", "logs/history.jsonl"]
+)
 def test_a_report_does_without(finished, tmp_path, pattern):
     """What it can do without is left out of a report."""
     with_pipe(finished, tmp_path / "job", pattern)
@@ -84,7 +96,10 @@ def test_why_does_without(finished, tmp_path):
     done = command("scrapy", "why", tmp_path / "job", "http://127.0.0.1/page/1")
 
     assert done.returncode == 0, done
-    assert f"note       warc/{path.name}: it is not a regular file: what it would say is missing here" in done.stdout
+    assert (
+        f"note       warc/{path.name}: it is not a regular file: what it would say is missing here"
+        in done.stdout
+    )
 
 
 def test_a_dashboard_does_without(finished, tmp_path):

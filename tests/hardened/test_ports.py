@@ -1,7 +1,8 @@
 """No link leads a crawl to the ports of services that are not for it."""
 
-# Seen on 2026-11-21, before this was fixed: http and https connected to each of the 82 ports, FTP to each but 21.
-# Gopher connected to none of these, but to all seven ports of other services; FTP to 6667, by EPSV and by PASV.
+# Seen on 2026-11-21, before this was fixed: http and https connected to each of the 82 ports, FTP
+# to each but 21. Gopher connected to none of these, but to all seven ports of other services; FTP
+# to 6667, by EPSV and by PASV.
 
 import socketserver
 from contextlib import contextmanager, suppress
@@ -12,16 +13,90 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.doors import doors
 
-# The Fetch Standard's bad ports, 2.9: mail, shells, chat, printers, file servers, telephones, displays.
+# The Fetch Standard's bad ports, 2.9: mail, shells, chat, printers, file servers, telephones,
+# displays.
 BAD = [
-    *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109),
-    *(110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530),
-    *(531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045),
+    *(
+        1,
+        7,
+        9,
+        11,
+        13,
+        15,
+        17,
+        19,
+        20,
+        21,
+        22,
+        23,
+        25,
+        37,
+        42,
+        43,
+        53,
+        69,
+        77,
+        79,
+        87,
+        95,
+        101,
+        102,
+        103,
+        104,
+        109,
+    ),
+    *(
+        110,
+        111,
+        113,
+        115,
+        117,
+        119,
+        123,
+        135,
+        137,
+        139,
+        143,
+        161,
+        179,
+        389,
+        427,
+        465,
+        512,
+        513,
+        514,
+        515,
+        526,
+        530,
+    ),
+    *(
+        531,
+        532,
+        540,
+        548,
+        554,
+        556,
+        563,
+        587,
+        601,
+        636,
+        989,
+        990,
+        993,
+        995,
+        1719,
+        1720,
+        1723,
+        2049,
+        3659,
+        4045,
+    ),
     *(4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
 ]
 FTP = 21
 GOPHER = [70, 1070, 7070]
-OTHERS = [1025, 3306, 5432, 8080, 9200, 11434, 27017]  # of them none is a gopher server's, and none is in that list
+# of them none is a gopher server's, and none is in that list
+OTHERS = [1025, 3306, 5432, 8080, 9200, 11434, 27017]
 SETTINGS = {"ROBOTSTXT_OBEY": False, "HOST_MAX_FAILURES": 1, "HOST_PATIENCE": 0}
 
 
@@ -29,13 +104,21 @@ def crawl(folder, address, urls):
     """Asks for these URLs, each with a name of this address in it; the exit status."""
     names = [f"name{number}.test" for number in range(len(urls))]
     (folder / "hosts").write_text("".join(f"{address} {name}\n" for name in names))
-    (folder / "seeds.txt").write_text("".join(f"{url.format(name)}\n" for url, name in zip(urls, names, strict=True)))
-    return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {"HOSTS_FILE": folder / "hosts", **SETTINGS}).run()
+    (folder / "seeds.txt").write_text(
+        "".join(f"{url.format(name)}\n" for url, name in zip(urls, names, strict=True))
+    )
+    return Crawl(
+        folder / "job",
+        {"seeds": folder / "seeds.txt"},
+        {"HOSTS_FILE": folder / "hosts", **SETTINGS},
+    ).run()
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ftp", "gopher"])
 def test_no_connection_is_opened_to_a_bad_port(tmp_path, scheme):
-    """A URL with one of the Fetch Standard's bad ports ends without a connection; FTP has its own port."""
+    """A URL with one of the Fetch Standard's bad ports ends without a connection; FTP has its own
+    port.
+    """
     ports = [port for port in BAD if scheme != "ftp" or port != FTP]
     with doors(ports) as found:
         status = crawl(tmp_path, found.address, [f"{scheme}://{{}}:{port}/x" for port in ports])
@@ -44,9 +127,13 @@ def test_no_connection_is_opened_to_a_bad_port(tmp_path, scheme):
 
 
 def test_gopher_speaks_to_gopher_servers_only(tmp_path):
-    """A gopher URL, whose writer chooses the line that is sent, is asked for only on the ports of gopher servers."""
+    """A gopher URL, whose writer chooses the line that is sent, is asked for only on the ports of
+    gopher servers.
+    """
     with doors([*GOPHER, *OTHERS]) as found:
-        status = crawl(tmp_path, found.address, [f"gopher://{{}}:{port}/0QUIT" for port in (*GOPHER, *OTHERS)])
+        status = crawl(
+            tmp_path, found.address, [f"gopher://{{}}:{port}/0QUIT" for port in (*GOPHER, *OTHERS)]
+        )
 
     assert {1070, 7070} <= found.visits.keys() <= {*GOPHER}
     assert status == 0

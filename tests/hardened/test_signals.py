@@ -1,6 +1,7 @@
 """A signal that comes twice by mistake is one signal, and none cuts the end of a crawl short."""
 
-# Seen on 2026-11-21, before this was fixed: the second signal ended the process at once, with status 130.
+# Seen on 2026-11-21, before this was fixed: the second signal ended the process at once, with
+# status 130.
 
 import json
 import os
@@ -38,7 +39,9 @@ def read(terminal):
 
 
 def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
-    """A crawl whose terminal is closed takes its last checkpoint: state, log and archive have what was fetched."""
+    """A crawl whose terminal is closed takes its last checkpoint: state, log and archive have what
+    was fetched.
+    """
     server = simweb(8, 80, size=(1000, 2000), latency=0.1)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CHECKPOINT_INTERVAL": 600}
@@ -58,14 +61,22 @@ def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
 
 
 @pytest.mark.parametrize(
-    ("reason", "settings"), [("finished", {}), ("closespider_pagecount", {"CLOSESPIDER_PAGECOUNT": 2})]
+    ("reason", "settings"),
+    [("finished", {}), ("closespider_pagecount", {"CLOSESPIDER_PAGECOUNT": 2})],
 )
 def test_a_signal_while_the_crawl_closes_changes_nothing(tmp_path, simweb, reason, settings):
-    """A crawl that ends by itself, and is told to end meanwhile, takes its last checkpoint and writes its figures."""
+    """A crawl that ends by itself, and is told to end meanwhile, takes its last checkpoint and
+    writes its figures.
+    """
     server = simweb(2, 8, size=(1000, 2000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     slow = json.dumps({"tests.support.cli_components.SlowToClose": 300})
-    given = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CONCURRENT_REQUESTS": 1, "ITEM_PIPELINES": slow}
+    given = {
+        "DNS_NAMESERVERS": server.nameserver,
+        **SETTINGS,
+        "CONCURRENT_REQUESTS": 1,
+        "ITEM_PIPELINES": slow,
+    }
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, given)
 
     running = crawl.start(**settings)

@@ -1,7 +1,9 @@
 """Hosts that answer slowly do not take the other hosts' turns."""
 
-# Pages of the good hosts in 6 s with the others and without them, before slots were kept for hosts that answer: 0 of
-# 584 where everything drips, 20 of 548 where robots.txt does not, 20 of 584 where only the bodies do.
+# Pages of the good hosts in 6 s with the others and without them, before slots were kept for hosts
+# that answer: 0 of
+# 584 where everything drips, 20 of 548 where robots.txt does not, 20 of 584 where only the bodies
+# do.
 
 import pytest
 
@@ -40,7 +42,9 @@ def pages(crowd):
     ],
 )
 def test_hosts_that_drip_leave_the_others_their_turns(tmp_path, robots, at_once):
-    """Beside 150 hosts whose answers come a byte per second, 20 good ones give 60 % of what they give without them."""
+    """Beside 150 hosts whose answers come a byte per second, 20 good ones give 60 % of what they
+    give without them.
+    """
 
     def drips(host, path):
         return at_once if host.startswith("slow") and (robots or path != "/robots.txt") else None
@@ -52,7 +56,9 @@ def test_hosts_that_drip_leave_the_others_their_turns(tmp_path, robots, at_once)
 
 
 def test_an_answer_that_is_cut_is_asked_for_again(tmp_path):
-    """With one slot, a host whose first answer drips gives it up to the others; nothing is lost, and nobody charged."""
+    """With one slot, a host whose first answer drips gives it up to the others; nothing is lost,
+    and nobody charged.
+    """
     dripped = []
 
     def drips(host, path):
@@ -62,14 +68,22 @@ def test_an_answer_that_is_cut_is_asked_for_again(tmp_path):
         return None
 
     def pages(host, path):
-        links = "".join(f'<a href="/{number}">x</a>' for number in range(1, 6)) if path == "/" else ""
+        links = (
+            "".join(f'<a href="/{number}">x</a>' for number in range(1, 6)) if path == "/" else ""
+        )
         return f"<title>{host}{path}</title>{links}".encode()
 
     crowd = Crowd(pages, drips)
     port = crowd.port
     with served(crowd):
-        (tmp_path / "seeds.txt").write_text("".join(f"http://{host}:{port}/\n" for host in [*GOOD, "late.test"]))
-        settings = {"DNS_NAMESERVERS": crowd.nameserver, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": 300}
+        (tmp_path / "seeds.txt").write_text(
+            "".join(f"http://{host}:{port}/\n" for host in [*GOOD, "late.test"])
+        )
+        settings = {
+            "DNS_NAMESERVERS": crowd.nameserver,
+            "CONCURRENT_REQUESTS": 1,
+            "DOWNLOAD_TIMEOUT": 300,
+        }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0
 
@@ -77,4 +91,6 @@ def test_an_answer_that_is_cut_is_asked_for_again(tmp_path):
     assert crawl.stats["frontier/cut"] == 1
     assert crawl.stats["failures"] == 0
     lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
-    assert [line.split()[1] for line in lines if line.split()[3].endswith(f"late.test:{port}/")] == ["200"]
+    assert [
+        line.split()[1] for line in lines if line.split()[3].endswith(f"late.test:{port}/")
+    ] == ["200"]

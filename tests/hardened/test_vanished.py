@@ -1,7 +1,8 @@
 """A crawl whose files are taken away says so, and does not end as if all were well."""
 
-# Seen on 2026-11-21, before this was fixed: all six crawls ended with status 0 and reason `finished`. Of the removed
-# JOBDIR nothing was left; without its database an archive of 861,982 bytes was.
+# Seen on 2026-11-21, before this was fixed: all six crawls ended with status 0 and reason
+# `finished`. Of the removed JOBDIR nothing was left; without its database an archive of 861,982
+# bytes was.
 
 import json
 import re
@@ -11,7 +12,12 @@ import pytest
 
 from tests.support.crawling import Crawl, copy_of, wait_until
 
-SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 0.2}
+SETTINGS = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "CONCURRENT_REQUESTS": 4,
+    "CHECKPOINT_INTERVAL": 0.2,
+}
 
 
 def move(job):
@@ -42,7 +48,9 @@ def remove_log(job):
 
 
 def test_the_last_lines_of_a_crawl_that_was_moved(tmp_path, simweb):
-    """They have what the last checkpoint has, of earlier runs too, though there is no file to read that from."""
+    """They have what the last checkpoint has, of earlier runs too, though there is no file to read
+    that from.
+    """
     server = simweb(4, 400, latency=0.05)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
@@ -72,7 +80,9 @@ def test_the_last_lines_of_a_crawl_that_was_moved(tmp_path, simweb):
     ],
 )
 def test_what_is_taken_away_ends_the_crawl(tmp_path, simweb, take_away, name):
-    """When JOBDIR or a file that the crawl writes is gone, one line names it, and the crawl ends with status 1."""
+    """When JOBDIR or a file that the crawl writes is gone, one line names it, and the crawl ends
+    with status 1.
+    """
     server = simweb(4, 80, latency=0.05)
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}

@@ -10,7 +10,16 @@ from webcrawl.content.html.link_reader import LinkReader
 
 SIZE = 2 * 2**20
 KIB = 48 * 1024  # for 2 MiB of bytes: two copies of the text, its UTF-8, and the tree
-ODD = [b"\x81", b"\x1b$B", b"\x8e\xa1", b"\x84\x31\x95", b"\xed\xa0\x80", b"\xd8\x00", b"~{", b"\xff\xfe"]
+ODD = [
+    b"\x81",
+    b"\x1b$B",
+    b"\x8e\xa1",
+    b"\x84\x31\x95",
+    b"\xed\xa0\x80",
+    b"\xd8\x00",
+    b"~{",
+    b"\xff\xfe",
+]
 LINKS = b'<a href="/one">1</a>'
 SHIFTED = b'+ADw-a href="/seven"+AD4-7+ADw-/a+AD4-'  # a link, for readers that believe in UTF-7
 
@@ -27,7 +36,9 @@ ENCODINGS = sorted(set(webencodings.LABELS.values()))
 DAILY = ENCODINGS[::4]  # in every run; the others in the campaign
 
 
-@pytest.mark.parametrize("encoding", [*DAILY, *in_campaign(*(name for name in ENCODINGS if name not in DAILY))])
+@pytest.mark.parametrize(
+    "encoding", [*DAILY, *in_campaign(*(name for name in ENCODINGS if name not in DAILY))]
+)
 def test_a_body_of_nothing_but_mistakes(encoding):
     """2 MiB of undecodable bytes become at most as many replacement characters, within bounds."""
     before = reset_peak()
@@ -41,10 +52,17 @@ def test_a_body_of_nothing_but_mistakes(encoding):
 
 
 @pytest.mark.parametrize(
-    "encoding", sorted(name for name in set(webencodings.LABELS.values()) if name.startswith(("windows-", "iso-8859-")))
+    "encoding",
+    sorted(
+        name
+        for name in set(webencodings.LABELS.values())
+        if name.startswith(("windows-", "iso-8859-"))
+    ),
 )
 def test_every_byte_is_one_character(encoding):
-    """In single-byte encodings each byte is one character; a hole is a control in windows' tables, else U+FFFD."""
+    """In single-byte encodings each byte is one character; a hole is a control in windows' tables,
+    else U+FFFD.
+    """
     text = encodings.decode(bytes(range(256)), encoding)
 
     assert text[:128] == bytes(range(128)).decode()
@@ -56,11 +74,24 @@ def test_every_byte_is_one_character(encoding):
 
 
 class TestOtherUnicodes:
-    @pytest.mark.parametrize("media", ["text/html; charset=utf-7", "application/xhtml+xml; charset=utf-7"])
+    @pytest.mark.parametrize(
+        "media", ["text/html; charset=utf-7", "application/xhtml+xml; charset=utf-7"]
+    )
     def test_utf_7_is_no_encoding(self, media):
         """UTF-7, in which markup hides from filters, is never used, whatever declares it."""
-        for head in (b"", b'<?xml version="1.0" encoding="utf-7"?>', b"<meta charset=utf-7>", b"+/v8-"):
-            page = head + b'<html xmlns="http://www.w3.org/1999/xhtml"><body>' + SHIFTED + LINKS + b"</body></html>"
+        for head in (
+            b"",
+            b'<?xml version="1.0" encoding="utf-7"?>',
+            b"<meta charset=utf-7>",
+            b"+/v8-",
+        ):
+            page = (
+                head
+                + b'<html xmlns="http://www.w3.org/1999/xhtml"><body>'
+                + SHIFTED
+                + LINKS
+                + b"</body></html>"
+            )
             assert "/seven" not in targets(page, media)
             assert set(targets(page, "text/html")) == {"/one"}
 
@@ -87,7 +118,9 @@ class TestOtherUnicodes:
 LONG = {
     "label": b"<meta charset=" + b"x" * SIZE + b">",
     "quoted label": b"<meta charset='" + b"utf-8 " * (SIZE // 6) + b"'>",
-    "content": b"<meta http-equiv=content-type content='text/html" + b";charset" * (SIZE // 8) + b"'>",
+    "content": b"<meta http-equiv=content-type content='text/html"
+    + b";charset" * (SIZE // 8)
+    + b"'>",
     "many": b"<meta charset=nonsense>" * (SIZE // 23),
     "late": b" " * 1100 + b"charset" * (SIZE // 7),
     "declaration": b"<?xml " + b"encoding " * (SIZE // 9) + b"?>",
@@ -105,14 +138,28 @@ def test_a_long_declaration(name):
     assert peak() - before < 2 * KIB
 
 
-@pytest.mark.parametrize("parameter", ["; charset=" + "x" * 60_000, ";charset" * 8000, "; charset=" + '"' * 60_000])
+@pytest.mark.parametrize(
+    "parameter", ["; charset=" + "x" * 60_000, ";charset" * 8000, "; charset=" + '"' * 60_000]
+)
 def test_a_long_header(parameter):
     """A header of the longest possible length that names no encoding is ignored."""
     assert read(LINKS, "text/html" + parameter).encoding == "windows-1252"
     assert targets(LINKS, "text/html" + parameter) == ["/one"]
 
 
-BRACKETS = [b"<", b"</", b"<!", b"<!--", b"<?", b"<![CDATA[", b"<!DOCTYPE ", b"&", b"&#x", b"<a ", b"<a href='"]
+BRACKETS = [
+    b"<",
+    b"</",
+    b"<!",
+    b"<!--",
+    b"<?",
+    b"<![CDATA[",
+    b"<!DOCTYPE ",
+    b"&",
+    b"&#x",
+    b"<a ",
+    b"<a href='",
+]
 
 
 @pytest.mark.campaign

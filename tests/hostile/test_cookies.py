@@ -17,7 +17,10 @@ def answer(host, path, _):
     elif host == "loop.test":
         cookies = [f"session={number}"]
     elif host == "thief.test":  # for other hosts, to one of which it redirects
-        cookies = [f"stolen=1; Domain={domain}" for domain in ("victim.test", "test", "thief.test", ".test")]
+        cookies = [
+            f"stolen=1; Domain={domain}"
+            for domain in ("victim.test", "test", "thief.test", ".test")
+        ]
         path = f"http://victim.test:{path[1:]}/"
     else:
         return b"Welcome."
@@ -25,7 +28,9 @@ def answer(host, path, _):
 
 
 def test_cookies_are_bounded(tmp_path):
-    """A flood is cut to COUNT cookies and BYTES bytes, a loop ends, no host gets another one's cookies."""
+    """A flood is cut to COUNT cookies and BYTES bytes, a loop ends, no host gets another one's
+    cookies.
+    """
     with sites(answer) as served:
         seeds = ["flood.test", "loop.test", served.url("thief.test", f"/{served.port}")]
         assert served.crawl(tmp_path, seeds, names=["victim.test"]).run() == 0

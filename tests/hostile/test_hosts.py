@@ -1,4 +1,7 @@
-"""Hosts that never answer, or slowly: their cost is bounded, for the host and for the crawl. Time is simulated."""
+"""Hosts that never answer, or slowly: their cost is bounded, for the host and for the crawl.
+
+Time is simulated.
+"""
 
 import heapq
 from collections import Counter
@@ -26,9 +29,11 @@ class Running:
 
 
 class Fetchers:
-    """So many slots, a frontier, and a clock; `visits` has when each request began and ends, and its host.
+    """So many slots, a frontier, and a clock; `visits` has when each request began and ends, and
+    its host.
 
-    `lasts` says how long a host takes for a page, where that is not PAGE; of those in `dead` there is no answer.
+    `lasts` says how long a host takes for a page, where that is not PAGE; of those in `dead` there
+    is no answer.
     """
 
     def __init__(self, db, slots, dead, lasts=None):
@@ -41,7 +46,9 @@ class Fetchers:
     def cut(self, now):
         """Looks for downloads to be cut, once a second."""
         self.look, flying = now + LOOK, self.flying
-        running = [Running(link, now - self.visits[number][0], number) for _, number, link in flying]
+        running = [
+            Running(link, now - self.visits[number][0], number) for _, number, link in flying
+        ]
         full = len(flying) == self.slots
         found = self.frontier.demand.overstaying(running, full=full)
         for one in found[: self.frontier.demand.starved(now, full=full)] if found else []:
@@ -68,7 +75,9 @@ class Fetchers:
             while flying and flying[0][0] <= now:
                 end, _, link = heapq.heappop(flying)
                 host = link.url.split("/")[2]
-                outcome = Outcome(Status.TIMEOUT if host in self.dead else 200, self.lasts.get(host, PAGE))
+                outcome = Outcome(
+                    Status.TIMEOUT if host in self.dead else 200, self.lasts.get(host, PAGE)
+                )
                 self.ended[host] += self.frontier.done(link, outcome, end)
             if now >= self.look and flying:
                 self.cut(now)
@@ -83,13 +92,18 @@ def add(frontier, hosts, pages):
 
 
 def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
-    """It holds one slot at a time, a dozen times within HOST_PATIENCE, with doubled waits; then all its URLs end."""
+    """It holds one slot at a time, a dozen times within HOST_PATIENCE, with doubled waits; then all
+    its URLs end.
+    """
     fetchers = Fetchers(db, 20, {"dead.test"})
     add(fetchers.frontier, ["dead.test"], 500)
 
     fetchers.run(1e6)
 
-    gaps = [second[0] - first[1] for first, second in zip(fetchers.visits, fetchers.visits[1:], strict=False)]
+    gaps = [
+        second[0] - first[1]
+        for first, second in zip(fetchers.visits, fetchers.visits[1:], strict=False)
+    ]
     assert len(fetchers.visits) < 16
     assert all(gap >= min(RETRY_WAIT * 2**number, 86_400) for number, gap in enumerate(gaps))
     assert len(fetchers.frontier) == 0
@@ -98,7 +112,9 @@ def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
 @pytest.mark.campaign
 @pytest.mark.parametrize("slots", [50, 25])
 def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
-    """With nine live hosts per dead one, and as many or twice as many dead ones as slots, 85 % of the pages remain."""
+    """With nine live hosts per dead one, and as many or twice as many dead ones as slots, 85 % of
+    the pages remain.
+    """
     live = [f"live{number}.test" for number in range(450)]
     dead = [f"dead{number}.test" for number in range(50)]
     found = {}
@@ -115,7 +131,9 @@ def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
 
 
 def test_dead_hosts_hold_their_share_once_live_ones_are_known(db):
-    """Once enough hosts have answered to use all slots, dead ones hold two of sixteen: one new, one asked before."""
+    """Once enough hosts have answered to use all slots, dead ones hold two of sixteen: one new, one
+    asked before.
+    """
     live = [f"live{number}.test" for number in range(300)]
     dead = [f"dead{number}.test" for number in range(200)]
     fetchers = Fetchers(db, 16, set(dead))
@@ -144,8 +162,13 @@ def test_new_hosts_have_every_slot(db):
 
 
 def test_hosts_that_drip_beside_good_ones(tmp_path):
-    """Among 500 hosts that never end an answer, 60 good ones give 80 % of the pages that they give alone."""
-    good, bad = [f"good{number}.test" for number in range(60)], [f"bad{number}.test" for number in range(500)]
+    """Among 500 hosts that never end an answer, 60 good ones give 80 % of the pages that they give
+    alone.
+    """
+    good, bad = (
+        [f"good{number}.test" for number in range(60)],
+        [f"bad{number}.test" for number in range(500)],
+    )
     found = {}
     for name, hosts in (("without", good), ("with", [*good, *bad])):
         Random(1).shuffle(hosts)
@@ -161,7 +184,10 @@ def test_hosts_that_drip_beside_good_ones(tmp_path):
 
 def test_hosts_that_are_slow_every_other_time(tmp_path):
     """Hosts that answer once and then drip, again and again, leave good ones 80 % of their pages."""
-    good, bad = [f"good{number}.test" for number in range(30)], [f"bad{number}.test" for number in range(100)]
+    good, bad = (
+        [f"good{number}.test" for number in range(30)],
+        [f"bad{number}.test" for number in range(100)],
+    )
 
     class Alternating(dict):
         def get(self, host, usual):
@@ -183,7 +209,9 @@ def test_hosts_that_are_slow_every_other_time(tmp_path):
 
 
 def test_honest_hosts_that_are_slow_are_fetched_in_the_end(db):
-    """Beside hosts that use every slot, each page of a host that takes 20 seconds comes, after at most three cuts."""
+    """Beside hosts that use every slot, each page of a host that takes 20 seconds comes, after at
+    most three cuts.
+    """
     quick = [f"quick{number}.test" for number in range(300)]
     slow = {f"slow{number}.test": 20.0 for number in range(10)}
     fetchers = Fetchers(db, 10, set(), slow)
@@ -197,7 +225,9 @@ def test_honest_hosts_that_are_slow_are_fetched_in_the_end(db):
 
 @pytest.mark.parametrize("seconds", [20.0, 29.0])
 def test_a_crawl_in_which_all_hosts_are_very_slow_ends(db, seconds):
-    """Where nothing is known but that new hosts wait, a download may be cut after 15 seconds; every page comes."""
+    """Where nothing is known but that new hosts wait, a download may be cut after 15 seconds; every
+    page comes.
+    """
     hosts = {f"slow{number}.test": seconds for number in range(500)}
     fetchers = Fetchers(db, 50, set(), hosts)
     add(fetchers.frontier, hosts, 1)
@@ -210,7 +240,9 @@ def test_a_crawl_in_which_all_hosts_are_very_slow_ends(db, seconds):
 
 @pytest.mark.parametrize("seconds", [8.0, 14.0])
 def test_a_crawl_in_which_all_hosts_are_slow_is_not_cut(db, seconds):
-    """Where every answer takes long, nobody is cut for it, and the crawl takes hardly longer than without shares."""
+    """Where every answer takes long, nobody is cut for it, and the crawl takes hardly longer than
+    without shares.
+    """
     hosts = {f"slow{number}.test": seconds for number in range(500)}
     fetchers = Fetchers(db, 50, set(), hosts)
     add(fetchers.frontier, hosts, 1)

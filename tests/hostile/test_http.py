@@ -1,4 +1,6 @@
-"""Servers that misbehave in every way: each fetch ends as docs/hostile.md says, within bounds, and harms no other."""
+"""Servers that misbehave in every way: each fetch ends as docs/hostile.md says, within bounds, and
+harms no other.
+"""
 
 import asyncio
 
@@ -13,7 +15,8 @@ from webcrawl.net.errors import EmptyAnswer, FetchError
 pytestmark = pytest.mark.xdist_group("hostile http")  # one server, and each misdeed once
 
 TRUNCATE = 2**18
-READ = 2**18 + 2**14  # one at most: with TLS, a record of which the read before had the beginning comes on top
+# one at most: with TLS, a record of which the read before had the beginning comes on top
+READ = 2**18 + 2**14
 OVERHEAD = 2 * TRUNCATE + 2**16 + READ  # on the wire: docs/net.md
 AT_ONCE = 8
 NAMES = Names(site0=["127.0.0.1"])
@@ -57,13 +60,17 @@ def _made(bases, request):
 
 class TestMisdeeds:
     def test_each_ends_as_documented(self, made):
-        """Whatever the server does, the fetch ends in the outcome that docs/hostile.md names, with and without TLS."""
+        """Whatever the server does, the fetch ends in the outcome that docs/hostile.md names, with
+        and without TLS.
+        """
         documented = {name: outcome for name, _, outcome in rows("What a server does")}
 
         assert {kind: told(got) for kind, got in made.items()} == documented
 
     def test_no_answer_is_larger_than_allowed(self, made):
-        """No body is longer than `truncate`, no wire data longer than twice that plus 64 KiB and one read."""
+        """No body is longer than `truncate`, no wire data longer than twice that plus 64 KiB and
+        one read.
+        """
         answers = [got for got in made.values() if isinstance(got, Exchange)]
 
         assert len(answers) > 30
@@ -73,7 +80,8 @@ class TestMisdeeds:
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_the_next_answer_is_the_next_question_s(self, bases, scheme):
-        """Excess data from a server is never taken for the response to the next request on the connection.
+        """Excess data from a server is never taken for the response to the next request on the
+        connection.
 
         A server may have closed it, which is an error of its own; then the request is repeated.
         """
@@ -81,7 +89,9 @@ class TestMisdeeds:
         async def go():
             found = {}
             for kind in [*misbehaviour.LIARS, *misbehaviour.BROKEN]:
-                async with client(NAMES, truncate=TRUNCATE, timeout=1.0 if kind in LATE else 10) as http:
+                async with client(
+                    NAMES, truncate=TRUNCATE, timeout=1.0 if kind in LATE else 10
+                ) as http:
                     await fetch(http, f"{bases[scheme]}/x/{kind}/1", keep=5)
                     got = await fetch(http, f"{bases[scheme]}/x/text/1", keep=5)
                     if isinstance(got, EmptyAnswer) and http.counters.stale:
@@ -96,14 +106,17 @@ class TestMisdeeds:
 
 class TestCosts:
     def test_memory_is_bounded(self, bases):
-        """All misdeeds, eight at once, round after round, need no more memory than eight responses may have."""
+        """All misdeeds, eight at once, round after round, need no more memory than eight responses
+        may have.
+        """
         run(every(bases["http"]))  # loads what is loaded only once
         before = reset_peak()
         for _ in range(2):
             run(every(bases["http"], [kind for kind in MISDEEDS if kind not in LATE]))
         most = peak()
 
-        allowed = AT_ONCE * (2 * OVERHEAD + 2 * TRUNCATE)  # wire, payload, body and the decoder's buffers
+        # wire, payload, body and the decoder's buffers
+        allowed = AT_ONCE * (2 * OVERHEAD + 2 * TRUNCATE)
         assert most - before < allowed // 1024
 
     @pytest.mark.parametrize("bomb", BOMBS)

@@ -43,7 +43,9 @@ def test_as_html_they_are_text():
 
 @pytest.mark.parametrize("media", TYPES)
 def test_collected_bombs(media):
-    """The collected bombs, under any type, are read within bounds, and nothing found in them is from this machine."""
+    """The collected bombs, under any type, are read within bounds, and nothing found in them is
+    from this machine.
+    """
     folder = cases("malicious")
     before = reset_peak()
 
@@ -62,7 +64,9 @@ MANY = b" ".join(b"a%d='1'" % number for number in range(100_000))
 @pytest.mark.parametrize("tag", ["p", "a", "_", ":a", "svg:a", "\u00e9"])
 @pytest.mark.parametrize("media", TYPES)
 def test_a_hundred_thousand_attributes(tag, media):
-    """A tag with so many is turned into text, whatever name XML allows: libxml2 would compare each with all others."""
+    """A tag with so many is turned into text, whatever name XML allows: libxml2 would compare each
+    with all others.
+    """
     name = tag.encode()
     page = HEAD + b"<" + name + b" href='/one' " + MANY + b">1</" + name + b">" + TAIL
 
@@ -73,8 +77,13 @@ def test_a_hundred_thousand_attributes(tag, media):
 def test_namespaces(media):
     """Many namespaces in one tag count as attributes; a few in every tag are read."""
     crowd = b" ".join(b"xmlns:a%d='u%d'" % (number, number) for number in range(80_000))
-    crowded = read(HEAD + b"<p " + crowd + b">" + b"<a href='/one'/>" * 1000 + b"</p>" + TAIL, media)
-    few = read(HEAD + b"<p xmlns:a='b' xmlns:c='d'>" * 200 + b"<a href='/one'>" + b"</p>" * 200 + TAIL, media)
+    crowded = read(
+        HEAD + b"<p " + crowd + b">" + b"<a href='/one'/>" * 1000 + b"</p>" + TAIL, media
+    )
+    few = read(
+        HEAD + b"<p xmlns:a='b' xmlns:c='d'>" * 200 + b"<a href='/one'>" + b"</p>" * 200 + TAIL,
+        media,
+    )
 
     assert {link[1] for link in crowded.links} == {"/one", "/two"}
     assert {link[1] for link in few.links} == {"/one", "/two"}
@@ -85,14 +94,18 @@ DTDS = {
     "file": b'SYSTEM "file:///etc/passwd"',
     "public": b'PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://127.9.9.9/xhtml1-strict.dtd"',
     "large entity": b'[<!ENTITY a "' + b"x" * 100_000 + b'">]',
-    "many entities": b"[" + b"".join(b"<!ENTITY e%d 'b'>" % number for number in range(40_000)) + b"]",
+    "many entities": b"["
+    + b"".join(b"<!ENTITY e%d 'b'>" % number for number in range(40_000))
+    + b"]",
 }
 
 
 @pytest.mark.parametrize("name", DTDS)
 @pytest.mark.parametrize("media", TYPES)
 def test_document_types(name, media):
-    """External identifiers are not read and declarations are not expanded: the page's links are its own."""
+    """External identifiers are not read and declarations are not expanded: the page's links are its
+    own.
+    """
     page = b"<!DOCTYPE html " + DTDS[name] + b">" + HEAD + b"<p>&a;&e1;</p>" * 20_000 + TAIL
     before = reset_peak()
 
@@ -109,19 +122,30 @@ def test_forty_thousand_default_attributes(media):
     declared = b" ".join(b'a%d CDATA "y"' % number for number in range(40_000))
     before = reset_peak()
 
-    found = read(b"<!DOCTYPE html [<!ATTLIST p " + declared + b">]>" + HEAD + b"<p/>" * 20_000 + TAIL, media)
+    found = read(
+        b"<!DOCTYPE html [<!ATTLIST p " + declared + b">]>" + HEAD + b"<p/>" * 20_000 + TAIL, media
+    )
 
     assert peak() - before < 96 * 1024
     assert {link[1] for link in found.links} <= {"/two"}
 
 
 @pytest.mark.parametrize(
-    "body", [b"<rss><channel><item><link>/one</link>", b"<feed><link href='/one'/>", b"<urlset><url><loc>/one"]
+    "body",
+    [
+        b"<rss><channel><item><link>/one</link>",
+        b"<feed><link href='/one'/>",
+        b"<urlset><url><loc>/one",
+    ],
 )
 def test_feeds_and_site_maps_have_no_links(body):
     """XML other than XHTML is not read for links, whatever it declares."""
     for media in ("application/rss+xml", "application/atom+xml", "application/xml", "text/xml"):
         assert (
-            read(b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>" + body, media).links
+            read(
+                b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>"
+                + body,
+                media,
+            ).links
             == []
         )

@@ -8,4 +8,7 @@ def test_what_takes_too_much_is_named():
     stage, (archive, everything) = next(iter(BUDGET.items()))
 
     assert over({stage: archive}, 0) == {}
-    assert over({stage: everything + 1, "new": 0.1}, 1) == {stage: (everything + 1, everything), "new": (0.1, 0.0)}
+    assert over({stage: everything + 1, "new": 0.1}, 1) == {
+        stage: (everything + 1, everything),
+        "new": (0.1, 0.0),
+    }

@@ -19,7 +19,9 @@ def _environment(monkeypatch):
 
 
 def test_who_wants_none_in_his_folders_gets_it_elsewhere(monkeypatch, tmp_path):
-    """Under PYTHONDONTWRITEBYTECODE it goes into another folder, also of the processes that are started later."""
+    """Under PYTHONDONTWRITEBYTECODE it goes into another folder, also of the processes that are
+    started later.
+    """
     monkeypatch.setenv(WITHOUT, "1")
 
     bytecode.keep(lambda: tmp_path)

@@ -11,7 +11,9 @@ from tests.support.places import ROOT
 PACKAGE = ROOT / "webcrawl"
 DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
 TABLE = DESIGN.partition("## Where to change it")[2].partition("\n## ")[0]
-PLACES = sorted(set(re.findall(r"`([a-z0-9_/]+\.py)(?::([A-Za-z_.]+))?`", TABLE.partition("\n| what")[2])))
+PLACES = sorted(
+    set(re.findall(r"`([a-z0-9_/]+\.py)(?::([A-Za-z_.]+))?`", TABLE.partition("\n| what")[2]))
+)
 
 
 @pytest.mark.parametrize(("path", "name"), PLACES, ids=lambda value: value)
@@ -41,16 +43,26 @@ def test_what_a_folder_names_is_there(folder):
     named = {name.partition(".")[0] for name in re.findall(r"`([a-z0-9_]+(?:\.\w+)*)`", text)}
     paths = [path for path in folder.rglob("*") if path.suffix in {"", ".py"}]
     functions = named - {path.stem for path in paths}
-    defined = {node.name for path in paths if functions and path.is_file() for node in _functions(path)}
+    defined = {
+        node.name for path in paths if functions and path.is_file() for node in _functions(path)
+    }
 
     assert functions - defined == set()
 
 
 def _functions(path):
-    return [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+    return [
+        node
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    ]
 
 
-FILES = {path.name for folder in ("webcrawl", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*.*")}
+FILES = {
+    path.name
+    for folder in ("webcrawl", "tests", "docs", "benchmarks")
+    for path in (ROOT / folder).rglob("*.*")
+}
 THEIRS = {"scraper.py"}  # Scrapy's
 
 
@@ -61,7 +73,10 @@ def test_files_that_comments_name():
         with path.open("rb") as file:
             for token in tokenize.tokenize(file.readline):
                 if token.type == tokenize.COMMENT or token.string.startswith('"""'):
-                    named = {name.rpartition("/")[2] for name in re.findall(r"[\w/.-]+\.(?:py|md)\b", token.string)}
+                    named = {
+                        name.rpartition("/")[2]
+                        for name in re.findall(r"[\w/.-]+\.(?:py|md)\b", token.string)
+                    }
                     wrong += [f"{path.name}: {name}" for name in named - FILES - THEIRS]
 
     assert wrong == []

@@ -1,4 +1,6 @@
-"""Documentation that cannot rot: what it says of settings, benchmarks and files is compared with the code."""
+"""Documentation that cannot rot: what it says of settings, benchmarks and files is compared with
+the code.
+"""
 
 import re
 from pathlib import Path
@@ -11,7 +13,11 @@ from tests.support.places import ROOT
 
 PAGES = [
     page
-    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
+    for page in (
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        ROOT / "seeds/README.md",
+    )
     if page.exists()
 ]
 
@@ -21,7 +27,9 @@ def _name(page: Path) -> str:
 
 
 BENCHMARKS = sorted(
-    path.stem for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
+    path.stem
+    for path in (ROOT / "benchmarks").glob("*.py")
+    if "__main__" in path.read_text(encoding="utf-8")
 )
 
 
@@ -45,9 +53,13 @@ class TestBenchmarks:
         assert done.returncode == 0
         assert f"benchmarks.{name}" in said or f"{name}.py" in said
 
-    @pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=_name)
+    @pytest.mark.parametrize(
+        "page", [page for page in PAGES if page.parent.name != "decisions"], ids=_name
+    )
     def test_named_benchmarks_exist(self, page):
-        """A page names no benchmark that is gone; decisions do, for their figures are of their time."""
+        """A page names no benchmark that is gone; decisions do, for their figures are of their
+        time.
+        """
         named = set(re.findall(r"-m benchmarks\.(\w+)", page.read_text(encoding="utf-8")))
 
         assert page.name == "CHANGELOG.md" or named <= {*BENCHMARKS, "peers"}
@@ -64,7 +76,9 @@ class TestLinks:
     @pytest.mark.parametrize("page", PAGES, ids=_name)
     def test_links_lead_to_files(self, page):
         """A relative link of a page leads to a file, and to a heading of it where it names one."""
-        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(
+            r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
         links = re.findall(r"\[[^]]*\]\(([^)\s]+)\)", text)
 
         missing = [link for link in links if "://" not in link and not _leads_somewhere(page, link)]
@@ -72,13 +86,25 @@ class TestLinks:
         assert missing == []
 
     def test_pages_that_code_names_exist(self):
-        """A docstring or message that sends its reader to a page of docs/ sends them to one that is there."""
-        files = [file for room in ("webcrawl", "tests", "benchmarks") for file in sorted((ROOT / room).rglob("*.py"))]
+        """A docstring or message that sends its reader to a page of docs/ sends them to one that is
+        there.
+        """
+        files = [
+            file
+            for room in ("webcrawl", "tests", "benchmarks")
+            for file in sorted((ROOT / room).rglob("*.py"))
+        ]
         named = {
-            (page, file) for file in files for page in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text("utf-8"))
+            (page, file)
+            for file in files
+            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text("utf-8"))
         }
 
-        assert [f"{page}, of {_name(file)}" for page, file in sorted(named) if not (ROOT / page).exists()] == []
+        assert [
+            f"{page}, of {_name(file)}"
+            for page, file in sorted(named)
+            if not (ROOT / page).exists()
+        ] == []
 
 
 def _leads_somewhere(page: Path, link: str) -> bool:
@@ -86,5 +112,11 @@ def _leads_somewhere(page: Path, link: str) -> bool:
     target = page.parent / path if path else page
     if not target.exists():
         return False
-    titles = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
-    return not heading or heading in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+    titles = (
+        re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+        if heading
+        else []
+    )
+    return not heading or heading in [
+        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles
+    ]

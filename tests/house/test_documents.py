@@ -40,7 +40,9 @@ def test_ci_runs_readmes_test_command():
 
 
 def test_addresses_are_local():
-    """Commands ask a site on loopback, without waits; the demo is short; what CI runs elsewhere is left out."""
+    """Commands ask a site on loopback, without waits; the demo is short; what CI runs elsewhere is
+    left out.
+    """
     script = "webcrawl crawl web -a seeds=https://www.example.org/ -s A=1\nwebcrawl demo\npython -m pytest\n"
 
     crawl, demo = local(script, "http://127.0.0.1:8110").splitlines()

@@ -46,7 +46,9 @@ class TestPipelines:
 
         rows = [json.loads(line) for line in (project / "words.jsonl").read_text().splitlines()]
 
-        assert sorted(url for url, _, _ in rows) == sorted(truth(server.world, [*server.world.seeds()]).must)
+        assert sorted(url for url, _, _ in rows) == sorted(
+            truth(server.world, [*server.world.seeds()]).must
+        )
         assert all(title and words > 100 for _, title, words in rows)
 
     def test_a_module_gets_pages_of_its_types(self):
@@ -54,13 +56,17 @@ class TestPipelines:
         written = []
         sizes = load("docs/extending.md", "ImageSizes")(None)
         sizes.output = SimpleNamespace(write=written.append)
-        sizes.process_item(SimpleNamespace(url="http://a.test/i.png", body=b"\x89PNG\r\n\x1a\n" + PNG))
+        sizes.process_item(
+            SimpleNamespace(url="http://a.test/i.png", body=b"\x89PNG\r\n\x1a\n" + PNG)
+        )
 
         assert sizes.content_types == ("image/png",)
         assert written == [b"32 x 7 http://a.test/i.png\n"]
 
     def test_a_feed_of_changed_pages(self, tmp_path, project):
-        """The pipeline of docs/extending.md lets through what has changed or is gone, also what changed back."""
+        """The pipeline of docs/extending.md lets through what has changed or is gone, also what
+        changed back.
+        """
         (project / "myproject/changed.py").write_text(example("docs/extending.md", "ChangedPages"))
         pages = {"/": Document(b"<title>one</title>"), "/still": Document(b"<title>still</title>")}
         with changing_site(pages) as site:
@@ -87,61 +93,96 @@ class TestPipelines:
         assert {row["url"] for row in found} == {site.url("/")}
 
     def test_the_link_log_has_a_line_a_link(self, simweb, tmp_path):
-        """The optional link log has every link, those too that are not followed, with its anchor text."""
+        """The optional link log has every link, those too that are not followed, with its anchor
+        text.
+        """
         server = simweb(2, 10, size=(2000, 3000))
-        run = crawl(tmp_path, ROOT, server, {"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300})
+        run = crawl(
+            tmp_path, ROOT, server, {"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}
+        )
 
-        rows = [line.split("\t") for line in (run.jobdir / "logs/links.log").read_text().splitlines()]
+        rows = [
+            line.split("\t") for line in (run.jobdir / "logs/links.log").read_text().splitlines()
+        ]
 
         assert {len(row) for row in rows} == {5}
         assert {"a", "img", "script"} <= {row[3] for row in rows}
         assert any(row[3] == "a" and row[4] for row in rows)
 
     def test_a_hook_hears_of_every_end(self, tmp_path, project):
-        """`on_end` tells of URLs that make no page; what the hook writes is kept, what it raises costs nothing."""
+        """`on_end` tells of URLs that make no page; what the hook writes is kept, what it raises
+        costs nothing.
+        """
 
         class Guarded(Site):
             def answer(self):
-                self.say(200, b"User-agent: *\nDisallow: /private" if self.path == "/robots.txt" else b"hello")
+                self.say(
+                    200,
+                    b"User-agent: *\nDisallow: /private"
+                    if self.path == "/robots.txt"
+                    else b"hello",
+                )
 
         slow = example("docs/extending.md", "SlowUrls")
-        slow = slow.replace("if outcome.seconds > 10 or", "if link.url[-1] == 'z': 1 / 0\n        if")
+        slow = slow.replace(
+            "if outcome.seconds > 10 or", "if link.url[-1] == 'z': 1 / 0\n        if"
+        )
         (project / "myproject/slow.py").write_text(slow)
         (project / "myproject/names.py").write_text(example("docs/extending.md", "Staging"))
         with serving(Guarded, "127.0.0.9") as here:
             port = here.rpartition(":")[2]
-            (tmp_path / "seeds.txt").write_text(f"http://www.shop.test:{port}/z\nhttp://127.0.0.9:{port}/private/\n")
+            (tmp_path / "seeds.txt").write_text(
+                f"http://www.shop.test:{port}/z\nhttp://127.0.0.9:{port}/private/\n"
+            )
             settings = {
                 "ITEM_PIPELINES": json.dumps({"myproject.slow.SlowUrls": 300}),
                 "DNS_LOOKUP": "myproject.names.Staging",
                 "PORTS_ALLOWED": port,
             }
-            run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project)
+            run = Crawl(
+                tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project
+            )
             assert run.run() == 0, run.output.read_text()
 
-        assert (run.jobdir / "slow.txt").read_text() == f"-9998 0.0 http://127.0.0.9:{port}/private/\n"
+        assert (
+            run.jobdir / "slow.txt"
+        ).read_text() == f"-9998 0.0 http://127.0.0.9:{port}/private/\n"
         assert "ZeroDivisionError" in (run.jobdir / "logs/errors.log").read_text()
 
 
 class TestSpiders:
     def test_a_spider_chooses_its_links(self, tmp_path, project):
-        """The spider of docs/extending.md follows the links whose text has its word, from pages of its choice."""
+        """The spider of docs/extending.md follows the links whose text has its word, from pages of
+        its choice.
+        """
 
         class News(Site):
             def answer(self):
-                links = b'<a href="%s">All News</a> <a href="/sports">sports</a>' % (self.path.encode() + b"/archive/x")
-                self.say(404 if self.path == "/robots.txt" else 200, links, content_type="text/html")
+                links = b'<a href="%s">All News</a> <a href="/sports">sports</a>' % (
+                    self.path.encode() + b"/archive/x"
+                )
+                self.say(
+                    404 if self.path == "/robots.txt" else 200, links, content_type="text/html"
+                )
 
         (project / "myproject/news.py").write_text(example("docs/extending.md", "NewsSpider"))
         with serving(News) as here:
             (tmp_path / "seeds.txt").write_text(f"{here}/a")
-            settings = {"SPIDER_MODULES": "myproject.news", "POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0}
+            settings = {
+                "SPIDER_MODULES": "myproject.news",
+                "POLITENESS_MIN_DELAY": 0,
+                "POLITENESS_FACTOR": 0,
+            }
             arguments = {"seeds": tmp_path / "seeds.txt", "word": "news"}
             run = Crawl(tmp_path / "job", arguments, settings, "news", project)
             assert run.run() == 0, run.output.read_text()
 
         lines = (run.jobdir / "logs/crawl.log").read_text().splitlines()
-        assert sorted(line.split()[3].removeprefix(here) for line in lines) == ["/a", "/a/archive/x", "/robots.txt"]
+        assert sorted(line.split()[3].removeprefix(here) for line in lines) == [
+            "/a",
+            "/a/archive/x",
+            "/robots.txt",
+        ]
 
 
 class TestKinds:
@@ -164,8 +205,13 @@ class TestKinds:
         from webcrawl.crawl.revisit.policies import PolicyOptions
         from webcrawl.crawl.revisit.record import PageRecord
 
-        policy = load("docs/extending.md", "NewsFirst")(PolicyOptions(60.0, lambda: 1.0, lambda: 1000))
-        due = [policy.due(PageRecord(f"http://a/{path}"), 1.8e9, 1.8e9) - 1.8e9 for path in ("x", "news/x")]
+        policy = load("docs/extending.md", "NewsFirst")(
+            PolicyOptions(60.0, lambda: 1.0, lambda: 1000)
+        )
+        due = [
+            policy.due(PageRecord(f"http://a/{path}"), 1.8e9, 1.8e9) - 1.8e9
+            for path in ("x", "news/x")
+        ]
         assert due == [1000.0, 100.0]
 
     def test_the_filter_is_one(self):
@@ -178,7 +224,9 @@ class TestKinds:
 
 class TestProtocols:
     def test_a_protocol_module_fetches(self, tmp_path, project):
-        """The protocol module of docs/extending.md, named in DOWNLOAD_HANDLERS, is asked, and its answer is a page."""
+        """The protocol module of docs/extending.md, named in DOWNLOAD_HANDLERS, is asked, and its
+        answer is a page.
+        """
         asked = []
 
         def answer():
@@ -190,13 +238,17 @@ class TestProtocols:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             thread = Thread(target=answer, daemon=True)
             thread.start()
-            (project / "myproject/finger.py").write_text(example("docs/extending.md", "FingerHandler"))
+            (project / "myproject/finger.py").write_text(
+                example("docs/extending.md", "FingerHandler")
+            )
             port = listener.getsockname()[1]
             url = f"gopher://127.0.0.1:{port}/joe"
             (tmp_path / "seeds.txt").write_text(url)
             handlers = {"gopher": "myproject.finger.FingerHandler"}
             run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, project=project)
-            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers), PORTS_ALLOWED=port) == 0, run.output.read_text()
+            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers), PORTS_ALLOWED=port) == 0, (
+                run.output.read_text()
+            )
             thread.join(120)
 
         (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]

@@ -70,7 +70,9 @@ def _run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("forked")
     for name, text in (("conftest", CONFTEST), ("test_single", SINGLE), ("test_group", GROUP)):
         (folder / f"{name}.py").write_text(text)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = xdist_group\naddopts = -n 0 -rfs -p no:cacheprovider")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers = xdist_group\naddopts = -n 0 -rfs -p no:cacheprovider"
+    )
     done = command("pytest", f"--basetemp={folder}/temporary", cwd=folder)
     return folder, done
 
@@ -101,7 +103,13 @@ def test_what_a_test_said_is_told(run):
     """Output, the reason of a failure or of a skip, and warnings reach the summary."""
     _, done = run
 
-    for words in ("one word", "another word", "assert 'left' == 'right'", "for a reason", "UserWarning: of the test"):
+    for words in (
+        "one word",
+        "another word",
+        "assert 'left' == 'right'",
+        "for a reason",
+        "UserWarning: of the test",
+    ):
         assert words in done.stdout
 
 
@@ -109,7 +117,9 @@ def test_a_group_stays_together(run):
     """Tests of a group share a process, which makes what they share once, unless it dies."""
     folder, _ = run
 
-    first, second, third = (pid for pid, name, _ in runs(folder) if name in ("test_first", "test_second", "test_third"))
+    first, second, third = (
+        pid for pid, name, _ in runs(folder) if name in ("test_first", "test_second", "test_third")
+    )
     assert first == second != third
     assert ((folder / "made").read_text(), (folder / "ended").read_text()) == ("xx", "x")
 
@@ -123,11 +133,17 @@ def test_processes_have_folders_of_their_own(run):
 
 
 def test_files_may_share_a_group(tmp_path):
-    """All tests of files with the same mark are one unit, whatever lies between them; others are one each."""
+    """All tests of files with the same mark are one unit, whatever lies between them; others are
+    one each.
+    """
     marks = {"a": 'pytestmark = pytest.mark.xdist_group("one")  # for a reason', "b": "", "c": ""}
     marks["c"] = marks["a"]
     for name, text in marks.items():
         (tmp_path / name).write_text(f"import pytest\n{text}\n")
-    items = [SimpleNamespace(path=tmp_path / name, nodeid=f"{name}{number}") for name in "abc" for number in (1, 2)]
+    items = [
+        SimpleNamespace(path=tmp_path / name, nodeid=f"{name}{number}")
+        for name in "abc"
+        for number in (1, 2)
+    ]
 
     assert units_of(items) == [[0, 1, 4, 5], [2], [3]]

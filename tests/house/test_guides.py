@@ -31,19 +31,32 @@ QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWE
 def steps(name):
     """The words of each of webcrawl's commands in a guide."""
     text = (ROOT / "docs/guides.md").read_text(encoding="utf-8")
-    text = text.partition(f"\n## {name}, on the first day\n")[2] or text.partition(f"\n## {name}\n")[2]
+    text = (
+        text.partition(f"\n## {name}, on the first day\n")[2] or text.partition(f"\n## {name}\n")[2]
+    )
     text = text.partition("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [shlex.split(line) for block in blocks for line in block.splitlines() if line.startswith("webcrawl ")]
+    return [
+        shlex.split(line)
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("webcrawl ")
+    ]
 
 
 def answer(url):
     kind = "text/css" if url.endswith(".css") else "text/html"
-    return (404, "text/plain", b"") if url.endswith("robots.txt") else (200, kind, PAGE if "html" in kind else b"p{}")
+    return (
+        (404, "text/plain", b"")
+        if url.endswith("robots.txt")
+        else (200, kind, PAGE if "html" in kind else b"p{}")
+    )
 
 
 def run(name, folder, changed=list):
-    """What each command of a guide says; only politeness and name lookup are the test's, and what it has `changed`."""
+    """What each command of a guide says; only politeness and name lookup are the test's, and what
+    it has `changed`.
+    """
     names = ["www.example.org", "cdn.test"]
     with serving(answer, folder, names) as sites:
         (folder / "sites.txt").write_text("http://www.example.org/\n")
@@ -64,7 +77,9 @@ def test_the_archivists_guide(tmp_path):
 
     assert "http://cdn.test/s.css" in sites.asked
     assert said[1].startswith("sites: no damage found\n")
-    assert said[2].startswith("sites.wacz: archive files 1, records 5, seeds 1, other pages 1, bytes ")
+    assert said[2].startswith(
+        "sites.wacz: archive files 1, records 5, seeds 1, other pages 1, bytes "
+    )
     assert (tmp_path / "sites.wacz").stat().st_size > 1000
 
 
@@ -78,7 +93,9 @@ def test_the_monthly_guide(tmp_path):
 
 
 def test_the_guide_to_an_archive(tmp_path):
-    """The second crawl stores nothing, and its package says what it depends on; a stand-in serves the first one."""
+    """The second crawl stores nothing, and its package says what it depends on; a stand-in serves
+    the first one.
+    """
 
     def changed(words):
         if words[-1].startswith("since="):
@@ -121,15 +138,21 @@ def test_the_focused_guide(tmp_path):
 @pytest.mark.campaign
 @pytest.mark.skipif(not HAS_DOCUMENTS, reason="documents need trafilatura and resiliparse")
 def test_the_corpus_guide(tmp_path):
-    """The export has the documents of the crawl, its query finds columns, and the archive gives them again."""
+    """The export has the documents of the crawl, its query finds columns, and the archive gives
+    them again.
+    """
     run("A corpus", tmp_path)
-    (query,) = re.findall(r"^```sql\n(.*?)^```$", (ROOT / "docs/guides.md").read_text(), re.MULTILINE | re.DOTALL)
+    (query,) = re.findall(
+        r"^```sql\n(.*?)^```$", (ROOT / "docs/guides.md").read_text(), re.MULTILINE | re.DOTALL
+    )
     rows = unpacked(tmp_path / "corpus.jsonl.zst").decode().splitlines()
     with contextlib.chdir(tmp_path):
         assert duckdb.sql(query.replace(">= 50", ">= 0").replace(">= 2", ">= 0")).fetchall()
 
     assert {json.loads(row)["metadata"]["url"] for row in rows} >= {"http://www.example.org/"}
-    assert len(parquet.read_table(sorted((tmp_path / "again/tables").glob("documents-*.parquet")))) == len(rows)
+    assert len(
+        parquet.read_table(sorted((tmp_path / "again/tables").glob("documents-*.parquet")))
+    ) == len(rows)
 
 
 def test_the_researchers_guide(tmp_path, monkeypatch, capsys):

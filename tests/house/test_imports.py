@@ -1,4 +1,6 @@
-"""The house: eleven rooms, each above those it may import; read from the imports themselves (docs/design.md)."""
+"""The house: eleven rooms, each above those it may import; read from the imports themselves
+(docs/design.md).
+"""
 
 import ast
 import subprocess
@@ -19,24 +21,61 @@ ROOMS = {  # from the ground up: a room, and the rooms that its modules may impo
     "crawl": {"base", "store", "urls", "content", "net", "frontier", "record"},
     "adapter": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl"},
     "tools": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter"},
-    "lab": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter", "tools"},
+    "lab": {
+        "base",
+        "store",
+        "urls",
+        "content",
+        "net",
+        "frontier",
+        "record",
+        "crawl",
+        "adapter",
+        "tools",
+    },
 }
-DOORS = {"__main__", "commands", "items", "library", "settings"}  # the documented modules beside the rooms
+# the documented modules beside the rooms
+DOORS = {"__main__", "commands", "items", "library", "settings"}
 WITH_SCRAPY = (
-    *("webcrawl.adapter", "webcrawl.tools.commands", "webcrawl.tools.tool_command", "webcrawl.lab.commands"),
+    *(
+        "webcrawl.adapter",
+        "webcrawl.tools.commands",
+        "webcrawl.tools.tool_command",
+        "webcrawl.lab.commands",
+    ),
     *("webcrawl.tools.tool_command", "webcrawl.lab.members", "webcrawl.__main__"),
     "webcrawl.lab.walks.spider",
 )
-# Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.
+# Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in
+# their hands.
 BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)
-OF_ADAPTER = {"trip", "listeners", "modules", "panics"}  # its values, what a module is, and what users' code raises
-ENTRY = {  # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy
+# its values, what a module is, and what users' code raises
+OF_ADAPTER = {"trip", "listeners", "modules", "panics"}
+# all that the house may know of the fast path: the one call, what it gives, the check of Scrapy
+ENTRY = {
     f"webcrawl.adapter.fastpath{name}"
-    for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
+    for name in (
+        "",
+        ".install",
+        ".engine",
+        ".engine.Engine",
+        ".names",
+        ".names.ForeignScrapy",
+        ".names.check",
+    )
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the rooms below the adapter, and what reads crawls, may import of others
-    *("ada_url", "backports", "blake3", "brotli", "chardet", "chardetng_py", "compression", "cryptography"),
+    *(
+        "ada_url",
+        "backports",
+        "blake3",
+        "brotli",
+        "chardet",
+        "chardetng_py",
+        "compression",
+        "cryptography",
+    ),
     *(
         "h2",
         "http_message_signatures",
@@ -65,7 +104,8 @@ PLAIN = [  # modules that stand without Scrapy
     module
     for module in MODULES
     if house.room_of(module) in ROOMS
-    if not module.startswith((*WITH_SCRAPY, *BESIDE_COMMANDS)) or module in ("webcrawl.tools", "webcrawl.lab")
+    if not module.startswith((*WITH_SCRAPY, *BESIDE_COMMANDS))
+    or module in ("webcrawl.tools", "webcrawl.lab")
 ]
 pytestmark = pytest.mark.xdist_group("house")  # one process reads the code, once
 
@@ -83,12 +123,20 @@ def frameworks(module):
 def wrong_arrows(module, names):
     """What a module imports though its room does not let it."""
     room = house.room_of(module)
-    wrong = {name for name in names if (other := house.room_of(name)) in ROOMS and other not in ROOMS[room] | {room}}
+    wrong = {
+        name
+        for name in names
+        if (other := house.room_of(name)) in ROOMS and other not in ROOMS[room] | {room}
+    }
     if module.startswith("webcrawl.adapter.fastpath"):
-        of_adapter = {name for name in names if name.startswith("webcrawl.adapter.") and name.count(".") > 1}
+        of_adapter = {
+            name for name in names if name.startswith("webcrawl.adapter.") and name.count(".") > 1
+        }
         known = OF_ADAPTER | {"fastpath"}
         return wrong | {name for name in of_adapter if name.split(".")[2] not in known}
-    return wrong | ({name for name in names if name.startswith("webcrawl.adapter.fastpath")} - ENTRY)
+    return wrong | (
+        {name for name in names if name.startswith("webcrawl.adapter.fastpath")} - ENTRY
+    )
 
 
 def circles(graph):
@@ -121,11 +169,15 @@ def circles(graph):
 
 
 def own_imports():
-    """Module -> the modules it names in its imports; a package that is only on the way to one does not count."""
+    """Module -> the modules it names in its imports; a package that is only on the way to one does
+    not count.
+    """
     graph = {}
     for path in house.sources():
         names = house.imports(house.parsed(path)) & set(MODULES)
-        longest = {name for name in names if not any(other.startswith(f"{name}.") for other in names)}
+        longest = {
+            name for name in names if not any(other.startswith(f"{name}.") for other in names)
+        }
         graph[house.module_of(path)] = longest - {house.module_of(path)}
     return graph
 
@@ -137,7 +189,10 @@ class TestRooms:
 
     def test_no_arrow_points_up(self):
         """A module imports its own room and those its row names, no other."""
-        graph, modules = house.graph_of(), [module for module in MODULES if house.room_of(module) in ROOMS]
+        graph, modules = (
+            house.graph_of(),
+            [module for module in MODULES if house.room_of(module) in ROOMS],
+        )
 
         assert {name: wrong for name in modules if (wrong := wrong_arrows(name, graph[name]))} == {}
 
@@ -155,21 +210,41 @@ class TestRooms:
 
     def test_the_rooms_below_run_without_scrapy(self):
         """Importing them, with all third packages, loads neither Scrapy nor Twisted."""
-        core = [module for module in PLAIN if house.room_of(module) not in ("adapter", "tools", "lab")]
-        code = f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
+        core = [
+            module for module in PLAIN if house.room_of(module) not in ("adapter", "tools", "lab")
+        ]
+        code = (
+            f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=house.ROOT,
+        )
 
         assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
 
     def test_pybloom_is_for_its_store_only(self):
-        """No module but the Bloom filter's own two loads pybloom-live, which is built where it is installed."""
+        """No module but the Bloom filter's own two loads pybloom-live, which is built where it is
+        installed.
+        """
         bloom = ("webcrawl.frontier.seen.bloom", "webcrawl.frontier.seen.bloomfile")
         names = [module for module in MODULES if module not in bloom]
         names = [
-            name for name in names if not name.endswith(("__main__", "adapter.browser", "adapter.browser_page"))
+            name
+            for name in names
+            if not name.endswith(("__main__", "adapter.browser", "adapter.browser_page"))
         ]  # that needs Playwright
         code = f"import sys, {', '.join(names)}; sys.exit('pybloom_live' in sys.modules)"
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=house.ROOT,
+        )
 
         assert (run.returncode, run.stderr.strip()) == (0, "")
 

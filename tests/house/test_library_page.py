@@ -10,7 +10,9 @@ from tests.library.test_crawl import Tree
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
 
-PROGRAMS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/library.md").read_text(), re.MULTILINE | re.DOTALL)
+PROGRAMS = re.findall(
+    r"^```python\n(.*?)^```$", (ROOT / "docs/library.md").read_text(), re.MULTILINE | re.DOTALL
+)
 QUICK = """
 from webcrawl import settings
 settings.PRIVATE_NETWORKS_ALLOWED, settings.PORTS_ALLOWED = ["127.0.0.0/8"], ["{port}"]
@@ -27,11 +29,21 @@ def _address():
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
 def test_it_runs(program, address, tmp_path):
-    """It ends well, and prints something. Only the site, politeness and name servers are the test's."""
-    text = QUICK.format(port=address.rpartition(":")[2]) + program.replace("https://example.org", address)
+    """It ends well, and prints something.
+
+    Only the site, politeness and name servers are the test's.
+    """
+    text = QUICK.format(port=address.rpartition(":")[2]) + program.replace(
+        "https://example.org", address
+    )
     words = [sys.executable, "-W", "error", "-c", text]
     run = subprocess.run(
-        words, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+        words,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert run.returncode == 0, run.stderr

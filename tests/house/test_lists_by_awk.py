@@ -46,7 +46,9 @@ def crawl_log(short):
 
 def printed(folder, page, *, number):
     """What one of a page's awk lines prints, of these logs."""
-    command = re.findall(r"^ {0,4}(awk .*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)[number]
+    command = re.findall(r"^ {0,4}(awk .*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)[
+        number
+    ]
     for name, short in LOGS.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +56,9 @@ def printed(folder, page, *, number):
     (folder / FEB).with_name("links.log").write_text(LINKS)
     for alias in ("web", "site"):  # the names that these pages give the crawl
         command = re.sub(rf"(crawls/)?\b{alias}/logs", "crawls/feb/logs", command)
-    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=True
+    )
     return {*done.stdout.replace("http://a.test", "").splitlines()}
 
 
@@ -68,5 +72,7 @@ def printed(folder, page, *, number):
     ],
 )
 def test_what_they_print(tmp_path, page, number, lines):
-    """Pages that are new, changed or gone, dead links, and the pages that have them; robots.txt is no page."""
+    """Pages that are new, changed or gone, dead links, and the pages that have them; robots.txt is
+    no page.
+    """
     assert printed(tmp_path, page, number=number) == lines

@@ -20,14 +20,18 @@ def plain(name):
 
 def wanted(file):
     """The requirements of one file, without those that it includes."""
-    lines = [line.partition("#")[0].strip() for line in (ROOT / f"{file}.txt").read_text().splitlines()]
+    lines = [
+        line.partition("#")[0].strip() for line in (ROOT / f"{file}.txt").read_text().splitlines()
+    ]
     return [Requirement(line) for line in lines if line and not line.startswith("-r")]
 
 
 def pins(file):
     """Name, version and hashes of each pin."""
     text = (ROOT / f"{file}.lock").read_text()
-    return [(plain(name), version, HASH.findall(rest)) for name, version, rest in BLOCK.findall(text)]
+    return [
+        (plain(name), version, HASH.findall(rest)) for name, version, rest in BLOCK.findall(text)
+    ]
 
 
 @pytest.mark.parametrize("lock", FILES)
@@ -37,19 +41,26 @@ def test_every_pin_has_a_hash(lock):
 
     assert len(found) > 50
     assert [name for name, _, hashes in found if not hashes] == []
-    assert len(found) == len(re.findall(r"^[^ #]", (ROOT / f"{lock}.lock").read_text(), re.MULTILINE))
+    assert len(found) == len(
+        re.findall(r"^[^ #]", (ROOT / f"{lock}.lock").read_text(), re.MULTILINE)
+    )
 
 
-@pytest.mark.parametrize(("file", "lock"), [*zip(FILES, FILES, strict=True), ("requirements", "tests/requirements")])
+@pytest.mark.parametrize(
+    ("file", "lock"), [*zip(FILES, FILES, strict=True), ("requirements", "tests/requirements")]
+)
 def test_the_lock_has_all_that_is_required(file, lock):
-    """Each requirement is pinned, to a version that it allows: after a change of the requirements run .ci/lock."""
+    """Each requirement is pinned, to a version that it allows: after a change of the requirements
+    run .ci/lock.
+    """
     versions = {}
     for name, version, _ in pins(lock):
         versions.setdefault(name, []).append(version)
     broken = [
         str(one)
         for one in wanted(file)
-        if not versions.get(plain(one.name)) or not all(map(one.specifier.contains, versions[plain(one.name)]))
+        if not versions.get(plain(one.name))
+        or not all(map(one.specifier.contains, versions[plain(one.name)]))
     ]
 
     assert broken == []
@@ -64,7 +75,15 @@ def test_both_locks_have_the_same_versions():
 
 def test_what_the_state_depends_on_is_bounded():
     """A new major version of what computes a stored value is not installed by itself."""
-    stored = {"ada-url", "blake3", "msgpack", "pybloom-live", "siphashc", "tldextract", "backports.zstd"}
+    stored = {
+        "ada-url",
+        "blake3",
+        "msgpack",
+        "pybloom-live",
+        "siphashc",
+        "tldextract",
+        "backports.zstd",
+    }
     bounded = {one.name for one in wanted("requirements") if "<" in str(one.specifier)}
 
     assert bounded >= stored | {"scrapy"}
@@ -88,13 +107,19 @@ def test_outdated_reads_both_files():
 
 
 def test_wheels_says_where_there_is_none():
-    """.ci/wheels compares the names of the wheels with each system and Python that needs the package."""
+    """.ci/wheels compares the names of the wheels with each system and Python that needs the
+    package.
+    """
     wheels = ["a-1-cp311-abi3-manylinux_2_17_x86_64.whl", "a-1-cp313-cp313-macosx_11_0_arm64.whl"]
     packages = [
         {"name": "pure", "version": "1", "wheels": [{"name": "pure-1-py3-none-any.whl"}]},
         {"name": "source", "version": "1"},
         {"name": "a", "version": "1", "wheels": [{"name": name} for name in wheels]},
-        {"name": "later", "version": "1", "marker": "python_full_version < '3.12' and sys_platform == 'darwin'"},
+        {
+            "name": "later",
+            "version": "1",
+            "marker": "python_full_version < '3.12' and sys_platform == 'darwin'",
+        },
     ]
     script = script_of("wheels")
     found = script.missing({"packages": packages})

@@ -27,8 +27,17 @@ def joined(folder):
 
 @pytest.mark.parametrize("name", sorted(set(MOMENTS) - {"on_links"}))
 def test_a_crawl_with_the_defaults_has_short_lists(tmp_path, name):
-    """What is off is in no list: a page's way has the kernel's own parts, and what the defaults want."""
-    always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics", "Sitemaps", "ReadCopies"}
+    """What is off is in no list: a page's way has the kernel's own parts, and what the defaults
+    want.
+    """
+    always = {
+        "RobotsAdmission",
+        "Ending",
+        "Statistics",
+        "SavedStatistics",
+        "Sitemaps",
+        "ReadCopies",
+    }
     assert {feature for feature, at in joined(tmp_path).items() if name in at} <= always
 
 
@@ -39,7 +48,9 @@ def test_a_feature_is_called_at_the_moments_whose_methods_it_overrides(moment):
     moments = Moments()
     moments.join(feature)
 
-    assert {name: [call() for call in calls] for name, calls in vars(moments).items() if calls} == {moment: [feature]}
+    assert {name: [call() for call in calls] for name, calls in vars(moments).items() if calls} == {
+        moment: [feature]
+    }
 
 
 def test_every_method_of_a_feature_is_a_moment():
@@ -47,12 +58,16 @@ def test_every_method_of_a_feature_is_a_moment():
     assert {name for name in dir(Feature) if name[0] != "_"} == {*MOMENTS}
 
 
-@pytest.mark.parametrize(("name", "meant"), [("on_end", "on_ended"), ("next_headings", "next_headers")])
+@pytest.mark.parametrize(
+    ("name", "meant"), [("on_end", "on_ended"), ("next_headings", "next_headers")]
+)
 def test_a_misspelt_moment_is_refused(name, meant):
     """A method that is named like a moment's would never be called, and nothing else would say so."""
     feature = type("One", (Feature,), {name: lambda self: self})()
 
-    with pytest.raises(RulesError, match=rf"^One\.{name} is never called: .* Did you mean {meant}\?$"):
+    with pytest.raises(
+        RulesError, match=rf"^One\.{name} is never called: .* Did you mean {meant}\?$"
+    ):
         Moments().join(feature)
 
 

@@ -1,4 +1,6 @@
-"""What `pip install` brings to other projects on the machine: a few commands that cost them nothing."""
+"""What `pip install` brings to other projects on the machine: a few commands that cost them
+nothing.
+"""
 
 import subprocess
 import sys
@@ -30,10 +32,12 @@ HEAVY = {
 def test_every_new_command_is_brought():
     """Each command of webcrawl's that Scrapy does not have works in any project.
 
-    Those that Scrapy has too are for webcrawl's own project: an entry point of such a name would change every project
-    on the machine. `crawl` is one that works outside of projects alone.
+    Those that Scrapy has too are for webcrawl's own project: an entry point of such a name would
+    change every project on the machine. `crawl` is one that works outside of projects alone.
     """
-    assert COMMANDS.keys() - {"crawl"} == commands("webcrawl.commands") - commands("scrapy.commands")
+    assert COMMANDS.keys() - {"crawl"} == commands("webcrawl.commands") - commands(
+        "scrapy.commands"
+    )
     assert not any(command.requires_project for command in map(loaded, COMMANDS.values()))
 
 
@@ -66,29 +70,41 @@ def test_crawl_is_scrapys_own_in_another_project(tmp_path, monkeypatch):
 
 
 def test_commands_are_light():
-    """Scrapy imports all of them for each command of any project: they load no reactor, and nothing that takes long."""
+    """Scrapy imports all of them for each command of any project: they load no reactor, and nothing
+    that takes long.
+    """
     modules = [path.partition(":")[0] for path in COMMANDS.values()]
     code = f"import sys, scrapy.cmdline, {', '.join(modules)}; sys.exit(str({HEAVY!r} & set(sys.modules) or ''))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
 
     assert (run.returncode, run.stderr.strip()) == (1, "")
 
 
-@pytest.mark.parametrize("words", [["-c", "from webcrawl.__main__ import main; main()"], ["-m", "webcrawl"]])
+@pytest.mark.parametrize(
+    "words", [["-c", "from webcrawl.__main__ import main; main()"], ["-m", "webcrawl"]]
+)
 def test_the_version_has_one_place(words):
     """It is the package's; the command says it, and the crawler's name begins with it."""
     words = [sys.executable, *words, "--version"]
     said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
     assert said == f"webcrawl {webcrawl.__version__}\n"
-    assert f"{webcrawl.__version__}.".startswith(settings.USER_AGENT.removeprefix("webcrawl/") + ".")
+    assert f"{webcrawl.__version__}.".startswith(
+        settings.USER_AGENT.removeprefix("webcrawl/") + "."
+    )
     assert "version" in PROJECT["dynamic"]
 
 
 def test_the_command_has_webcrawls_settings_in_any_folder(tmp_path):
-    """`webcrawl` crawls as webcrawl's own project does, in an empty folder and in another project's."""
+    """`webcrawl` crawls as webcrawl's own project does, in an empty folder and in another
+    project's.
+    """
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = nowhere.settings\n")
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from webcrawl.__main__ import main; main()"
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from webcrawl.__main__ import main; main()"
+    )
     words = [sys.executable, "-c", code, "list"]
     run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
 

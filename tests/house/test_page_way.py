@@ -1,4 +1,6 @@
-"""What `benchmarks.trip` follows: the functions between `take` and `finish`, for each page that is handed out."""
+"""What `benchmarks.trip` follows: the functions between `take` and `finish`, for each page that is
+handed out.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +44,9 @@ class Loop:
 @pytest.fixture(name="follow")
 def _follow():
     def follow(*links, folder=Path(__file__).parent, before=0, followed=100):
-        ways = Ways(folder, Loop.take.__code__, Loop.finish.__code__, before=before, followed=followed)
+        ways = Ways(
+            folder, Loop.take.__code__, Loop.finish.__code__, before=before, followed=followed
+        )
         ways.begin()
         try:
             Loop([*links]).run()
@@ -61,7 +65,9 @@ PAGE, ROBOTS = Link("http://a.test/"), Link("http://a.test/robots.txt", path="P"
 
 
 def test_a_page(follow):
-    """The functions come in the order in which they are met, and calls are counted from the event loop's on."""
+    """The functions come in the order in which they are met, and calls are counted from the event
+    loop's on.
+    """
     [way] = follow(PAGE)
 
     assert names(way) == ["take", "read", "deeper", "finish"]
@@ -81,7 +87,9 @@ def test_warm_up(follow):
 
 
 def test_report(follow):
-    """The figures are a page's; files are named as the package has them, with the share of pages that meet them."""
+    """The figures are a page's; files are named as the package has them, with the share of pages
+    that meet them.
+    """
     ways = follow(PAGE, PAGE, folder=PACKAGE)
 
     assert figures(ways) == {

@@ -11,7 +11,13 @@ PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 CODE = sorted(set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]*)*/?(?:\.py)?)`", PAGE)))
 FILES = [name for name in CODE if "/" in name or name.endswith(".py")]
 SETTINGS = sorted(set(re.findall(r"`([A-Z][A-Z0-9_]*_[A-Z0-9_]+|[A-Z]{7,})`", PAGE)))
-SCRAPY = {"DOWNLOAD_HANDLERS", "ITEM_PIPELINES", "USER_AGENT", "CLOSESPIDER_TIMEOUT", "ROBOTSTXT_OBEY"}
+SCRAPY = {
+    "DOWNLOAD_HANDLERS",
+    "ITEM_PIPELINES",
+    "USER_AGENT",
+    "CLOSESPIDER_TIMEOUT",
+    "ROBOTSTXT_OBEY",
+}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -26,7 +32,9 @@ def test_every_setting_exists(name):
     assert name in KINDS or name in SCRAPYS or name in SCRAPY
 
 
-@pytest.mark.parametrize("figure", sorted(set(re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z/-]+\.md)#", PAGE))))
+@pytest.mark.parametrize(
+    "figure", sorted(set(re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z/-]+\.md)#", PAGE)))
+)
 def test_every_figure_is_on_its_page(figure):
     """A figure that is quoted is one of the page that is linked, as it is written there."""
     text, page = figure

@@ -65,7 +65,9 @@ def test_no_peer_runs_where_there_is_a_network(tmp_path, monkeypatch):
         peers.run(["webcrawl"], tmp_path, (1, 1))
 
 
-@pytest.mark.parametrize(("devices", "alone"), [(["lo"], True), (["lo", "eth0"], False), ([], False)])
+@pytest.mark.parametrize(
+    ("devices", "alone"), [(["lo"], True), (["lo", "eth0"], False), ([], False)]
+)
 def test_alone(monkeypatch, devices, alone):
     """A process is alone if its namespace has loopback and no other interface."""
     text = "\n".join(["Inter-|", " face |", *(f"{name:>6}: 0 0" for name in devices)])
@@ -79,7 +81,9 @@ def test_what_is_missing_is_skipped(tmp_path, monkeypatch, capsys):
     def fail(_):
         raise Missing("not installed: cargo")
 
-    made = {name: Peer(name, DOES, build, None) for name, build in (("one", fail), ("two", nothing))}
+    made = {
+        name: Peer(name, DOES, build, None) for name, build in (("one", fail), ("two", nothing))
+    }
     monkeypatch.setattr(peers, "ALL", made)
 
     assert peers.build(["one", "two"], tmp_path) == ["two"]
@@ -118,7 +122,13 @@ def test_wrong_uses(words, line):
 def test_what_was_fetched(tmp_path):
     """A page counts once, if it was sent whole; everything else that was asked for is other."""
     world, log = World(1, 2, port=18110), tmp_path / "log"
-    log_of(log, ROOT_PAGE, ROOT_PAGE, "http://site0.test:18110/robots.txt", "http://site0.test/static/style.css")
+    log_of(
+        log,
+        ROOT_PAGE,
+        ROOT_PAGE,
+        "http://site0.test:18110/robots.txt",
+        "http://site0.test/static/style.css",
+    )
     log_of(log, CHILD, outcome="left")
     log_of(log, "http://site0.test:18110/never/1", status=404)
 
@@ -139,7 +149,9 @@ def test_a_row(tmp_path, runs, capsys):
 
 
 def test_pages_that_were_not_fetched(tmp_path, runs, capsys):
-    """A peer that did not fetch all pages is not compared in silence: a line says so, and the status is 1."""
+    """A peer that did not fetch all pages is not compared in silence: a line says so, and the
+    status is 1.
+    """
     assert runs(tmp_path, [ROOT_PAGE]) == 1
     assert capsys.readouterr().out.splitlines()[2] == "one: 1 of 2 pages were not fetched"
 
@@ -147,7 +159,9 @@ def test_pages_that_were_not_fetched(tmp_path, runs, capsys):
 def test_pages_that_cannot_be_fetched(tmp_path, runs, capsys):
     """If it is known that a peer cannot fetch all pages, the line says why, and the status is 0."""
     assert runs(tmp_path, [ROOT_PAGE], misses="it is blind") == 0
-    assert capsys.readouterr().out.splitlines()[2] == "one: 1 of 2 pages were not fetched: it is blind"
+    assert (
+        capsys.readouterr().out.splitlines()[2] == "one: 1 of 2 pages were not fetched: it is blind"
+    )
 
 
 def test_a_peer_that_fails(tmp_path, runs, capsys):
@@ -184,11 +198,16 @@ def test_another_profile_of_heritrix(tmp_path, web):
 
 
 def test_the_properties_of_bubing(tmp_path, web):
-    """It gets the seeds, no delays, and enough room for the pages of every host; it is stopped after the last page."""
+    """It gets the seeds, no delays, and enough room for the pages of every host; it is stopped
+    after the last page.
+    """
     words = peers.ALL["bubing"].command(tmp_path, tmp_path, web)
 
     lines = (tmp_path / "bubing.properties").read_text().splitlines()
-    assert {f"seed=file:{web.seeds}", "schemeAuthorityDelay=0", "ipDelay=0", "maxUrlsPerSchemeAuthority=200"} <= {
-        *lines
-    }
+    assert {
+        f"seed=file:{web.seeds}",
+        "schemeAuthorityDelay=0",
+        "ipDelay=0",
+        "maxUrlsPerSchemeAuthority=200",
+    } <= {*lines}
     assert words[-2:] == ["20", str(tmp_path / "bubing.properties")]

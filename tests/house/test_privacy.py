@@ -1,4 +1,6 @@
-"""Private names of others are used in fastpath/ only, and none of their methods is replaced elsewhere."""
+"""Private names of others are used in fastpath/ only, and none of their methods is replaced
+elsewhere.
+"""
 
 import ast
 import importlib
@@ -10,7 +12,8 @@ import pytest
 from tests.support import house
 from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED
 
-# Documented though underscored (functions of sys and os), or the only names of classes for hints (lxml, google-re2).
+# Documented though underscored (functions of sys and os), or the only names of classes for hints
+# (lxml, google-re2).
 DOCUMENTED = {"_getframe", "_current_frames", "_exit", "_Element", "_FeedParser", "_Regexp"}
 OPTIONAL = {  # what a module needs that not everybody has installed
     "webcrawl.adapter.browser": "scrapy_playwright",
@@ -33,10 +36,14 @@ def by_module(rule):
 
 class TestOutsideTheFastPath:
     def test_no_private_name_of_another(self):
-        """No module touches an underscored attribute of an object whose class it does not define, or imports one."""
+        """No module touches an underscored attribute of an object whose class it does not define,
+        or imports one.
+        """
 
         def private(tree):
-            return [(line, name) for line, name in house.foreign_private(tree) if name not in DOCUMENTED]
+            return [
+                (line, name) for line, name in house.foreign_private(tree) if name not in DOCUMENTED
+            ]
 
         assert by_module(private) == {}
 
@@ -49,9 +56,15 @@ class TestOutsideTheFastPath:
     def test_no_private_method_of_another_is_overridden(self):
         """No class overrides a private name of a Scrapy or Twisted class."""
         names = [name for name in MODULES if not name.endswith("__main__")]
-        names = [name for name in names if name not in OPTIONAL or find_spec(OPTIONAL[name]) is not None]
+        names = [
+            name for name in names if name not in OPTIONAL or find_spec(OPTIONAL[name]) is not None
+        ]
 
-        assert {n: found for n in names if (found := house.overridden_private(importlib.import_module(n)))} == {}
+        assert {
+            n: found
+            for n in names
+            if (found := house.overridden_private(importlib.import_module(n)))
+        } == {}
 
     def test_no_class_in_a_function_overrides_either(self):
         """The same holds for classes that only exist while a function runs."""
@@ -61,7 +74,8 @@ class TestOutsideTheFastPath:
 def test_the_list_of_names_is_whole():
     """Each private name of Scrapy that the fast path uses is in its list, and no other is."""
     used = {name for path in INSIDE for _, name in house.foreign_private(house.parsed(path))}
-    inherited = {"_mw_methods_requiring_spider", "_spider"}  # of a base class: they look like its own
+    # of a base class: they look like its own
+    inherited = {"_mw_methods_requiring_spider", "_spider"}
 
     private = {kind.__name__ for kind in UNDOCUMENTED if kind.__name__.startswith("_")}
 
@@ -95,7 +109,9 @@ class TestRulesFail:
     def test_own_names_are_free(self):
         """What a module's own classes define, other functions of the module may use."""
         assert (
-            house.foreign_private(broken("class A:\n def __init__(self):\n  self._x = 1\ndef f(a):\n return a._x"))
+            house.foreign_private(
+                broken("class A:\n def __init__(self):\n  self._x = 1\ndef f(a):\n return a._x")
+            )
             == []
         )
 

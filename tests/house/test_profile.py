@@ -85,7 +85,9 @@ def named(sampler):
 class TestSampler:
     @pytest.mark.parametrize("work", [in_python, in_c, before_a_callback])
     def test_work(self, work):
-        """The time belongs to the function at work: in Python, or in C code that it calls, until that calls back."""
+        """The time belongs to the function at work: in Python, or in C code that it calls, until
+        that calls back.
+        """
         with Sampler(function, interval=0.002) as sampler:
             work(lambda: sampler.samples >= ENOUGH)
 
@@ -103,7 +105,9 @@ class TestSampler:
 
     def test_finalizers(self):
         """Garbage collected during a sample, with a slow finalizer, does not block it."""
-        done = subprocess.run([sys.executable, "-c", COLLECTING], timeout=120, check=True, stdout=subprocess.PIPE)
+        done = subprocess.run(
+            [sys.executable, "-c", COLLECTING], timeout=120, check=True, stdout=subprocess.PIPE
+        )
 
         assert int(done.stdout) >= ENOUGH
 
@@ -152,7 +156,9 @@ def theirs(name):
 class TestStages:
     @pytest.mark.parametrize("name", profile.FILES)
     def test_the_table_names_files_that_are_there(self, name):
-        """Every entry is the beginning of a file's name, in this project, in an installed package or in Python."""
+        """Every entry is the beginning of a file's name, in this project, in an installed package
+        or in Python.
+        """
         folders = [PACKAGE.parent, *map(Path, sys.path)]
 
         assert any(next(folder.glob(f"{name}*"), None) for folder in folders)
@@ -160,32 +166,59 @@ class TestStages:
     @pytest.mark.parametrize(
         ("frames", "stage"),
         [
-            ([theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")], profile.LOOP),
-            ([theirs("selectolax/helper.py"), ours("content/html/link_reader.py"), ours("visit.py")], profile.PARSING),
-            ([ours("urls/host_names.py"), ours("frontier/frontier.py"), ours("crawl.py")], profile.FRONTIER),
+            (
+                [theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")],
+                profile.LOOP,
+            ),
+            (
+                [
+                    theirs("selectolax/helper.py"),
+                    ours("content/html/link_reader.py"),
+                    ours("visit.py"),
+                ],
+                profile.PARSING,
+            ),
+            (
+                [ours("urls/host_names.py"), ours("frontier/frontier.py"), ours("crawl.py")],
+                profile.FRONTIER,
+            ),
             ([ours("store/runs.py"), ours("frontier/seen/known_keys.py")], profile.SEEN),
             ([ours("store/crawldb.py"), ours("frontier/seen/disk.py")], profile.DISK),
             ([ours("net/robots_book.py"), ours("robots.py")], profile.ROBOTS),
             ([theirs("scrapy/http/request.py"), ours("requests.py")], profile.ENGINE),
             (
-                [theirs("scrapy/core/engine.py"), Frame(Code("<frozen importlib._bootstrap>")), ours("crawl.py")],
+                [
+                    theirs("scrapy/core/engine.py"),
+                    Frame(Code("<frozen importlib._bootstrap>")),
+                    ours("crawl.py"),
+                ],
                 profile.START,
             ),
             (
-                [Frame(Code(f"{PACKAGE.parent}/.venv/lib/python3.11/site-packages/scrapy/core/engine.py"))],
+                [
+                    Frame(
+                        Code(
+                            f"{PACKAGE.parent}/.venv/lib/python3.11/site-packages/scrapy/core/engine.py"
+                        )
+                    )
+                ],
                 profile.ENGINE,
             ),
             ([Frame(Code("/home/somebody/pipeline.py"))], ""),
         ],
     )
     def test_stage(self, frames, stage):
-        """The innermost frame with a stage decides; helpers count for their callers; imports are the start."""
+        """The innermost frame with a stage decides; helpers count for their callers; imports are
+        the start.
+        """
         assert judge()(stack(*frames)) == stage
 
     def test_compression(self):
         """Compressing a record is a stage of its own."""
         source = Path(warc_record.__file__).read_text().splitlines()
-        line = next(number for number, text in enumerate(source, 1) if "isal_zlib.compress(" in text)
+        line = next(
+            number for number, text in enumerate(source, 1) if "isal_zlib.compress(" in text
+        )
 
         assert judge()(ours("record/warc/warc_record.py", line)) == profile.COMPRESSION
         assert judge()(ours("record/warc/warc_record.py", line - 1)) == profile.WARC
@@ -197,10 +230,14 @@ class TestStages:
 
 class TestProfile:
     def profile(self, seconds=4.0):
-        return Profile(1.0, defaultdict(float, {profile.PARSING: 2.0, profile.DISK: 1.0}), 0.5, seconds, 300)
+        return Profile(
+            1.0, defaultdict(float, {profile.PARSING: 2.0, profile.DISK: 1.0}), 0.5, seconds, 300
+        )
 
     def test_shares(self):
-        """The shares are of all CPU time, including that before the samples, largest first; their sum is 1."""
+        """The shares are of all CPU time, including that before the samples, largest first; their
+        sum is 1.
+        """
         assert [*self.profile().shares().items()] == [
             (profile.PARSING, 0.5),
             (profile.DISK, 0.25),
@@ -208,7 +245,9 @@ class TestProfile:
         ]
 
     def test_verdict(self):
-        """The rate is that of a fully used core, without the start; the bottleneck is the largest stage."""
+        """The rate is that of a fully used core, without the start; the bottleneck is the largest
+        stage.
+        """
         assert self.profile(seconds=3.0).verdict(600) == (
             "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )

@@ -13,7 +13,8 @@ from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import enabled, warnings
 from webcrawl.crawl.checks.scrapys import TAKEN, UNHEARD
 
-pytestmark = pytest.mark.xdist_group("pages")  # as one: there are hundreds of rows, and each takes no time
+# as one: there are hundreds of rows, and each takes no time
+pytestmark = pytest.mark.xdist_group("pages")
 WHYS = {name: row for row in UNHEARD for name in row.names.split()}
 OURS = {one.theirs: one.ours for one in TAKEN}
 
@@ -24,7 +25,12 @@ class Own(Spider):
 
 def _rows(heading):
     """What the table below a heading says of each name."""
-    text = (ROOT / "docs/scrapy.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    text = (
+        (ROOT / "docs/scrapy.md")
+        .read_text(encoding="utf-8")
+        .partition(f"\n## {heading}\n")[2]
+        .partition("\n## ")[0]
+    )
     rows = re.findall(r"^\| (`.*?) \| (.*?) \|", text, re.MULTILINE)
     return [(name, says) for names, says in rows for name in re.findall(r"`(\w+)`", names)]
 
@@ -57,7 +63,9 @@ class TestSettings:
 
     @pytest.mark.parametrize(("name", "says"), [row for row in SETTINGS if row[0] in WHYS])
     def test_who_is_warned(self, name, says):
-        """What has no effect is warned of: for every spider, or for the spider without middlewares only."""
+        """What has no effect is warned of: for every spider, or for the spider without middlewares
+        only.
+        """
         warned = [
             any(name in line for line in warnings(_settings(kind, **{name: '{"x": 1}'}), spider))
             for kind, spider in ((Own, Own()), (WebSpider, WebSpider("x")))

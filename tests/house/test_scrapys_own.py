@@ -30,8 +30,17 @@ def test_a_report_says_which_tests_passed(tmp_path):
 
 
 def test_what_differs_unexpectedly_is_named():
-    """So is what is expected to differ and does not, or is no test any more; some differ only sometimes."""
-    plain = {"same": True, "differs": True, "known": True, "mended": True, "odd": True, "broken": False}
+    """So is what is expected to differ and does not, or is no test any more; some differ only
+    sometimes.
+    """
+    plain = {
+        "same": True,
+        "differs": True,
+        "known": True,
+        "mended": True,
+        "odd": True,
+        "broken": False,
+    }
     forced = {"same": True, "known": False, "mended": True, "odd": True}
     reasons = {
         "known": "politeness",

@@ -1,4 +1,6 @@
-"""`webcrawl.crawl` in a program: pages one at a time, however it runs, and nothing lost when it stops."""
+"""`webcrawl.crawl` in a program: pages one at a time, however it runs, and nothing lost when it
+stops.
+"""
 
 import asyncio
 import importlib
@@ -39,8 +41,12 @@ class Tree(Site):
         if not 0 < number <= PAGES:
             self.say(HTTPStatus.NOT_FOUND, b"", content_type="text/html")
             return
-        links = "".join(f"<a href=/{to}>{to}</a>" for to in (2 * number, 2 * number + 1) if to <= PAGES)
-        self.say(HTTPStatus.OK, f"<title>Page {number}</title>{links}".encode(), content_type="text/html")
+        links = "".join(
+            f"<a href=/{to}>{to}</a>" for to in (2 * number, 2 * number + 1) if to <= PAGES
+        )
+        self.say(
+            HTTPStatus.OK, f"<title>Page {number}</title>{links}".encode(), content_type="text/html"
+        )
 
 
 class Long(Site):
@@ -48,7 +54,11 @@ class Long(Site):
 
     def answer(self):
         if self.path == "/":
-            self.say(HTTPStatus.OK, b"".join(b"<a href=/%d>x</a>" % n for n in range(LONG)), content_type="text/html")
+            self.say(
+                HTTPStatus.OK,
+                b"".join(b"<a href=/%d>x</a>" % n for n in range(LONG)),
+                content_type="text/html",
+            )
         else:
             body = self.path.encode() + bytes(4_500_000)
             self.say(HTTPStatus.OK, body, content_type="application/octet-stream")
@@ -115,7 +125,9 @@ class TestPages:
         assert numbers(webcrawl.pages(tmp_path / "job")) == ALL
 
     def test_pages_that_are_kept(self):
-        """However many long pages a program keeps, the next one comes: only those under way share room in memory."""
+        """However many long pages a program keeps, the next one comes: only those under way share
+        room in memory.
+        """
         with serving(Long) as address:
             pages = list(crawl(f"{address}/", scope="host"))  # whose long bodies are kept whole
 
@@ -124,7 +136,9 @@ class TestPages:
     def test_several_threads(self, site):
         """Threads that share one iterator get each page once, and all of them get to its end."""
         pages, got = iter(crawl(site)), []
-        threads = [threading.Thread(target=lambda: got.extend(pages), daemon=True) for _ in range(3)]
+        threads = [
+            threading.Thread(target=lambda: got.extend(pages), daemon=True) for _ in range(3)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -175,13 +189,17 @@ class TestPages:
             f"pages = list(webcrawl.crawl({site!r}, **{ ({**QUICK, 'ports_allowed': [port]})!r}))\n"
             "print(len(pages), {'scrapy', 'twisted'} & set(sys.modules))"
         )
-        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+        )
 
         assert run.stdout == f"{PAGES} set()\n", run.stderr
 
 
 class TestNames:
-    @pytest.mark.parametrize("name", ["Page", "WebSpider", "WebcrawlAddon", "crawl", "open_output", "pages"])
+    @pytest.mark.parametrize(
+        "name", ["Page", "WebSpider", "WebcrawlAddon", "crawl", "open_output", "pages"]
+    )
     def test_what_the_package_has(self, name):
         """Programs need no more than `import webcrawl` for what they use most."""
         assert callable(getattr(webcrawl, name))
@@ -268,7 +286,10 @@ class TestSettings:
         [
             ({"user_agnt": "x"}, "user_agnt: no setting of this name; is user_agent meant?"),
             ({"settings": {"FEEDS": {}}}, "feeds: no setting of this name"),
-            ({"scope": "host", "settings": {"URL_SCOPE": "any"}}, "scope: URL_SCOPE is given twice"),
+            (
+                {"scope": "host", "settings": {"URL_SCOPE": "any"}},
+                "scope: URL_SCOPE is given twice",
+            ),
             ({"render": "auto"}, "RENDER: is for a crawl in Scrapy's process"),
         ],
     )
@@ -277,7 +298,9 @@ class TestSettings:
         with pytest.raises(TypeError, match=line):
             webcrawl.crawl("http://a.test/", **more)
 
-    @pytest.mark.parametrize("more", [{"concurrent_requests": "many"}, {"scope": "moon"}, {"outputs": "moons"}])
+    @pytest.mark.parametrize(
+        "more", [{"concurrent_requests": "many"}, {"scope": "moon"}, {"outputs": "moons"}]
+    )
     def test_that_are_impossible(self, more):
         """So are values that cannot be."""
         with pytest.raises(SettingError):
@@ -286,7 +309,9 @@ class TestSettings:
     @pytest.mark.parametrize("agent", [{}, {"user_agent": "mybot/1.0"}])
     def test_a_crawl_that_nobody_can_be_asked_about(self, agent):
         """A crawl of the public web says where its operator can be reached."""
-        with pytest.raises(SettingError, match=r"USER_AGENT = .*: must be one that says where you can be reached"):
+        with pytest.raises(
+            SettingError, match=r"USER_AGENT = .*: must be one that says where you can be reached"
+        ):
             webcrawl.crawl("http://192.0.2.1/", **agent)
 
     def test_scope(self, site):
@@ -299,7 +324,10 @@ class TestSettings:
         with serving(Linked, "127.0.0.2") as other:
             ports = [address.rstrip("/").rpartition(":")[2] for address in (site, other)]
             found = [
-                {page.url for page in webcrawl.crawl(f"{other}/", ports_allowed=ports, **scope, **QUICK)}
+                {
+                    page.url
+                    for page in webcrawl.crawl(f"{other}/", ports_allowed=ports, **scope, **QUICK)
+                }
                 for scope in ({}, {"scope": "any"})
             ]
 
@@ -379,7 +407,9 @@ class TestStopping:
         port = site.rstrip("/").rpartition(":")[2]
         given = {**QUICK, "ports_allowed": [port]}
         code = f"import webcrawl; pages = iter(webcrawl.crawl({site!r}, {str(tmp_path)!r}, **{given!r})); next(pages)"
-        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+        )
 
         assert (run.returncode, run.stderr) == (0, "")
         assert stats_file.read(tmp_path)["reason"] == "stopped"
@@ -393,7 +423,9 @@ class TestStopping:
         assert threading.active_count() <= before
 
     def test_a_kill(self, site, tmp_path):
-        """Whatever a killed program had not finished comes again; what it had finished at a checkpoint does not."""
+        """Whatever a killed program had not finished comes again; what it had finished at a
+        checkpoint does not.
+        """
         port = site.rstrip("/").rpartition(":")[2]
         given = {**QUICK, "ports_allowed": [port], "checkpoint_interval": 0.1}
         code = (
@@ -403,7 +435,9 @@ class TestStopping:
             "    time.sleep(0.2)\n"
             "    if number == 5: os.kill(os.getpid(), 9)"
         )
-        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+        )
         killed = [int(line.removeprefix("Page ")) for line in run.stdout.splitlines()]
         rest = numbers(crawl(site, tmp_path))
 
@@ -415,7 +449,9 @@ class TestStopping:
 
 class TestFiles:
     def test_an_output_has_each_page_once(self, site, tmp_path):
-        """A line that was written with a page that was not finished is not in the file, and comes with the page."""
+        """A line that was written with a page that was not finished is not in the file, and comes
+        with the page.
+        """
         for most in (3, 100):
             one = crawl(site, tmp_path)
             titles = one.open_output("titles.txt")
@@ -443,9 +479,13 @@ class TestFiles:
 
     def test_pages_of_an_archive(self, site, tmp_path):
         """`pages` has what the crawl has archived, as it was handed over."""
-        found = {page.url: (page.title, page.body, len(page.links)) for page in crawl(site, tmp_path)}
+        found = {
+            page.url: (page.title, page.body, len(page.links)) for page in crawl(site, tmp_path)
+        }
 
-        assert {page.url: (page.title, page.body, len(page.links)) for page in webcrawl.pages(tmp_path)} == found
+        assert {
+            page.url: (page.title, page.body, len(page.links)) for page in webcrawl.pages(tmp_path)
+        } == found
 
     def test_no_archive(self, tmp_path):
         """A folder without one is an error."""
@@ -454,7 +494,13 @@ class TestFiles:
 
     def test_text_and_documents(self, site, tmp_path):
         """OUTPUTS writes what it writes in Scrapy's process."""
-        list(crawl(site, tmp_path, outputs="warc cdxj links text skipped tags neardup pagefiles images requests"))
+        list(
+            crawl(
+                site,
+                tmp_path,
+                outputs="warc cdxj links text skipped tags neardup pagefiles images requests",
+            )
+        )
 
         assert (tmp_path / "tags.tsv").read_text().startswith(f"title\t{PAGES}\t")
         assert (tmp_path / "logs/links.log").read_text().count("\n") == PAGES - 1

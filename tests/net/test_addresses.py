@@ -11,7 +11,14 @@ from webcrawl.base.model import Timings
 from webcrawl.net import addresses, connection_reach
 from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, Families, race
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, NoFamily, NoSocket, Sign
+from webcrawl.net.errors import (
+    AddressRefused,
+    ConnectFailed,
+    ConnectTimeout,
+    NoFamily,
+    NoSocket,
+    Sign,
+)
 from webcrawl.net.protocols import Access
 
 FOUR, SIX = "192.0.2.1", "2001:db8:1::1"
@@ -82,7 +89,9 @@ class TestWhatIsBroken:
         assert families.order([FOUR, SIX]) == [SIX, FOUR]
 
     def test_silent_ones(self, families):
-        """An address that another one has overtaken counts as one that has failed: nobody waits for its time-out."""
+        """An address that another one has overtaken counts as one that has failed: nobody waits for
+        its time-out.
+        """
         for number in range(ENOUGH[6]):
             families.connected(FOUR)
             families.silent(f"2001:db8:{number:x}::1")
@@ -100,7 +109,9 @@ class TestWhatIsBroken:
         assert families.order([FOUR, SIX]) == [SIX, FOUR]
 
     def test_no_route(self, families):
-        """A machine without IPv6 says so at once; without a route for IPv4 there is no network at all."""
+        """A machine without IPv6 says so at once; without a route for IPv4 there is no network at
+        all.
+        """
         families.failed(FOUR, no_route=True)
         assert families.order([FOUR]) == [FOUR]
 
@@ -111,7 +122,9 @@ class TestWhatIsBroken:
 
 class TestItsReturn:
     def test_one_address_is_tried_now_and_then(self, families, clock):
-        """After 5 seconds one, then after 10, and so on; in between hosts wait as long as that takes, uncharged."""
+        """After 5 seconds one, then after 10, and so on; in between hosts wait as long as that
+        takes, uncharged.
+        """
         families.failed(SIX, no_route=True)
         waits = []
         for _ in range(12):
@@ -225,7 +238,9 @@ class Never(asyncio.Protocol):
 
 
 def test_a_connection_to_a_broken_family(monkeypatch, clock):
-    """The first host without a route tells us that; it is not charged, and those after it are not even tried."""
+    """The first host without a route tells us that; it is not charged, and those after it are not
+    even tried.
+    """
     families, tried = Families(clock), []
 
     async def connect(*place, **_):
@@ -348,10 +363,14 @@ def unreachable(sign):
     return error
 
 
-@pytest.mark.parametrize("other", [AddressRefused("inside"), unreachable(Sign.NOTHING), ConnectFailed("later")])
+@pytest.mark.parametrize(
+    "other", [AddressRefused("inside"), unreachable(Sign.NOTHING), ConnectFailed("later")]
+)
 @pytest.mark.parametrize("seconds", [0, 0.05])
 def test_the_error_is_the_one_that_says_most(other, seconds):
-    """That of an address that does not answer, before what is said of one inside or without a route."""
+    """That of an address that does not answer, before what is said of one inside or without a
+    route.
+    """
     ours = ConnectTimeout("four")
     host = Host(four=(seconds, ours), six=(0, other))
 
@@ -361,7 +380,9 @@ def test_the_error_is_the_one_that_says_most(other, seconds):
 
 
 def test_a_lack_of_ours_is_not_the_hosts():
-    """Where its second address could not be tried for want of a socket, nobody knows whether it is away."""
+    """Where its second address could not be tried for want of a socket, nobody knows whether it is
+    away.
+    """
     host = Host(a=(0, ConnectFailed("a")), b=(0, NoSocket("none")))
 
     with pytest.raises(NoSocket):

@@ -123,7 +123,9 @@ class TestRate:
     @pytest.mark.parametrize("rate", [10_000, 100_000, 1_000_000, 10_000_000])
     @pytest.mark.parametrize("latency", [0.01, 1.0])
     def test_is_kept(self, turn, rate, latency):
-        """Over minutes as many bytes come as may, whatever the pages' sizes and the servers' latency are."""
+        """Over minutes as many bytes come as may, whatever the pages' sizes and the servers'
+        latency are.
+        """
         web = Web(turn, rate, pages, latency, slots=1000)
         begin, seconds = turn.now, 300 if rate < 1_000_000 else 60
         turn.until(begin + seconds)
@@ -139,7 +141,9 @@ class TestRate:
 
     @pytest.mark.parametrize("size", [500, 2_000_000])
     def test_of_sizes_that_nobody_expected(self, turn, size):
-        """Answers much smaller or larger than the first guess are reckoned with once some have come."""
+        """Answers much smaller or larger than the first guess are reckoned with once some have
+        come.
+        """
         web = Web(turn, 1_000_000, lambda _: size, slots=1000)
         begin = turn.now
         turn.until(begin + 60)
@@ -201,7 +205,9 @@ class TestChange:
         assert bandwidth.held
 
     def test_at_the_start(self, turn):
-        """A limit holds nothing until something was taken: nobody is called before the crawl is open."""
+        """A limit holds nothing until something was taken: nobody is called before the crawl is
+        open.
+        """
         bandwidth = Bandwidth(turn.clock)
         bandwidth.on_end = pytest.fail
         bandwidth.limit(10_000)
@@ -232,7 +238,9 @@ class TestAnswer:
     @pytest.mark.parametrize("scheme", ["http", "https"])
     @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
     def test_a_body_takes_its_time(self, tmp_path, loop, scheme):
-        """A long body is read as fast as it may be; that time counts neither as the server's nor against it."""
+        """A long body is read as fast as it may be; that time counts neither as the server's nor
+        against it.
+        """
         size = 600_000
 
         async def handler(reader, writer):
@@ -246,7 +254,10 @@ class TestAnswer:
         async def fetched():
             slow = {"timeout": 0.5, "grace": 0.2, "rate": 100_000}
             tls = server_context(tmp_path, "good.test") if scheme == "https" else None
-            async with serving(handler, tls=tls) as port, client(Names(good=["127.0.0.1"]), **slow) as http:
+            async with (
+                serving(handler, tls=tls) as port,
+                client(Names(good=["127.0.0.1"]), **slow) as http,
+            ):
                 http._bandwidth.limit(400_000)
                 now = asyncio.get_running_loop().time
                 begun = now()
@@ -275,11 +286,17 @@ class TestAnswer:
         assert run(fetched()).truncated == "time"
 
     def test_a_deadline_waits(self, monkeypatch):
-        """The time in which an answer was not read is added to its deadline, and to its server's patience."""
+        """The time in which an answer was not read is added to its deadline, and to its server's
+        patience.
+        """
         turn = Turn(monkeypatch)
         turn.time = turn.clock
         turn.call_at = lambda when, call: turn.call_later(when - turn.now, call)
-        ended, deadlines, begin = [], Deadlines(FetchLimits(timeout=10, grace=1, rate=1000), turn.time), turn.now
+        ended, deadlines, begin = (
+            [],
+            Deadlines(FetchLimits(timeout=10, grace=1, rate=1000), turn.time),
+            turn.now,
+        )
         slow = Question("slow", ended)
         slow.held = 5.0
         deadlines.add(slow, begin + 10)

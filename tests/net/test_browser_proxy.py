@@ -1,4 +1,7 @@
-"""The proxy between a browser and the crawl: who is served, what is asked, what is refused. The browser is raw."""
+"""The proxy between a browser and the crawl: who is served, what is asked, what is refused.
+
+The browser is raw.
+"""
 
 import asyncio
 import ssl
@@ -31,7 +34,9 @@ class Browser:
     async def fetch(self, page, ask, url):
         self.asked.append((page, ask.method, url, ask.onward()))
         return BrowserAnswer(
-            200, [(b"Content-Type", b"text/plain"), (b"Connection", b"x"), (b"Content-Encoding", b"br")], b"hello"
+            200,
+            [(b"Content-Type", b"text/plain"), (b"Connection", b"x"), (b"Content-Encoding", b"br")],
+            b"hello",
         )
 
     async def __aenter__(self):
@@ -63,7 +68,14 @@ class Browser:
             return None
         if data.startswith(b"HEAD"):
             return int(self.head.split()[1]), ""
-        length = next((int(line[16:]) for line in self.head.split("\r\n") if line.startswith("Content-Length: ")), 0)
+        length = next(
+            (
+                int(line[16:])
+                for line in self.head.split("\r\n")
+                if line.startswith("Content-Length: ")
+            ),
+            0,
+        )
         return int(self.head.split()[1]), (await self.reader.readexactly(length)).decode()
 
     async def tunnel(self, authority, page=None):
@@ -86,21 +98,30 @@ def run(work, **options):
 
 
 def test_a_page_gets_what_it_asks():
-    """A request with a page's password is asked of the crawl, by its absolute URL, and the connection is kept."""
+    """A request with a page's password is asked of the crawl, by its absolute URL, and the
+    connection is kept.
+    """
 
     async def work(browser):
-        first = await browser.ask("GET http://a.test/x?y HTTP/1.1", "Host: other.test", "Accept: */*")
+        first = await browser.ask(
+            "GET http://a.test/x?y HTTP/1.1", "Host: other.test", "Accept: */*"
+        )
         return first, await browser.ask("HEAD http://b.test/ HTTP/1.1"), browser.page
 
     (first, second, page), asked = run(work)
 
     assert first == (200, "hello")
-    assert [one[:3] for one in asked] == [(page, "GET", "http://a.test/x?y"), (page, "HEAD", "http://b.test/")]
+    assert [one[:3] for one in asked] == [
+        (page, "GET", "http://a.test/x?y"),
+        (page, "HEAD", "http://b.test/"),
+    ]
     assert second == (200, "")
 
 
 def test_a_tunnel_is_opened_by_the_proxy_itself():
-    """In a tunnel the proxy speaks TLS in the server's place, and each request is asked of the crawl as https."""
+    """In a tunnel the proxy speaks TLS in the server's place, and each request is asked of the
+    crawl as https.
+    """
 
     async def work(browser):
         await browser.tunnel("a.test:443")
@@ -124,9 +145,13 @@ def test_a_tunnel_keeps_an_unusual_port():
 
 
 @pytest.mark.parametrize("page", ["nobody", "wrong"])
-@pytest.mark.parametrize("line", ["GET http://a.test/ HTTP/1.1", "CONNECT a.test:443 HTTP/1.1", "GET / HTTP/1.1"])
+@pytest.mark.parametrize(
+    "line", ["GET http://a.test/ HTTP/1.1", "CONNECT a.test:443 HTTP/1.1", "GET / HTTP/1.1"]
+)
 def test_nobody_else_is_served(line, page):
-    """Without the password of an open page, everything is answered 407: also what the browser does by itself."""
+    """Without the password of an open page, everything is answered 407: also what the browser does
+    by itself.
+    """
 
     async def work(browser):
         return await browser.ask(line, page=page), browser.head
@@ -178,7 +203,9 @@ def test_only_safe_methods_pass(method):
     """A crawler reads pages; what their scripts would change or send stays undone."""
 
     async def work(browser):
-        return await browser.ask(f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"), browser.refused
+        return await browser.ask(
+            f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"
+        ), browser.refused
 
     (told, refused), asked = run(work)
 
@@ -191,7 +218,9 @@ def test_no_other_protocol_is_spoken():
     """A WebSocket is refused, in the open and in a tunnel."""
 
     async def work(browser):
-        await browser.ask("GET http://a.test/ HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+        await browser.ask(
+            "GET http://a.test/ HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade"
+        )
         return browser
 
     async def tunnelled(browser):
@@ -217,7 +246,14 @@ def test_a_tunnel_without_tls_ends():
 
 
 @pytest.mark.parametrize(
-    "data", [b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/2\r\n\r\n", b"G\xff / HTTP/1.1\r\n\r\n", b"x" * 70_000]
+    "data",
+    [
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/2\r\n\r\n",
+        b"G\xff / HTTP/1.1\r\n\r\n",
+        b"x" * 70_000,
+    ],
 )
 def test_a_bad_head_ends_the_connection(data):
     """Heads are bounded and strict; nothing is answered to one that is not a request."""
@@ -229,22 +265,36 @@ def test_a_bad_head_ends_the_connection(data):
 
 
 def test_the_crawl_says_who_it_is():
-    """The browser's own identity, its codings and copies stay here; cookies and the rest of its headers pass."""
+    """The browser's own identity, its codings and copies stay here; cookies and the rest of its
+    headers pass.
+    """
 
     async def work(browser):
         return await browser.ask(
             "GET http://a.test/ HTTP/1.1",
-            *("User-Agent: Chrome", "Accept-Encoding: br", "If-None-Match: x", "Sec-CH-UA: x", "Connection: close"),
+            *(
+                "User-Agent: Chrome",
+                "Accept-Encoding: br",
+                "If-None-Match: x",
+                "Sec-CH-UA: x",
+                "Connection: close",
+            ),
             *("Accept: image/*", "Cookie: a=b", "Referer: http://a.test/"),
         )
 
     ((_, _, _, headers),) = run(work)[1]
 
-    assert headers == [(b"Accept", b"image/*"), (b"Cookie", b"a=b"), (b"Referer", b"http://a.test/")]
+    assert headers == [
+        (b"Accept", b"image/*"),
+        (b"Cookie", b"a=b"),
+        (b"Referer", b"http://a.test/"),
+    ]
 
 
 def test_the_answer_has_its_own_framing():
-    """The body is decoded and whole: the headers of the server's connection and coding are left out."""
+    """The body is decoded and whole: the headers of the server's connection and coding are left
+    out.
+    """
 
     async def work(browser):
         await browser.ask("GET http://a.test/ HTTP/1.1")
@@ -267,7 +317,9 @@ def test_every_crawl_has_its_own_key():
 
 
 def test_strangers_have_few_connections():
-    """Whoever opens connections without a page's password has so many at once, and none of those that have one."""
+    """Whoever opens connections without a page's password has so many at once, and none of those
+    that have one.
+    """
 
     async def work(browser):
         await browser.ask("GET http://a.test/ HTTP/1.1")
@@ -323,7 +375,10 @@ def test_parts_of_a_design_that_say_no_time_are_shared_for_a_day(kind, more):
         [(b"Content-Type", b"application/json")],
         [(b"Content-Type", b"text/html")],
         [],
-        *([SCRIPT, (b"Cache-Control", value)] for value in (b"no-store", b"no-cache", b"max-age=0")),
+        *(
+            [SCRIPT, (b"Cache-Control", value)]
+            for value in (b"no-store", b"no-cache", b"max-age=0")
+        ),
         [SCRIPT, (b"Expires", b"0")],
         [SCRIPT, (b"Pragma", b"no-cache")],
         [SCRIPT, (b"Vary", b"Accept, *")],
@@ -337,7 +392,11 @@ def test_other_answers_are_not_shared(headers):
 def test_errors_and_parts_are_not_shared():
     """Only a GET's whole answer of status 200, without a password."""
     assert kept(SCRIPT, status=404).find(URL, ask(), NOW) is None
-    for asked in (ask(method="HEAD"), ask((b"Range", b"bytes=0-1")), ask((b"Authorization", b"Basic eA=="))):
+    for asked in (
+        ask(method="HEAD"),
+        ask((b"Range", b"bytes=0-1")),
+        ask((b"Authorization", b"Basic eA==")),
+    ):
         assert kept(SCRIPT, asked=asked).find(URL, ask(), NOW) is None
         assert kept(SCRIPT).find(URL, asked, NOW) is None
 
@@ -352,7 +411,9 @@ def test_vary_is_obeyed():
 
 
 def test_room_is_bounded():
-    """The answer that was wanted longest ago goes first; one that is larger than the room is not kept."""
+    """The answer that was wanted longest ago goes first; one that is larger than the room is not
+    kept.
+    """
     shared = SharedResources(room=100_000)
     for name, size in (("a", 40_000), ("b", 40_000), ("c", 100_001)):
         shared.keep(name, ask(), BrowserAnswer(200, [SCRIPT], b"x" * size), NOW)
@@ -376,6 +437,13 @@ def test_answers_without_a_body_take_room():
     """There are no more of them than it has room for their heads."""
     shared = SharedResources(room=100_000)
     for number in range(100):
-        shared.keep(f"{URL}{number}", ask(), BrowserAnswer(200, [SCRIPT, (b"X-Long", b"x" * 20_000)]), NOW)
+        shared.keep(
+            f"{URL}{number}", ask(), BrowserAnswer(200, [SCRIPT, (b"X-Long", b"x" * 20_000)]), NOW
+        )
 
-    assert [number for number in range(100) if shared.find(f"{URL}{number}", ask(), NOW)] == [96, 97, 98, 99]
+    assert [number for number in range(100) if shared.find(f"{URL}{number}", ask(), NOW)] == [
+        96,
+        97,
+        98,
+        99,
+    ]

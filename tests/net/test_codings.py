@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from tests.support.archive_files import member
 from tests.support.cases import cases
 from webcrawl.adapter.foreign_handlers import ParsedAnswer
-from webcrawl.net.codings import ACCEPTED, CODINGS, Decoder, UnknownCoding, decoder, most_coded, zstd
+from webcrawl.net.codings import (
+    ACCEPTED,
+    CODINGS,
+    Decoder,
+    UnknownCoding,
+    decoder,
+    most_coded,
+    zstd,
+)
 
 LIMIT = 100_000
 
@@ -36,7 +44,9 @@ ENCODERS = {
 }
 PAGES = st.one_of(
     st.binary(max_size=3000),
-    st.builds(lambda piece, times: piece * times, st.binary(min_size=1, max_size=40), st.integers(1, 4000)),
+    st.builds(
+        lambda piece, times: piece * times, st.binary(min_size=1, max_size=40), st.integers(1, 4000)
+    ),
 )
 
 
@@ -49,7 +59,9 @@ def decode(codings, data, limit=LIMIT, piece=None):
 
 
 def text(size):
-    return b"".join(b"<a href=/page/%d>%d</a>\n" % (number * 7919, number) for number in range(size // 20))[:size]
+    return b"".join(
+        b"<a href=/page/%d>%d</a>\n" % (number * 7919, number) for number in range(size // 20)
+    )[:size]
 
 
 @pytest.mark.parametrize("kind", ["gzip", "x-gzip", "zlib"])
@@ -65,7 +77,9 @@ def test_a_stream_without_its_checksum_is_not_cut(kind):
 class TestEveryCoding:
     @given(page=PAGES, cuts=st.lists(st.integers(0, 4000), max_size=8))
     def test_any_split_of_the_stream_gives_the_page(self, kind, page, cuts):
-        """However the stream is cut into pieces, the whole page comes out and the stream is complete."""
+        """However the stream is cut into pieces, the whole page comes out and the stream is
+        complete.
+        """
         name, encode = ENCODERS[kind]
         coded = encode(page)
         made = Decoder([name], 200_000)
@@ -97,10 +111,14 @@ class TestEveryCoding:
         assert (whole.body, whole.full) == (page, False)
         assert (cut.body, cut.full) == (page, True)
 
-    @pytest.mark.parametrize("page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len)
+    @pytest.mark.parametrize(
+        "page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len
+    )
     @pytest.mark.parametrize("held", [0, 1, 1000, 10**6])
     def test_what_follows_the_stream_is_ignored(self, kind, page, held):
-        """Garbage after the end does no harm, in the piece in which the stream ends or in the next one."""
+        """Garbage after the end does no harm, in the piece in which the stream ends or in the next
+        one.
+        """
         name, encode = ENCODERS[kind]
         coded = encode(page)
         at = max(len(coded) - held, 0)
@@ -111,7 +129,11 @@ class TestEveryCoding:
 
         assert (made.body, made.broken, made.full) == (page, False, False)
 
-    @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
+    @given(
+        page=PAGES,
+        junk=st.binary(min_size=1, max_size=30),
+        cuts=st.lists(st.integers(0, 4000), max_size=4),
+    )
     def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
         """Whatever follows the end, and however it is cut, the page before it is kept."""
         name, encode = ENCODERS[kind]
@@ -156,7 +178,9 @@ class TestEveryCoding:
 class TestBrotli:
     @pytest.mark.parametrize("junk", [b"", b"\xff" * 40])
     def test_a_large_stream_loses_its_last_piece_at_the_most(self, junk):
-        """The end is searched in the first 256 KiB of a stream; of a larger one all but the last piece is kept."""
+        """The end is searched in the first 256 KiB of a stream; of a larger one all but the last
+        piece is kept.
+        """
         page = Random(1).randbytes(400_000)
         coded = brotli.compress(page, quality=1) + junk
         made = decode([b"br"], coded, limit=500_000, piece=50_000)
@@ -233,8 +257,11 @@ class TestMembers:
 
     @pytest.mark.parametrize("piece", [None, 1])
     def test_a_wrong_size_costs_nothing_of_the_page(self, piece):
-        """A zstd frame whose header has another size gives its content, whether it comes whole or in pieces."""
-        frame = b"\x28\xb5\x2f\xfd\x20\x09" + b"\x20\x00\x00page" + b"\x01\x00\x00"  # 9 bytes, it says
+        """A zstd frame whose header has another size gives its content, whether it comes whole or
+        in pieces.
+        """
+        # 9 bytes, it says
+        frame = b"\x28\xb5\x2f\xfd\x20\x09" + b"\x20\x00\x00page" + b"\x01\x00\x00"
 
         assert decode([b"zstd"], frame, piece=piece).body == b"page"
 
@@ -242,11 +269,17 @@ class TestMembers:
         """A zstd frame without content is skipped."""
         frame = struct.pack("<II", 0x184D2A53, 5) + b"12345"
 
-        assert decode([b"zstd"], zstd.compress(b"one ") + frame + zstd.compress(b"two"), piece=2).body == b"one two"
+        assert (
+            decode([b"zstd"], zstd.compress(b"one ") + frame + zstd.compress(b"two"), piece=2).body
+            == b"one two"
+        )
 
     def test_a_window_larger_than_allowed_is_refused(self):
         """A zstd stream that needs more memory than RFC 9659 allows is broken."""
-        options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.enable_long_distance_matching: 1}
+        options = {
+            zstd.CompressionParameter.window_log: 27,
+            zstd.CompressionParameter.enable_long_distance_matching: 1,
+        }
         packer = zstd.ZstdCompressor(options=options)
         coded = packer.compress(text(1000)) + packer.flush()
 
@@ -306,7 +339,9 @@ def made(payload=b"<p>hello", headers=(), status=200, truncate=1000, **more):
 
 def test_the_head_is_put_together():
     """The head has HTTP/1.1's form, whatever was spoken, and the headers as they were given."""
-    found = made(headers=[(b"Server", b"x"), (b"Set-Cookie", b"a=1"), (b"Set-Cookie", b"b=2")], protocol="h2")
+    found = made(
+        headers=[(b"Server", b"x"), (b"Set-Cookie", b"a=1"), (b"Set-Cookie", b"b=2")], protocol="h2"
+    )
 
     assert found.head == (
         b"HTTP/1.1 200 OK\r\nServer: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: 8\r\n\r\n"
@@ -315,7 +350,9 @@ def test_the_head_is_put_together():
 
 
 def test_the_framing_of_the_wire_is_left_out():
-    """The payload has neither the chunks nor the length of the wire, so the head names its own length only."""
+    """The payload has neither the chunks nor the length of the wire, so the head names its own
+    length only.
+    """
     found = made(headers=[(b"Transfer-Encoding", b"chunked"), (b"Content-Length", b"77")])
 
     assert found.head == b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"
@@ -349,7 +386,12 @@ def test_a_wrong_label_leaves_the_payload(coding, payload, flaws):
     """A body that is not in the coding named is kept as it is, with a flaw."""
     found = made(payload, [(b"Content-Encoding", coding)])
 
-    assert (found.payload, found.body, found.truncated, found.flaws) == (payload, payload, "", flaws)
+    assert (found.payload, found.body, found.truncated, found.flaws) == (
+        payload,
+        payload,
+        "",
+        flaws,
+    )
 
 
 def test_bodies_are_bounded():
@@ -360,7 +402,11 @@ def test_bodies_are_bounded():
 
     assert (len(plain.payload), len(plain.body), plain.truncated) == (1000, 1000, "length")
     assert (len(bomb.body), bomb.truncated) == (1000, "length")
-    assert (len(noise.payload), len(noise.body), noise.truncated) == (most_coded(1000), 1000, "length")
+    assert (len(noise.payload), len(noise.body), noise.truncated) == (
+        most_coded(1000),
+        1000,
+        "length",
+    )
 
 
 def test_the_client_s_own_reason_counts_first():

@@ -59,7 +59,9 @@ def test_closed_ones_are_passed_over():
 
 @pytest.mark.parametrize("keys", ["aaa", "abc", "aab"])
 def test_the_limit_counts_all(keys):
-    """However they are spread over servers, no more than the limit stay open, and the first spare one goes."""
+    """However they are spread over servers, no more than the limit stay open, and the first spare
+    one goes.
+    """
 
     async def play(pool):
         made = [Connection() for _ in keys]
@@ -73,7 +75,9 @@ def test_the_limit_counts_all(keys):
 
 
 def test_what_waits_for_its_turn_stays():
-    """Without room and without spare ones the new one is closed: the turns of all others come before its own."""
+    """Without room and without spare ones the new one is closed: the turns of all others come
+    before its own.
+    """
 
     async def play(pool):
         made = [Connection() for _ in range(4)]
@@ -86,7 +90,9 @@ def test_what_waits_for_its_turn_stays():
 
 
 def test_hosts_in_turn():
-    """Of more hosts than there is room for, those that are kept are used, though all have their turns in a row."""
+    """Of more hosts than there is room for, those that are kept are used, though all have their
+    turns in a row.
+    """
 
     async def play(pool):
         used = 0
@@ -101,7 +107,9 @@ def test_hosts_in_turn():
 
 
 def test_spare_ones_go_first():
-    """One that a request waits for takes the place of one that nobody may need, whichever was kept first."""
+    """One that a request waits for takes the place of one that nobody may need, whichever was kept
+    first.
+    """
 
     async def play(pool):
         spare, sure, other = Connection(), Connection(), Connection()
@@ -167,7 +175,9 @@ def test_given_up():
 
 class TestServersThatDoNotAnswerOnThem:
     def test_none_is_kept_to_them(self):
-        """When a server has left a request on a kept connection unanswered, its others are closed, and none is kept."""
+        """When a server has left a request on a kept connection unanswered, its others are closed,
+        and none is kept.
+        """
 
         async def play(pool):
             kept, later, other = Connection(), Connection(), Connection()

@@ -1,4 +1,6 @@
-"""The resolver's cache, one query per name, and addresses of the family that a name was not asked for at first."""
+"""The resolver's cache, one query per name, and addresses of the family that a name was not asked
+for at first.
+"""
 
 import asyncio
 
@@ -46,9 +48,13 @@ class TestMemory:
 
         assert asyncio.run(run()) == [1, 1, 2]
 
-    @pytest.mark.parametrize("kind", [kind for kind in DnsFailure if kind is not DnsFailure.NO_SOCKET])
+    @pytest.mark.parametrize(
+        "kind", [kind for kind in DnsFailure if kind is not DnsFailure.NO_SOCKET]
+    )
     def test_a_failure_is_remembered_for_its_time(self, kind):
-        """A failed name is not queried again before its failure expires, and fails in the same way until then."""
+        """A failed name is not queried again before its failure expires, and fails in the same way
+        until then.
+        """
 
         async def run():
             told, clock = Told({"a.test": DnsAnswer(failure=kind)}), Clock()
@@ -80,7 +86,9 @@ class TestMemory:
         """A crawl with little FRONTIER_MEMORY keeps fewer names than others: 512 for each MiB."""
 
         async def run():
-            settings = Settings({"FRONTIER_MEMORY": 8, "PRIVATE_NETWORKS_ALLOWED": "198.51.100.0/24"})
+            settings = Settings(
+                {"FRONTIER_MEMORY": 8, "PRIVATE_NETWORKS_ALLOWED": "198.51.100.0/24"}
+            )
             network = Network(plain_values(settings, "web"), lookup=lambda _: Told())
             for number in range(5000):
                 await network.resolver.resolve(f"h{number}.test")
@@ -125,7 +133,13 @@ class TestInFlight:
             await ticks()
             flying = resolver.in_flight
             told.gate.set()
-            return await asyncio.gather(*waiters), told.asked, flying, resolver.in_flight, resolver.counters["joined"]
+            return (
+                await asyncio.gather(*waiters),
+                told.asked,
+                flying,
+                resolver.in_flight,
+                resolver.counters["joined"],
+            )
 
         assert asyncio.run(run()) == ([["198.51.100.1"]] * 100, ["a.test"], 1, 0, 99)
 
@@ -206,7 +220,12 @@ class TestInFlight:
             await resolver.close()
             errors = await asyncio.gather(*waiters, late, return_exceptions=True)
             await failure(resolver, "new.test")
-            return errors, asyncio.all_tasks() - {asyncio.current_task()}, resolver.in_flight, told.closed
+            return (
+                errors,
+                asyncio.all_tasks() - {asyncio.current_task()},
+                resolver.in_flight,
+                told.closed,
+            )
 
         errors, tasks, flying, closed = asyncio.run(run())
 
@@ -214,7 +233,9 @@ class TestInFlight:
         assert (tasks, flying, closed) == (set(), 0, True)
 
     def test_an_alias_after_a_denial_is_followed(self):
-        """The question past the cache says only that the name is there: the next one says where it leads."""
+        """The question past the cache says only that the name is there: the next one says where it
+        leads.
+        """
 
         class Aliased(Told):
             async def check(self, _):
@@ -273,7 +294,11 @@ def test_they_are_asked_for_once():
 
     async def scenario():
         await resolver.resolve("a.test")
-        return [await resolver.others("A.test."), await resolver.others("a.test"), await resolver.resolve("a.test")]
+        return [
+            await resolver.others("A.test."),
+            await resolver.others("a.test"),
+            await resolver.resolve("a.test"),
+        ]
 
     assert run(resolver, scenario) == [MIXED, [], MIXED]
     assert told.asked == ["a.test", "a.test six"]
@@ -293,14 +318,20 @@ def test_they_are_kept_no_longer_than_either_answer_says():
     assert told.asked == ["a.test", "a.test six", "a.test"]
 
 
-@pytest.mark.parametrize(("failure", "again"), [(DnsFailure.NO_ADDRESS, False), (DnsFailure.SERVER_FAILED, True)])
+@pytest.mark.parametrize(
+    ("failure", "again"), [(DnsFailure.NO_ADDRESS, False), (DnsFailure.SERVER_FAILED, True)]
+)
 def test_a_name_without_any(failure, again):
     """Where the name servers say so it is not asked for again; where they fail it is."""
     resolver, told, _ = resolving(DnsAnswer(failure=failure))
 
     async def scenario():
         await resolver.resolve("a.test")
-        return [await resolver.others("a.test"), await resolver.others("a.test"), await resolver.resolve("a.test")]
+        return [
+            await resolver.others("a.test"),
+            await resolver.others("a.test"),
+            await resolver.resolve("a.test"),
+        ]
 
     assert run(resolver, scenario) == [[], [], [*FOUR]]
     assert told.asked.count("a.test six") == 1 + again
@@ -312,7 +343,11 @@ def test_a_lookup_that_has_said_all_is_not_asked_for_more():
 
     async def scenario():
         await resolver.resolve("a.test")
-        return await resolver.others("a.test"), await resolver.others("127.0.0.1"), await resolver.others("new.test")
+        return (
+            await resolver.others("a.test"),
+            await resolver.others("127.0.0.1"),
+            await resolver.others("new.test"),
+        )
 
     assert run(resolver, scenario) == ([], [], [])
     assert told.asked == ["a.test"]

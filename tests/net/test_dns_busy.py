@@ -1,8 +1,8 @@
 """Answers of name servers that come late, or while this process is busy, are not lost."""
 
-# Seen on a busy machine, before this was fixed: a crawl of 1200 hosts lost 212 of them within four seconds to `dns`.
-# c-ares, which knew its server as a quick one, asked three times within a second and a half, and took no look at the
-# answers that had come meanwhile.
+# Seen on a busy machine, before this was fixed: a crawl of 1200 hosts lost 212 of them within four
+# seconds to `dns`. c-ares, which knew its server as a quick one, asked three times within a second
+# and a half, and took no look at the answers that had come meanwhile.
 
 import asyncio
 import socket
@@ -45,7 +45,9 @@ def served(server):
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_came_while_the_process_was_busy_is_read_before_the_time_is(loop):
-    """An answer that is there when c-ares looks at the time is an answer, however long nobody read it."""
+    """An answer that is there when c-ares looks at the time is an answer, however long nobody read
+    it.
+    """
     server = NameServer()
     for name in NAMES:
         server.add(name, "192.0.2.1")
@@ -62,7 +64,8 @@ def test_what_came_while_the_process_was_busy_is_read_before_the_time_is(loop):
             asked.set()
             time.sleep(0.5)  # twice the time-out, in which the answers come
 
-        asyncio.get_running_loop().add_reader(here, work)  # after it, uvloop looks at timers before sockets
+        # after it, uvloop looks at timers before sockets
+        asyncio.get_running_loop().add_reader(here, work)
         there.send(b"x")
         try:
             await asked.wait()
@@ -80,7 +83,9 @@ def test_what_came_while_the_process_was_busy_is_read_before_the_time_is(loop):
 
 
 def test_a_slow_name_of_a_quick_server_is_waited_for():
-    """A name gets the time that recursion takes, though the server answers others at once: it is asked six times."""
+    """A name gets the time that recursion takes, though the server answers others at once: it is
+    asked six times.
+    """
     server = NameServer()
     for name in NAMES:
         server.add(name, "192.0.2.1")

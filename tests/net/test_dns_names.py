@@ -37,7 +37,10 @@ class TestNames:
         """All names of an address of either family, without their last dot."""
         server = NameServer({owner: [(owner, PTR, 60, "One.test"), (owner, PTR, 60, "two.test")]})
 
-        assert run(ask(server, lambda asked: asked.names(address)), loop) == ("one.test", "two.test")
+        assert run(ask(server, lambda asked: asked.names(address)), loop) == (
+            "one.test",
+            "two.test",
+        )
 
     def test_of_none(self, loop):
         """An address without a name has none; what nobody answers is not known."""
@@ -54,7 +57,10 @@ class TestNames:
         server.add("one.test", "192.0.2.1")
         server.add("one.test", "2001:0db8:0::1", kind=AAAA)
 
-        assert run(ask(server, lambda asked: asked.addresses("one.test")), loop) == ("192.0.2.1", "2001:db8::1")
+        assert run(ask(server, lambda asked: asked.addresses("one.test")), loop) == (
+            "192.0.2.1",
+            "2001:db8::1",
+        )
         assert run(ask(server, lambda asked: asked.addresses("two.test")), loop) == ()
 
 
@@ -92,12 +98,33 @@ class TestWithoutAsking:
     @pytest.mark.parametrize(
         "host",
         [
-            *("0x7f.1", "127.1", "2130706433", "017700000001", "1.2.3.4.5", "256.1.1.1", "a.0x7f", "127.0.0.1:80"),
-            *("[fe80::1%eth0]", "[::g]", "", ".", "a..b", ".a", "ümlaut.test", "x" * 64 + ".test", "a." * 127 + "test"),
+            *(
+                "0x7f.1",
+                "127.1",
+                "2130706433",
+                "017700000001",
+                "1.2.3.4.5",
+                "256.1.1.1",
+                "a.0x7f",
+                "127.0.0.1:80",
+            ),
+            *(
+                "[fe80::1%eth0]",
+                "[::g]",
+                "",
+                ".",
+                "a..b",
+                ".a",
+                "ümlaut.test",
+                "x" * 64 + ".test",
+                "a." * 127 + "test",
+            ),
         ],
     )
     def test_what_is_neither_name_nor_canonical_address_is_never_asked_for(self, host):
-        """Non-canonical addresses, which a system's resolver might accept, and impossible names fail permanently."""
+        """Non-canonical addresses, which a system's resolver might accept, and impossible names
+        fail permanently.
+        """
 
         async def run():
             told = Told()
@@ -115,17 +142,25 @@ class TestWithoutAsking:
 
 class TestHostsFile:
     def test_names_gather_their_addresses(self, tmp_path):
-        """Comments and case do not matter, and a name on several lines has several addresses in file order."""
+        """Comments and case do not matter, and a name on several lines has several addresses in
+        file order.
+        """
         path = tmp_path / "hosts"
         path.write_text("# of a test\n127.0.0.1 a.test B.TEST. # two names\n\n::1\ta.test\r\n")
 
         assert read_hosts(path) == {"a.test": ("127.0.0.1", "::1"), "b.test": ("127.0.0.1",)}
 
     @pytest.mark.parametrize(
-        ("line", "why"), [("a.test 127.0.0.1", "begins with no address"), ("::1 # x", "no name follows the address")]
+        ("line", "why"),
+        [
+            ("a.test 127.0.0.1", "begins with no address"),
+            ("::1 # x", "no name follows the address"),
+        ],
     )
     def test_a_bad_line_is_named(self, tmp_path, line, why):
-        """A line that is not an address with names is an error that gives its number, and not its text."""
+        """A line that is not an address with names is an error that gives its number, and not its
+        text.
+        """
         path = tmp_path / "hosts"
         path.write_text(f"127.0.0.1 a.test\n{line}\n")
 

@@ -39,7 +39,9 @@ class TestNameServers:
         for number in range(20):
             server.add("many.test", f"192.0.2.{number}", 400 - number)
 
-        assert ask(server, "many.test") == [DnsAnswer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)]
+        assert ask(server, "many.test") == [
+            DnsAnswer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)
+        ]
 
     def test_failures_differ(self):
         """No such name and no address are permanent; a server failure or refusal is not."""
@@ -60,7 +62,9 @@ class TestNameServers:
         server = NameServer({"quiet.test": []})
         server.silent.add("quiet.test")
 
-        assert ask(server, "quiet.test", timeout=0.1, tries=2) == [DnsAnswer(failure=DnsFailure.TIMEOUT)]
+        assert ask(server, "quiet.test", timeout=0.1, tries=2) == [
+            DnsAnswer(failure=DnsFailure.TIMEOUT)
+        ]
         assert len(server.questions) == 2
 
     def test_a_truncated_answer_is_fetched_by_tcp(self):
@@ -103,7 +107,10 @@ class TestNameServers:
         server.add("gnir.test", "ring.test", kind=CNAME)
         for number in range(100):
             server.add(f"c{number}.test", f"c{number + 1}.test", kind=CNAME)
-        server.zone["self.test"] = [("self.test", CNAME, 9, "b.test"), ("b.test", CNAME, 9, "self.test")]
+        server.zone["self.test"] = [
+            ("self.test", CNAME, 9, "b.test"),
+            ("b.test", CNAME, 9, "self.test"),
+        ]
 
         answers = ask(server, "ring.test", "c0.test", "self.test")
 
@@ -116,7 +123,10 @@ class TestNameServers:
         server = NameServer()
         server.answer = lambda question, transport: question[:2] + reply
 
-        assert ask(server, "a.test", timeout=0.1)[0].failure in (DnsFailure.TIMEOUT, DnsFailure.BAD_ANSWER)
+        assert ask(server, "a.test", timeout=0.1)[0].failure in (
+            DnsFailure.TIMEOUT,
+            DnsFailure.BAD_ANSWER,
+        )
 
     def test_an_answer_from_a_stranger_is_not_believed(self):
         """An answer with another id than the query's is dropped."""
@@ -124,7 +134,8 @@ class TestNameServers:
         server.add("a.test", "192.0.2.1")
         honest = server.answer
         server.answer = lambda question, transport: bytes(
-            byte ^ 0xFF if place < 2 else byte for place, byte in enumerate(honest(question, transport))
+            byte ^ 0xFF if place < 2 else byte
+            for place, byte in enumerate(honest(question, transport))
         )
 
         assert ask(server, "a.test", timeout=0.1)[0].failure is DnsFailure.TIMEOUT
@@ -140,10 +151,16 @@ class TestNameServers:
         async def run():
             async with asking(server, tries=3) as lookup:
                 resolver = CachingResolver(lookup, in_flight=100)
-                found = await asyncio.gather(*(resolver.resolve(f"h{number}.test") for number in range(count)))
+                found = await asyncio.gather(
+                    *(resolver.resolve(f"h{number}.test") for number in range(count))
+                )
                 await resolver.close()
                 gc.collect()
-                return found, [channel for channel in gc.get_objects() if type(channel) is Channel and channel._open]
+                return found, [
+                    channel
+                    for channel in gc.get_objects()
+                    if type(channel) is Channel and channel._open
+                ]
 
         found, left = asyncio.run(run())
 
@@ -179,7 +196,10 @@ class TestNameServers:
                 await lookup.close()
                 return await question, await lookup.ask("later.test")
 
-        assert asyncio.run(run()) == (DnsAnswer(failure=DnsFailure.CLOSED), DnsAnswer(failure=DnsFailure.CLOSED))
+        assert asyncio.run(run()) == (
+            DnsAnswer(failure=DnsFailure.CLOSED),
+            DnsAnswer(failure=DnsFailure.CLOSED),
+        )
 
     def test_a_channel_gives_way_to_a_new_one(self, monkeypatch):
         """After a number of queries c-ares' own unbounded cache is dropped with its channel."""
@@ -191,7 +211,9 @@ class TestNameServers:
         assert len(server.questions) == 3
 
     def test_a_channel_is_replaced_after_its_time(self, monkeypatch):
-        """What c-ares keeps is never older than half a minute, whatever its TTL: name servers may have lied."""
+        """What c-ares keeps is never older than half a minute, whatever its TTL: name servers may
+        have lied.
+        """
         monkeypatch.setattr(dns_cares, "LIFE", 0.0)
         server = NameServer()
         server.add("a.test", "10.0.0.1", ttl=86_400)
@@ -212,7 +234,10 @@ class TestNameServers:
                 monkeypatch.setattr(dns_cares, "missing_socket", lambda: True)
                 return first, await lookup.ask("b.test")
 
-        assert [answer.addresses for answer in asyncio.run(run())] == [("192.0.2.1",), ("192.0.2.2",)]
+        assert [answer.addresses for answer in asyncio.run(run())] == [
+            ("192.0.2.1",),
+            ("192.0.2.2",),
+        ]
 
     def test_a_check_says_where_a_name_leads(self):
         """Past any cache, to IPv6 too if there is no other address, and why if it leads nowhere."""
@@ -222,12 +247,18 @@ class TestNameServers:
 
         async def run():
             async with asking(server) as lookup:
-                return [await lookup.check(name) for name in ("a.test", "six.test", "empty.test", "missing.test")]
+                return [
+                    await lookup.check(name)
+                    for name in ("a.test", "six.test", "empty.test", "missing.test")
+                ]
 
         found = asyncio.run(run())
 
         assert found[:2] == [DnsAnswer(("192.0.2.1",), 300.0), DnsAnswer(("2001:db8::6",), 99.0)]
-        assert [answer.failure for answer in found[2:]] == [DnsFailure.NO_ADDRESS, DnsFailure.NO_NAME]
+        assert [answer.failure for answer in found[2:]] == [
+            DnsFailure.NO_ADDRESS,
+            DnsFailure.NO_NAME,
+        ]
 
     def test_an_old_channel_closes_after_its_last_answer(self, monkeypatch):
         """A replaced channel still delivers its pending answers, then closes."""
@@ -239,7 +270,9 @@ class TestNameServers:
         async def run():
             async with asking(server) as lookup:
                 server.gate = asyncio.Event()
-                questions = [asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")]
+                questions = [
+                    asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")
+                ]
                 await server.asked.wait()
                 before = [channel.closed for channel in lookup._channels]
                 server.gate.set()
@@ -260,7 +293,9 @@ class TestNameServers:
 
         async def run():
             async with asking(server) as lookup:
-                questions = [asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")]
+                questions = [
+                    asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")
+                ]
                 await server.asked.wait()
                 await lookup.close()
                 return await asyncio.gather(*questions)
@@ -268,7 +303,9 @@ class TestNameServers:
         assert asyncio.run(run()) == [DnsAnswer(failure=DnsFailure.CLOSED)] * 2
 
     def test_a_server_may_be_given_by_name(self):
-        """The system looks up a name server's own name; all its addresses are asked, IPv6 in brackets."""
+        """The system looks up a name server's own name; all its addresses are asked, IPv6 in
+        brackets.
+        """
         lookup = NameServers([("localhost", 5353), ("127.0.0.2", 53), ("::1", 54)])
 
         places = repr(lookup).removeprefix("<NameServers ").removesuffix(">").split(", ")
@@ -282,7 +319,9 @@ class TestNameServers:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
         monkeypatch.setattr(socket, "getaddrinfo", unknown)
-        with pytest.raises(DnsFailed, match=r"^DNS_NAMESERVERS = dns\.test:53: Name or service not known$"):
+        with pytest.raises(
+            DnsFailed, match=r"^DNS_NAMESERVERS = dns\.test:53: Name or service not known$"
+        ):
             NameServers([("dns.test", 53)])
 
     def test_closing_twice_does_nothing(self):
@@ -313,7 +352,9 @@ class TestProbe:
 
         async def run():
             async with asking(server, timeout=0.1) as lookup:
-                with pytest.raises(DnsFailed, match=rf"^no name server answers at 127\.0\.0\.1:{server.port}$"):
+                with pytest.raises(
+                    DnsFailed, match=rf"^no name server answers at 127\.0\.0\.1:{server.port}$"
+                ):
                     await CachingResolver(lookup).probe()
 
         asyncio.run(run())
@@ -335,7 +376,9 @@ class TestProbe:
 
 class TestSeveralServers:
     def test_a_dead_one_is_asked_last(self):
-        """Of two name servers the one that does not answer is asked for the first names only, and then now and then."""
+        """Of two name servers the one that does not answer is asked for the first names only, and
+        then now and then.
+        """
 
         async def scenario():
             dead, alive = NameServer(), NameServer()
@@ -343,8 +386,12 @@ class TestSeveralServers:
                 dead.silent.add(f"site{number}.test")
                 alive.add(f"site{number}.test", "192.0.2.4")
             async with dead.running(), alive.running():
-                servers = NameServers([("127.0.0.1", dead.port), ("127.0.0.1", alive.port)], timeout=0.3)
-                failures = {(await servers.ask(f"site{number}.test")).failure for number in range(100)}
+                servers = NameServers(
+                    [("127.0.0.1", dead.port), ("127.0.0.1", alive.port)], timeout=0.3
+                )
+                failures = {
+                    (await servers.ask(f"site{number}.test")).failure for number in range(100)
+                }
                 await servers.close()
             return failures, len(dead.questions)
 
@@ -361,7 +408,10 @@ class TestSeveralServers:
             server.add("site.test", "192.0.2.4")
             async with server.running():
                 servers = NameServers([("127.0.0.1", server.port)], timeout=0.3)
-                found = [(await servers.ask("site.test")).failure, (await servers.check("site.test")).failure]
+                found = [
+                    (await servers.ask("site.test")).failure,
+                    (await servers.check("site.test")).failure,
+                ]
                 server.codes["site.test"] = SERVFAIL
                 found.append((await servers.check("site.test")).failure)
                 await servers.close()

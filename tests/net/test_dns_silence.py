@@ -76,9 +76,13 @@ def names(prefix, count, start=0):
     return [f"{prefix}{number}.test" for number in range(start, start + count)]
 
 
-@pytest.mark.parametrize("failure", [DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED])
+@pytest.mark.parametrize(
+    "failure", [DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED]
+)
 def test_all_servers_are_away(lookup, caplog, failure):
-    """When names in a row fail, and so does one that was resolved before, nobody is charged for it any more."""
+    """When names in a row fail, and so does one that was resolved before, nobody is charged for it
+    any more.
+    """
     lost, ended = [], []
 
     async def scenario(resolver):
@@ -106,7 +110,9 @@ def test_all_servers_are_away(lookup, caplog, failure):
 
 
 def test_names_whose_own_servers_are_dead(lookup):
-    """Any number of names that fail in a row are the names' own fault if one that was resolved before has an answer."""
+    """Any number of names that fail in a row are the names' own fault if one that was resolved
+    before has an answer.
+    """
 
     async def scenario(resolver):
         await resolve(resolver, "good.test")
@@ -157,7 +163,9 @@ def test_no_name_was_ever_resolved(lookup):
 
 
 def test_failures_from_before_are_forgotten(lookup):
-    """When the servers are back, names that had failed are asked for again at once, and those that were denied."""
+    """When the servers are back, names that had failed are asked for again at once, and those that
+    were denied.
+    """
 
     async def scenario(resolver):
         await resolve(resolver, "good.test", "gone.test", "dead.test")

@@ -14,7 +14,12 @@ from webcrawl.net.guard import AddressGuard
 
 GOOD, INSIDE = DnsAnswer(("198.41.0.4",), 86_400.0), DnsAnswer(("10.0.0.1",), 86_400.0)
 DENIED = DnsAnswer(failure=DnsFailure.NO_NAME)
-LIES = [DENIED, INSIDE, DnsAnswer(("192.168.1.1", "fd00::1"), 0.0), DnsAnswer(failure=DnsFailure.NO_ADDRESS)]
+LIES = [
+    DENIED,
+    INSIDE,
+    DnsAnswer(("192.168.1.1", "fd00::1"), 0.0),
+    DnsAnswer(failure=DnsFailure.NO_ADDRESS),
+]
 
 
 class Lookup:
@@ -41,7 +46,9 @@ class Names:
 
     def __init__(self):
         self.lookup, self._clock = Lookup(), Clock()
-        self.resolver = CachingResolver(self.lookup, clock=self._clock, admits=AddressGuard().admits)
+        self.resolver = CachingResolver(
+            self.lookup, clock=self._clock, admits=AddressGuard().admits
+        )
 
     def later(self, seconds=FRESH):
         self._clock.now += seconds
@@ -82,20 +89,26 @@ def test_a_name_that_nobody_has():
 
 @pytest.mark.parametrize("lie", LIES)
 def test_servers_that_deny_what_they_knew(lie):
-    """If all names that led somewhere are denied or lead inside, a name that does so, too, is in doubt."""
+    """If all names that led somewhere are denied or lead inside, a name that does so, too, is in
+    doubt.
+    """
 
     async def scenario(names):
         for name in "abc":
             await names.says(f"{name}.test")
         names.later()
         names.lookup.lie = lie
-        return [await names.says(name) for name in ("new.test", "newer.test")], sorted(names.lookup.checks)
+        return [await names.says(name) for name in ("new.test", "newer.test")], sorted(
+            names.lookup.checks
+        )
 
     assert run(scenario) == ([DOUBT] * 2, ["a.test", "b.test", "c.test"])
 
 
 def test_names_of_a_former_run():
-    """Hosts that earlier runs have reached are asked for, but for addresses and names that nobody is asked for."""
+    """Hosts that earlier runs have reached are asked for, but for addresses and names that nobody
+    is asked for.
+    """
 
     async def scenario(names):
         names.resolver.remember(["192.0.2.1", "a.test"])
@@ -154,7 +167,9 @@ def test_servers_that_begin_to_lie_a_moment_after_the_truth(lie):
 
 
 def test_a_witness_between_two_denials():
-    """A name that is denied twice leads nowhere for good if another one has led somewhere in between."""
+    """A name that is denied twice leads nowhere for good if another one has led somewhere in
+    between.
+    """
 
     async def scenario(names):
         await names.says("gone.test")
@@ -257,7 +272,9 @@ def test_a_lookup_that_leaves_out_addresses():
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_kept_for_half_a_minute(lie):
-    """Whatever its TTL, so that a host's next try asks anew; when the network is back, it is forgotten at once."""
+    """Whatever its TTL, so that a host's next try asks anew; when the network is back, it is
+    forgotten at once.
+    """
 
     async def scenario(names):
         names.lookup.lie = lie

@@ -38,8 +38,12 @@ def refused(address, port=80):
     ],
 )
 def test_the_network_that_would_let_it_in(address, network):
-    """The guard's refusal names the setting, with a network in which the address is and that the guard accepts."""
-    said = in_words(refused(address), f"http://[{address}]/" if ":" in address else f"http://{address}/")
+    """The guard's refusal names the setting, with a network in which the address is and that the
+    guard accepts.
+    """
+    said = in_words(
+        refused(address), f"http://[{address}]/" if ":" in address else f"http://{address}/"
+    )
 
     assert special_network(address) == network
     assert said.startswith(f"{address} is ")
@@ -48,7 +52,8 @@ def test_the_network_that_would_let_it_in(address, network):
 
 
 def test_the_networks_that_are_allowed_stay_allowed():
-    """The value that is advised has all that is set: a value on the command line takes the place of the one before.
+    """The value that is advised has all that is set: a value on the command line takes the place of
+    the one before.
 
     `PRIVATE_NETWORKS_ALLOWED=::1/128` was advised to an operator whose crawl was of 127.0.0.0/8.
     """
@@ -57,7 +62,9 @@ def test_the_networks_that_are_allowed_stay_allowed():
         guard.check("::1", 80)
 
     said = in_words(error.value, "http://[::1]/")
-    assert said.endswith(": -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8,10.1.0.0/16,::1/128 lets the crawl in")
+    assert said.endswith(
+        ": -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8,10.1.0.0/16,::1/128 lets the crawl in"
+    )
 
 
 def test_a_name_that_leads_inside():
@@ -79,7 +86,9 @@ def test_a_name_that_leads_inside():
     ],
 )
 def test_a_guess_at_what_was_meant(host, others, meant):
-    """Another seed's name that is nearly the same, or a well-known end in place of one that nobody has."""
+    """Another seed's name that is nearly the same, or a well-known end in place of one that nobody
+    has.
+    """
     assert guess(host, others) == meant
 
 
@@ -91,10 +100,19 @@ def because(error, cause):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (DnsFailed("h.ogr: no host of that name", permanent=True), "h.ogr: no host of that name; is h.org meant?"),
+        (
+            DnsFailed("h.ogr: no host of that name", permanent=True),
+            "h.ogr: no host of that name; is h.org meant?",
+        ),
         (DnsFailed("h.ogr: the name server failed"), "h.ogr: the name server failed"),
-        (PortRefused("port 25 is not for http"), "h.ogr:81: port 25 is not for http; -s PORTS_ALLOWED= with that port"),
-        (because(ConnectFailed("x"), ConnectionRefusedError()), "h.ogr:81: the connection is refused: nothing listens"),
+        (
+            PortRefused("port 25 is not for http"),
+            "h.ogr:81: port 25 is not for http; -s PORTS_ALLOWED= with that port",
+        ),
+        (
+            because(ConnectFailed("x"), ConnectionRefusedError()),
+            "h.ogr:81: the connection is refused: nothing listens",
+        ),
         (ConnectFailed("no route"), "h.ogr:81: no route"),
         (ConnectTimeout("x"), "h.ogr:81: no answer to a connection in time"),
         (TlsFailed("wrong version"), "h.ogr:81: no TLS (wrong version); http:// may be meant"),
@@ -102,10 +120,16 @@ def because(error, cause):
             TlsFailed("[SSL: SSLV3_ALERT_HANDSHAKE_FAILURE]"),
             "h.ogr:81: the TLS handshake is refused ([SSL: SSL",
         ),
-        (CertificateRefused("expired"), "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"),
+        (
+            CertificateRefused("expired"),
+            "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate",
+        ),
         (NotHttp("x"), "h.ogr:81: what answers there does not speak HTTP"),
         (EmptyAnswer("x"), "h.ogr:81: the connection is closed without an answer"),
-        (because(EmptyAnswer("x"), ssl.SSLError(1, "alert")), "h.ogr:81: TLS breaks off after the handshake ("),
+        (
+            because(EmptyAnswer("x"), ssl.SSLError(1, "alert")),
+            "h.ogr:81: TLS breaks off after the handshake (",
+        ),
         (TimedOut("x"), "h.ogr:81: no answer in time"),
     ],
 )

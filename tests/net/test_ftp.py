@@ -35,7 +35,9 @@ def _site(tmp_path):
 
 class TestFiles:
     def test_a_file_comes_whole(self, site, loop):
-        """A file's bytes are its payload and its body; its type comes from its name, its date from the server."""
+        """A file's bytes are its payload and its body; its type comes from its name, its date from
+        the server.
+        """
         with real(site) as (_, fetch):
             got = run(fetch("/pub/page.html"), loop)
 
@@ -115,7 +117,10 @@ class TestEnds:
 
         async def go(port):
             async with client(truncate=100) as ftp:
-                urls = [f"ftp://a.test:{port}/pub/{name}" for name in ("", "empty", "data.bin", "nothing", "deep%20er")]
+                urls = [
+                    f"ftp://a.test:{port}/pub/{name}"
+                    for name in ("", "empty", "data.bin", "nothing", "deep%20er")
+                ]
                 statuses = [got.status for got in await asyncio.gather(*map(ftp.fetch, urls * 4))]
                 await eventually(lambda: not len(ftp._reach))
                 return statuses
@@ -127,15 +132,22 @@ class TestEnds:
 class TestFolders:
     @pytest.mark.parametrize("without", [(), ("MLSD",)], ids=["mlsd", "list"])
     def test_listings_have_the_links(self, site, loop, without):
-        """By MLSD or by LIST, a folder's listing has all its entries as links, whatever bytes are in their names."""
+        """By MLSD or by LIST, a folder's listing has all its entries as links, whatever bytes are
+        in their names.
+        """
         with real(site, without=without) as (_, fetch):
             got = run(fetch("/pub/"), loop)
             links = ftp_links(got.body, got.headers[0][1].decode(), got.url).links
             odd = run(fetch("/pub/deep%20er/"), loop)
-            (name,) = [link for _, link, _, _ in ftp_links(odd.body, odd.headers[0][1].decode(), odd.url).links]
+            (name,) = [
+                link
+                for _, link, _, _ in ftp_links(odd.body, odd.headers[0][1].decode(), odd.url).links
+            ]
             last = run(fetch(f"/pub/deep%20er/{name}"), loop)
 
-        assert got.headers == [(b"content-type", b"text/x-ftp-listing; format=" + (b"list" if without else b"mlsd"))]
+        assert got.headers == [
+            (b"content-type", b"text/x-ftp-listing; format=" + (b"list" if without else b"mlsd"))
+        ]
         assert sorted(link for _, link, _, _ in links) == [
             "caf%C3%A9.txt", "data.bin", "deep%20er/", "empty", "page.html",
         ]  # fmt: skip
@@ -159,7 +171,9 @@ class TestFolders:
         with real(site) as (_, fetch):
             got = run(fetch("/pub;type=d"), loop)
         assert got.status == 200
-        assert ftp_links(got.body, "text/x-ftp-listing; format=mlsd", got.url).base.endswith("/pub/")
+        assert ftp_links(got.body, "text/x-ftp-listing; format=mlsd", got.url).base.endswith(
+            "/pub/"
+        )
 
     def test_the_root_by_its_name(self, site, loop):
         """`%2F` is the server's root, not the login folder."""

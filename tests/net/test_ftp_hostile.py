@@ -1,4 +1,6 @@
-"""The FTP client against servers that err, lie, stall and flood: each fetch ends, within its bounds, in a known way."""
+"""The FTP client against servers that err, lie, stall and flood: each fetch ends, within its
+bounds, in a known way.
+"""
 
 import itertools
 
@@ -49,7 +51,9 @@ class TestTheTalk:
         run(go(Script(RETR=b"550 no\r\n", CWD=b"550 no\r\n")), loop)
 
     def test_nobody_s_password(self):
-        """A user agent without a mail address gets the @ that some servers check; nothing in it ends the line."""
+        """A user agent without a mail address gets the @ that some servers check; nothing in it
+        ends the line.
+        """
         script = Script(b"abc")
         run(ask(script, user_agent="tests/1\r\nDELE x"))
         assert script.asked[1] == b"PASS tests/1  DELE x@\r\n"
@@ -74,12 +78,16 @@ class TestTheTalk:
 
     def test_list_where_mlsd_is_refused(self):
         """LIST is sent to a server without MLSD, on a new data connection."""
-        script = Script(b"-rw-r--r-- 1 a b 3 Jan  1 2000 \xff\xfe \x01?#%&x\r\n", MLSD=b"502 no\r\n")
+        script = Script(
+            b"-rw-r--r-- 1 a b 3 Jan  1 2000 \xff\xfe \x01?#%&x\r\n", MLSD=b"502 no\r\n"
+        )
 
         async def go():
             async with serving(script) as port, client() as ftp:
                 listed = await ftp.fetch(f"ftp://a.test:{port}/")
-                ((_, link, _, _),) = ftp_links(listed.body, listed.headers[0][1].decode(), listed.url).links
+                ((_, link, _, _),) = ftp_links(
+                    listed.body, listed.headers[0][1].decode(), listed.url
+                ).links
                 return await ftp.fetch(f"ftp://a.test:{port}/{link}")
 
         assert run(go()).status == 200
@@ -90,7 +98,11 @@ class TestTheTalk:
         """A server without EPSV is not sent it again in the same session."""
         script = Script(b"", EPSV=b"500 what?\r\n", MLSD=b"502 no\r\n")
         assert run(ask(script, "/")).status == 200
-        assert [verb for verb in script.verbs if verb in ("EPSV", "PASV")] == ["EPSV", "PASV", "PASV"]
+        assert [verb for verb in script.verbs if verb in ("EPSV", "PASV")] == [
+            "EPSV",
+            "PASV",
+            "PASV",
+        ]
 
 
 class TestWords:
@@ -167,7 +179,9 @@ class TestWords:
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_the_commands_must_be_over_within_the_grace(self, verb):
-        """With a least rate, a server that falls silent before a transfer times out long before the deadline."""
+        """With a least rate, a server that falls silent before a transfer times out long before the
+        deadline.
+        """
         with pytest.raises(TimedOut):
             run(ask(Script(b"abc", **{verb: b""}), timeout=3600, grace=0.2, rate=1000))
 
@@ -197,7 +211,9 @@ class TestWords:
 REPLIES = st.one_of(
     st.none(),
     st.binary(max_size=60).map(lambda text: text + b"\r\n"),
-    st.builds(lambda code, text: b"%d %s\r\n" % (code, text), st.integers(0, 700), st.binary(max_size=20)),
+    st.builds(
+        lambda code, text: b"%d %s\r\n" % (code, text), st.integers(0, 700), st.binary(max_size=20)
+    ),
     st.just(b"229 ok (|||PORT|)\r\n"),
 )
 
@@ -205,13 +221,20 @@ REPLIES = st.one_of(
 class TestAnything:
     @examples(150, suppress_health_check=[HealthCheck.too_slow])
     @given(
-        words=st.dictionaries(st.sampled_from((*VERBS, "MLSD", "LIST", "CWD", "PASV", "greeting", "end")), REPLIES),
+        words=st.dictionaries(
+            st.sampled_from((*VERBS, "MLSD", "LIST", "CWD", "PASV", "greeting", "end")), REPLIES
+        ),
         data=st.binary(max_size=300),
         path=st.sampled_from(["/", "/a/b", "/x;type=a"]),
     )
     def test_every_visit_ends(self, words, data, path):
-        """Whatever a server sends, a fetch ends in an Exchange or a FetchError, within its deadline."""
-        words = {name: reply or b"" if name in ("greeting", "end") else reply for name, reply in words.items()}
+        """Whatever a server sends, a fetch ends in an Exchange or a FetchError, within its
+        deadline.
+        """
+        words = {
+            name: reply or b"" if name in ("greeting", "end") else reply
+            for name, reply in words.items()
+        }
         try:
             got = run(ask(Script(data, **words), path, timeout=0.15, truncate=200))
         except FetchError:

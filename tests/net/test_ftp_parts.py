@@ -15,7 +15,14 @@ from webcrawl.crawl.page_links import ftp_links
 from webcrawl.net.errors import BadAnswer, BadUrl
 from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.ftp_listing import entries, list_entry, mlsd_entry
-from webcrawl.net.ftp_session import NotFtp, Reply, ReplyReader, ReplyTooLong, extended_port, passive_port
+from webcrawl.net.ftp_session import (
+    NotFtp,
+    Reply,
+    ReplyReader,
+    ReplyTooLong,
+    extended_port,
+    passive_port,
+)
 from webcrawl.net.stream import type_of
 from webcrawl.urls.canonical import canonical
 
@@ -56,7 +63,9 @@ class TestTargets:
     def test_names_survive_their_url(self, name):
         """A listed name is the same after becoming a link, a canonical URL and a parsed target."""
         listing = b"type=file; " + name + b"\r\n"
-        for _, link, _, _ in ftp_links(listing, "text/x-ftp-listing; format=mlsd", "ftp://h.test/a/").links:
+        for _, link, _, _ in ftp_links(
+            listing, "text/x-ftp-listing; format=mlsd", "ftp://h.test/a/"
+        ).links:
             target = parse_ftp(canonical(link, "ftp://h.test/a/"))
             assert (target.folders, target.name) == ([b"a"], name)
 
@@ -82,7 +91,9 @@ class TestReplies:
             Reply(230, "caf\xe9"),
         ]
 
-    @pytest.mark.parametrize("line", [b"", b"hello", b"22 x", b"2200", b"099 x", b"600 x", b"220x", b" 220 x"])
+    @pytest.mark.parametrize(
+        "line", [b"", b"hello", b"22 x", b"2200", b"099 x", b"600 x", b"220x", b" 220 x"]
+    )
     def test_no_reply(self, line):
         """A line that does not begin with an FTP code is not a reply."""
         with pytest.raises(NotFtp):
@@ -117,7 +128,9 @@ class TestReplies:
         """The six numbers of PASV may be anywhere in its text; the last two are the port."""
         assert passive_port(Reply(227, text)) == port
 
-    @pytest.mark.parametrize("text", ["", "(1,2,3,4,5)", "(1,2,3,4,256,0)", "(1,2,3,4,0,0)", "(1,2,3,4,5,6,7)"])
+    @pytest.mark.parametrize(
+        "text", ["", "(1,2,3,4,5)", "(1,2,3,4,256,0)", "(1,2,3,4,0,0)", "(1,2,3,4,5,6,7)"]
+    )
     def test_no_ports_of_pasv(self, text):
         """A missing or impossible port is refused."""
         with pytest.raises(NotFtp):
@@ -139,7 +152,10 @@ class TestReplies:
 
 
 def _links(listing, mode="list", url="ftp://h.test/a/"):
-    return [link for _, link, _, _ in ftp_links(listing, f"text/x-ftp-listing; format={mode}", url).links]
+    return [
+        link
+        for _, link, _, _ in ftp_links(listing, f"text/x-ftp-listing; format={mode}", url).links
+    ]
 
 
 class TestListings:
@@ -147,26 +163,39 @@ class TestListings:
 
     def test_lines_of_many_servers(self):
         """Lines that other projects' parsers read give a name; lines that they reject give none."""
-        rows = [json.loads(line) for line in (cases("ftp-gopher") / "ftp-lines.jsonl").read_text().splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (cases("ftp-gopher") / "ftp-lines.jsonl").read_text().splitlines()
+        ]
         rows = [row for row in rows if row["dialect"] in self.READ]
         assert len(rows) > 50
         wrong = [
             row["line"]
             for row in rows
-            if bool(list(entries(row["line"].encode(), mlsd=row["dialect"] == "MLSx"))) != row["parses"]
+            if bool(list(entries(row["line"].encode(), mlsd=row["dialect"] == "MLSx")))
+            != row["parses"]
         ]
         assert wrong == []
 
     def test_whole_listings(self):
         """Names, sizes and types of whole listings are those that other projects' tests expect."""
-        rows = [json.loads(line) for line in (cases("ftp-gopher") / "ftp-listings.jsonl").read_text().splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (cases("ftp-gopher") / "ftp-listings.jsonl").read_text().splitlines()
+        ]
         assert rows
         for row in rows:
             found = list(entries(row["listing"].encode(), mlsd=True))
-            assert [entry.name.decode() for entry in found] == [entry["name"] for entry in row["entries"]]
-            assert [entry.size for entry in found] == [entry.get("size") for entry in row["entries"]]
+            assert [entry.name.decode() for entry in found] == [
+                entry["name"] for entry in row["entries"]
+            ]
+            assert [entry.size for entry in found] == [
+                entry.get("size") for entry in row["entries"]
+            ]
             kinds = {"SymbolicLink": "link", None: "file"}
-            assert [entry.kind for entry in found] == [kinds[entry.get("type")] for entry in row["entries"]]
+            assert [entry.kind for entry in found] == [
+                kinds[entry.get("type")] for entry in row["entries"]
+            ]
 
     @pytest.mark.parametrize(
         ("line", "expected"),
@@ -177,7 +206,10 @@ class TestListings:
             (b"-rw-r--r-- 1 u g 5 12. Jan 2001 german", (b"german", "file", 5)),
             (b"-rw-r--r-- 1 u g 5 3 Jan 10 11 Jan  1 2001 n", (b"n", "file", 11)),
             (b"crw------- 1 root sys 109,767 Jul  2  2004 tty", (b"tty", "other", 109767)),
-            (b"01-20-97  03:48PM       <DIR>          Program Files", (b"Program Files", "folder", None)),
+            (
+                b"01-20-97  03:48PM       <DIR>          Program Files",
+                (b"Program Files", "folder", None),
+            ),
             (b"12-05-2020  17:03           1,234,567 x.zip", (b"x.zip", "file", 1234567)),
             (b"07-15-21  09:12AM  <SYMLINKD>   there", (b"there", "link", None)),
         ],
@@ -228,7 +260,9 @@ class TestListings:
         ],
     )
     def test_lines_that_are_no_entries(self, line):
-        """Headings, lines with impossible dates, and lines with columns that cannot be are not entries."""
+        """Headings, lines with impossible dates, and lines with columns that cannot be are not
+        entries.
+        """
         assert list_entry(line) is None
 
     @given(
@@ -243,7 +277,9 @@ class TestListings:
         ),
     )
     def test_days_of_the_calendar(self, day, form):
-        """A line of any dialect is an entry if its date is one of the calendar, and none if its day is one too many."""
+        """A line of any dialect is an entry if its date is one of the calendar, and none if its day
+        is one too many.
+        """
         last = monthrange(day.year, day.month)[1]
         lines = [form.format(day, day=f"{number:02}") for number in (day.day, last + 1, 0)]
 
@@ -271,7 +307,9 @@ class TestListings:
         assert mlsd_entry(b"type=OS.unix=chr-1/2; tty").kind == "other"
 
     def test_a_links_target_may_have_blanks(self):
-        """As Pure-FTPd writes it: the name comes after the last fact's end, not after the first blank."""
+        """As Pure-FTPd writes it: the name comes after the last fact's end, not after the first
+        blank.
+        """
         line = b"type=OS.unix=slink:../odd/a b.txt;size=14;modify=20261126234957;UNIX.mode=0777; to space"
 
         assert tuple(mlsd_entry(line)) == (b"to space", "link", 14)
@@ -302,9 +340,15 @@ class TestListings:
         """Any bytes are a listing; it never has more entries than lines."""
         found = list(entries(listing, mlsd=mlsd))
         assert len(found) <= listing.count(b"\n") + 1
-        assert isinstance(ftp_links(listing, "format=mlsd" if mlsd else "", "ftp://h.test/"), DocumentLinks)
+        assert isinstance(
+            ftp_links(listing, "format=mlsd" if mlsd else "", "ftp://h.test/"), DocumentLinks
+        )
 
-    @given(st.from_regex(rb"[-dlc]rwxr-xr-x[ 1a]{0,9} [0-9]{1,20} [JF][ae][nb] [0-9 ]{1,3} [0-9:]{4,5} .{0,9}"))
+    @given(
+        st.from_regex(
+            rb"[-dlc]rwxr-xr-x[ 1a]{0,9} [0-9]{1,20} [JF][ae][nb] [0-9 ]{1,3} [0-9:]{4,5} .{0,9}"
+        )
+    )
     def test_nearly_lines(self, line):
         """What almost looks like a line is an entry with a name, or none."""
         entry = list_entry(line)

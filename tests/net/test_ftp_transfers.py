@@ -1,4 +1,6 @@
-"""FTP data connections to servers that err, lie, stall and flood: what arrived is kept, and marked as truncated."""
+"""FTP data connections to servers that err, lie, stall and flood: what arrived is kept, and marked
+as truncated.
+"""
 
 import asyncio
 import socket
@@ -22,7 +24,11 @@ class TestTransfers:
 
         async def go():
             async with serving(victim, "127.0.0.99") as port:
-                script = Script(b"abc", EPSV=b"500 no\r\n", PASV=b"227 ok (127,0,0,99,%d,%d)\r\n" % divmod(port, 256))
+                script = Script(
+                    b"abc",
+                    EPSV=b"500 no\r\n",
+                    PASV=b"227 ok (127,0,0,99,%d,%d)\r\n" % divmod(port, 256),
+                )
                 gate = Gate("127.0.0.99")
                 with pytest.raises(ConnectFailed):
                     await ask(script, guard=gate)

@@ -117,7 +117,12 @@ class TestAnswers:
 
     @pytest.mark.parametrize(
         ("path", "kind"),
-        [("/hx", "text/html"), ("/Ia.png", "image/png"), ("/9a.pdf", "application/pdf"), ("/9a", None)],
+        [
+            ("/hx", "text/html"),
+            ("/Ia.png", "image/png"),
+            ("/9a.pdf", "application/pdf"),
+            ("/9a", None),
+        ],
     )
     def test_types(self, loop, path, kind):
         """The item type gives the content type, otherwise the selector's ending."""
@@ -146,7 +151,8 @@ class TestAnswers:
         assert run(ask(Hole(error), path), loop).status == 404
 
     @pytest.mark.parametrize(
-        "answer", [b"3 apples\r\n", b"3 apples\t1\ta\tb\r\nand text", b"3x\t\ta\t1\r\n" + MENU, b"3"]
+        "answer",
+        [b"3 apples\r\n", b"3 apples\t1\ta\tb\r\nand text", b"3x\t\ta\t1\r\n" + MENU, b"3"],
     )
     def test_what_only_begins_like_one(self, loop, answer):
         """A text that begins with a 3, and a menu with an error among its items, are not errors."""
@@ -178,7 +184,9 @@ class TestBounds:
 
     @pytest.mark.parametrize("pieces", [(), (b"G",)])
     def test_too_slow(self, loop, pieces):
-        """An answer slower than the least rate ends long before its deadline, as if that had passed."""
+        """An answer slower than the least rate ends long before its deadline, as if that had
+        passed.
+        """
         fetch = ask(Hole(*pieces, hang=True), "/gx", timeout=3600, grace=0.05, rate=1000)
         if pieces:
             got = run(fetch, loop)
@@ -224,7 +232,10 @@ class TestBounds:
         assert isinstance(outcome, ConnectionLost) or outcome.body == b""
 
     @examples(40)
-    @given(pieces=st.lists(st.binary(max_size=40), max_size=3), path=st.sampled_from(["/1", "/0x", "/9x", "/hx"]))
+    @given(
+        pieces=st.lists(st.binary(max_size=40), max_size=3),
+        path=st.sampled_from(["/1", "/0x", "/9x", "/hx"]),
+    )
     def test_any_answer(self, loop, pieces, path):
         """Whatever a server sends is an Exchange, unless it is empty."""
         got = run(ask(Hole(*pieces), path, truncate=50), loop)
@@ -272,7 +283,9 @@ class TestRefusals:
             run(ask(hole, guard=Gate("127.0.0.1")), loop)
         assert hole.asked == []
 
-    @pytest.mark.parametrize(("host", "error"), [("nowhere.test", DnsFailed), ("a.test:2", ConnectFailed)])
+    @pytest.mark.parametrize(
+        ("host", "error"), [("nowhere.test", DnsFailed), ("a.test:2", ConnectFailed)]
+    )
     def test_a_missing_name_and_a_closed_port_are_told_apart(self, loop, host, error):
         """A name without address is a DNS error; a closed port is a failed connection."""
 

@@ -19,14 +19,22 @@ def item(kind, selector=b"/x", host=b"h.test", port=b"70"):
 
 class TestTargets:
     def test_urls_that_others_take_apart(self):
-        """Host, port, type, selector and search are those that URI::gopher finds; a tab must be escaped in a URL."""
+        """Host, port, type, selector and search are those that URI::gopher finds; a tab must be
+        escaped in a URL.
+        """
         rows = json.loads((cases("ftp-gopher") / "gopher-urls.json").read_text())
         assert rows
         for row in rows:
             target = parse_gopher(row["url"].replace("\t", "%09"))
             search = target.search.decode() if target.search is not None else None
             expected = (row["host"], row["port"], row["type"], row["selector"] or "", row["search"])
-            assert (target.host, target.port, target.kind, target.selector.decode(), search) == expected
+            assert (
+                target.host,
+                target.port,
+                target.kind,
+                target.selector.decode(),
+                search,
+            ) == expected
 
     @pytest.mark.parametrize(
         ("url", "line"),
@@ -57,7 +65,9 @@ class TestMenus:
         for path in sorted((cases("ftp-gopher") / "gopher").glob("*.menu")):
             expected = json.loads(path.with_name(f"{path.stem}.expected.json").read_text())
             found = list(items(path.read_bytes()))
-            assert [[entry.kind, *(field.decode() for field in entry[1:])] for entry in found] == expected
+            assert [
+                [entry.kind, *(field.decode() for field in entry[1:])] for entry in found
+            ] == expected
             for entry in found:
                 url = item_url(entry)
                 if entry.kind in "i3":
@@ -65,7 +75,10 @@ class TestMenus:
                 elif not entry.selector.startswith(b"URL:"):
                     target = parse_gopher(canonical(url))
                     assert (target.kind, target.selector) == (entry.kind, entry.selector)
-                    assert (target.host, str(target.port)) == (entry.host.decode().lower(), entry.port.decode())
+                    assert (target.host, str(target.port)) == (
+                        entry.host.decode().lower(),
+                        entry.port.decode(),
+                    )
 
     @pytest.mark.parametrize("kind", "014569gIhsdp;")
     def test_items_that_lead_somewhere(self, kind):
@@ -127,12 +140,19 @@ class TestMenus:
     def test_the_end(self):
         """Lines that are not items are skipped; the lone dot ends the menu."""
         menu = b"text\r\n\r\n1a\tb\tc\t70\t+\r\n0short\tx\ty\r\n0d\te\tf\t71\n.\r\n1g\th\ti\t70\r\n"
-        assert list(items(menu)) == [Item("1", b"a", b"b", b"c", b"70"), Item("0", b"d", b"e", b"f", b"71")]
+        assert list(items(menu)) == [
+            Item("1", b"a", b"b", b"c", b"70"),
+            Item("0", b"d", b"e", b"f", b"71"),
+        ]
 
     @given(st.binary(max_size=40).filter(lambda selector: not {0, 9, 10, 13} & set(selector)))
     def test_selectors_survive_their_url(self, selector):
-        """A selector survives becoming a link, a canonical URL and a parsed target, except for `.` and `..`."""
-        if any(part in (b".", b"..") for part in selector.lower().replace(b"%2e", b".").split(b"/")):
+        """A selector survives becoming a link, a canonical URL and a parsed target, except for `.`
+        and `..`.
+        """
+        if any(
+            part in (b".", b"..") for part in selector.lower().replace(b"%2e", b".").split(b"/")
+        ):
             return
         menu = b"0x\t" + selector + b"\th.test\t70\r\n"
         ((_, link, text, _),) = menu_links(menu, "", "gopher://h.test/1").links
@@ -177,13 +197,18 @@ class TestText:
         ],
     )
     def test_dots(self, raw, text):
-        """The final dot is removed and doubled dots are undoubled; without the final dot nothing changes."""
+        """The final dot is removed and doubled dots are undoubled; without the final dot nothing
+        changes.
+        """
         assert plain(raw) == text
 
     @given(st.lists(st.binary(max_size=8).filter(lambda line: not {10, 13} & set(line))))
     def test_what_was_stuffed_comes_back(self, lines):
         """A text sent as the RFC says is read as it was."""
         text = b"".join(line + b"\r\n" for line in lines)
-        sent = b"".join((b"." if line.startswith(b".") else b"") + line + b"\r\n" for line in lines) + b".\r\n"
+        sent = (
+            b"".join((b"." if line.startswith(b".") else b"") + line + b"\r\n" for line in lines)
+            + b".\r\n"
+        )
         assert plain(sent) == text
         assert ends(sent[-16:])

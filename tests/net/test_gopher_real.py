@@ -30,7 +30,9 @@ def _folder(tmp_path):
 
 class TestPygopherd:
     def test_all_of_it_is_reached(self, tmp_path, folder):
-        """Every menu, text, page and file of the tree is found through its menus and equals the file, byte for byte."""
+        """Every menu, text, page and file of the tree is found through its menus and equals the
+        file, byte for byte.
+        """
         for name, (_, data, _) in FILES.items():
             (folder / name).write_bytes(data)
         (folder / ".links").write_text(
@@ -45,13 +47,28 @@ class TestPygopherd:
             assert crawl.run() == 0, crawl.output.read_text()
 
         rows = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
-        found = {row[3].removeprefix(f"gopher://g.test:{port}/"): (int(row[1]), row[6], row[9]) for row in rows}
+        found = {
+            row[3].removeprefix(f"gopher://g.test:{port}/"): (int(row[1]), row[6], row[9])
+            for row in rows
+        }
         menus = {"", "1/below", "1/below/far", "1/nothing"}
-        files = {f"{kind}/{quote(name)}": (200, mime, data) for name, (kind, data, mime) in FILES.items()}
-        assert found.keys() == menus | files.keys() | {"1/gone", "http://127.9.9.9/", "http://127.9.9.9/robots.txt"}
-        assert {name: row[:2] for name, row in found.items() if name in menus} == dict.fromkeys(menus, (200, MENU))
+        files = {
+            f"{kind}/{quote(name)}": (200, mime, data) for name, (kind, data, mime) in FILES.items()
+        }
+        assert found.keys() == menus | files.keys() | {
+            "1/gone",
+            "http://127.9.9.9/",
+            "http://127.9.9.9/robots.txt",
+        }
+        assert {name: row[:2] for name, row in found.items() if name in menus} == dict.fromkeys(
+            menus, (200, MENU)
+        )
         assert found["1/gone"][:2] == (404, MENU)
         assert found["http://127.9.9.9/robots.txt"][0] == -5001
         for name, (status, mime, data) in files.items():
-            assert found[name] == (status, mime, f"sha1:{b32encode(hashlib.sha1(data).digest()).decode()}"), name  # noqa: S324
+            assert found[name] == (
+                status,
+                mime,
+                f"sha1:{b32encode(hashlib.sha1(data).digest()).decode()}",  # noqa: S324
+            ), name
         assert crawl.stats["errors"] == 0

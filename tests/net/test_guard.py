@@ -1,4 +1,7 @@
-"""Which addresses the crawl may connect to. Addresses are only values here: nothing is connected."""
+"""Which addresses the crawl may connect to.
+
+Addresses are only values here: nothing is connected.
+"""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -121,7 +124,9 @@ def _around(network):
     """A network's first and last address, and their outer neighbours."""
     first, last = int(network.network_address), int(network.broadcast_address)
     kind = type(network.network_address)
-    return [kind(first), kind(last)], [kind(number) for number in (first - 1, last + 1) if number >= 0]
+    return [kind(first), kind(last)], [
+        kind(number) for number in (first - 1, last + 1) if number >= 0
+    ]
 
 
 @pytest.mark.parametrize("address", CLOUDS)
@@ -133,13 +138,17 @@ def test_the_services_of_clouds_are_refused(address):
 class TestIPv4:
     @pytest.mark.parametrize("network", SPECIAL4)
     def test_the_special_networks_are_refused_and_nothing_beside_them(self, network):
-        """The first and last address of each registered network are refused, their outer neighbours are not."""
+        """The first and last address of each registered network are refused, their outer neighbours
+        are not.
+        """
         inside, beside = _around(ip_network(network))
 
         assert all(map(_refused, inside))
         assert not any(map(_refused, beside))
 
-    @pytest.mark.parametrize("address", ["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"])
+    @pytest.mark.parametrize(
+        "address", ["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"]
+    )
     def test_everything_above_unicast_is_refused(self, address):
         """Multicast, reserved and broadcast are refused."""
         assert _refused(address)
@@ -147,7 +156,12 @@ class TestIPv4:
     @given(IPV4)
     def test_what_the_standard_library_calls_private_is_refused(self, address):
         """An address that `ipaddress` classifies as special in any way is refused."""
-        special = not address.is_global or address.is_multicast or address.is_reserved or address.is_loopback
+        special = (
+            not address.is_global
+            or address.is_multicast
+            or address.is_reserved
+            or address.is_loopback
+        )
 
         assert _refused(address) or not special
 
@@ -155,7 +169,14 @@ class TestIPv4:
 class TestIPv6:
     @pytest.mark.parametrize(
         "address",
-        ["2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001::1", "2001:200::1", "2400::1", "3ffe:ffff::1"],
+        [
+            "2606:4700::1111",
+            "2001:4860:4860::8888",
+            "2a00:1450:4001::1",
+            "2001:200::1",
+            "2400::1",
+            "3ffe:ffff::1",
+        ],
     )
     def test_global_unicast_goes_through(self, address):
         """Assigned addresses of the public internet are allowed."""
@@ -176,7 +197,12 @@ class TestIPv6:
             inner = IPv4Address(int(address) & 0xFFFF_FFFF)
             special = not inner.is_global or inner.is_multicast or inner.is_reserved
         else:
-            special = not address.is_global or address.is_multicast or address.is_reserved or address.is_site_local
+            special = (
+                not address.is_global
+                or address.is_multicast
+                or address.is_reserved
+                or address.is_site_local
+            )
 
         assert _refused(address) or not special
 
@@ -218,7 +244,15 @@ def _isatap_in_six_to_four(inner):
     return IPv6Address(int(_six_to_four(PUBLIC4)) - 1 + (0x5EFE << 32) + int(inner))
 
 
-WRAPS = [_nat64, _six_to_four, _teredo_server, _teredo_client, _isatap, _isatap_universal, _isatap_in_six_to_four]
+WRAPS = [
+    _nat64,
+    _six_to_four,
+    _teredo_server,
+    _teredo_client,
+    _isatap,
+    _isatap_universal,
+    _isatap_in_six_to_four,
+]
 
 
 class TestWrappedIPv4:
@@ -261,7 +295,9 @@ class TestAllowed:
         assert [a for a in addresses if _refused(a, guard)] == ["127.0.0.4", "10.0.0.1", "fc00::1"]
 
     def test_an_allowed_address_may_be_wrapped(self):
-        """A translator's form of an allowed address is allowed; its IPv4-mapped form must be listed itself."""
+        """A translator's form of an allowed address is allowed; its IPv4-mapped form must be listed
+        itself.
+        """
         guard = AddressGuard(["127.0.0.0/8"])
 
         assert not _refused("64:ff9b::7f00:1", guard)
@@ -332,7 +368,9 @@ class TestTheWayOfALink:
         ],
     )
     def test_an_address_that_is_a_link_s_host(self, host):
-        """However a link spells an internal address, it is refused between its normal form and the connection."""
+        """However a link spells an internal address, it is refused between its normal form and the
+        connection.
+        """
         name = canonical(f"http://{host}/").removeprefix("http://").removesuffix("/").strip("[]")
         answer = known_without_asking(name)
 

@@ -44,7 +44,14 @@ def wait(*headers, now=NOW):
         ([("Retry-After", "30"), ("RateLimit", '"a";r=0;t=9')], 30),
         ([("Retry-After", "3"), ("retry-after", "30"), ("X-Retry-After", "")], 30),
         ([("RateLimit", '"burst";r=9;t=9'), ("ratelimit", '"day";r=0;t=60')], 60),
-        ([("RateLimit-Policy", '"a";q=9;w=9'), ("RateLimit-Policy", '"b";q=9;w=60'), ("RateLimit", '"b";r=0')], 60),
+        (
+            [
+                ("RateLimit-Policy", '"a";q=9;w=9'),
+                ("RateLimit-Policy", '"b";q=9;w=60'),
+                ("RateLimit", '"b";r=0'),
+            ],
+            60,
+        ),
         ([("RateLimit", '"a";pk=:c2l0ZQ==:;r=0;t=9')], 9),
         ([("RateLimit", '"a";partition-of=site;@;r=0;t=9')], 0),
         ([("RateLimit", '"a";partition-of=site;shared;r=0;t=9')], 9),
@@ -55,7 +62,13 @@ def wait(*headers, now=NOW):
         ([("RateLimit-Policy", "day;q=1000;w=86400"), ("RateLimit", '"day";r=432')], 200),
         ([("RateLimit", 'bytes;qu="content-bytes";r=0;t=1000')], 0),
         ([("RateLimit", '"a, b;r=0;t=99";r=9;t=9')], 1),
-        ([("RateLimit-Policy", "100;w=60"), ("RateLimit", "limit=9;r=0;t=99, remaining=4, reset=20")], 5),
+        (
+            [
+                ("RateLimit-Policy", "100;w=60"),
+                ("RateLimit", "limit=9;r=0;t=99, remaining=4, reset=20"),
+            ],
+            5,
+        ),
         ([("RateLimit", '"a";r=-1;t=9')], 0),
         ([("RateLimit", "nonsense"), ("RateLimit-Remaining", "x")], 0),
     ],
@@ -77,7 +90,9 @@ def test_times_are_counted_from_the_answer_s_date(wrong):
 
 @pytest.mark.parametrize("ahead", [60, 86_000])
 def test_a_date_that_stands_still_is_no_clock(ahead):
-    """One of days ago, in an answer that names a time that lies ahead, is a constant or a cache's: ours counts then."""
+    """One of days ago, in an answer that names a time that lies ahead, is a constant or a cache's:
+    ours counts then.
+    """
     date, then = ("Date", http_date(int(NOW) - 90_000).decode()), int(NOW) + ahead
 
     assert wait(date, ("Retry-After", http_date(then).decode())) == ahead
@@ -96,10 +111,14 @@ def test_a_clock_that_is_between_two_seconds(reset):
     limit = ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", reset)
 
     assert wait(*limit, now=NOW + 0.123456) == pytest.approx(60, abs=0.2)
-    assert wait(("Date", http_date(int(NOW)).decode()), *limit, now=NOW + 0.123456) == pytest.approx(60, abs=0.2)
+    assert wait(
+        ("Date", http_date(int(NOW)).decode()), *limit, now=NOW + 0.123456
+    ) == pytest.approx(60, abs=0.2)
 
 
-@pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S -0000"])
+@pytest.mark.parametrize(
+    "form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S -0000"]
+)
 def test_dates_without_a_zone(form, monkeypatch):
     """They are in UTC, whatever the zone of this machine."""
     date = time.strftime(form, time.gmtime(NOW + 60))
@@ -112,13 +131,41 @@ def test_dates_without_a_zone(form, monkeypatch):
         time.tzset()
 
 
-NAMES = [b"Retry-After", b"RateLimit", b"ratelimit-policy", b"X-RateLimit-Reset", b"RateLimit-Remaining", b"R", b""]
+NAMES = [
+    b"Retry-After",
+    b"RateLimit",
+    b"ratelimit-policy",
+    b"X-RateLimit-Reset",
+    b"RateLimit-Remaining",
+    b"R",
+    b"",
+]
 PIECES = st.sampled_from(
-    ['"a"', "a", ";r=", ";t=", "9" * 15, "0", "1.5", ", ", "reset=", "remaining=", "-", "\xff", "qu=", "."]
+    [
+        '"a"',
+        "a",
+        ";r=",
+        ";t=",
+        "9" * 15,
+        "0",
+        "1.5",
+        ", ",
+        "reset=",
+        "remaining=",
+        "-",
+        "\xff",
+        "qu=",
+        ".",
+    ]
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from(NAMES), st.lists(PIECES | st.text(max_size=5)).map("".join)), max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(NAMES), st.lists(PIECES | st.text(max_size=5)).map("".join)),
+        max_size=6,
+    )
+)
 def test_nothing_breaks_it(headers):
     """Whatever a server sends, it is a number of seconds that is not negative."""
     encoded = [(name, value.encode("utf-8", "replace")) for name, value in headers]
@@ -149,7 +196,9 @@ def test_an_entity_tag_without_quotes_is_sent_back_as_it_came(etag):
     assert of((b"ETag", etag)).etag == etag
 
 
-@pytest.mark.parametrize("etag", [b"*", b"a,*", b'"a', b'"a b"', b'"a"\x00', b'"' + b"a" * 200 + b'"', b"\xe4", b""])
+@pytest.mark.parametrize(
+    "etag", [b"*", b"a,*", b'"a', b'"a b"', b'"a"\x00', b'"' + b"a" * 200 + b'"', b"\xe4", b""]
+)
 def test_what_is_no_entity_tag_is_none(etag):
     """What would mean any page at all; one with a blank; too long a one."""
     assert of((b"ETag", etag)).etag == b""
@@ -157,11 +206,15 @@ def test_what_is_no_entity_tag_is_none(etag):
 
 @pytest.mark.parametrize("date", [b"Fri, 01 Jan 2100 00:00:00 GMT", b"x" * 65, b"a\x01b", b""])
 def test_what_no_server_should_be_asked_by_is_no_date(date):
-    """A date that is still to come: until then a server that compares dates would never tell of a change."""
+    """A date that is still to come: until then a server that compares dates would never tell of a
+    change.
+    """
     assert of((b"Last-Modified", date)).modified == b""
 
 
-@pytest.mark.parametrize("date", [b"yesterday", b"0", b"Mon, 99 Jun 2026 00:00:00 GMT", DATE[:-3] + b"-0000"])
+@pytest.mark.parametrize(
+    "date", [b"yesterday", b"0", b"Mon, 99 Jun 2026 00:00:00 GMT", DATE[:-3] + b"-0000"]
+)
 def test_what_cannot_be_read_may_be_compared_as_text(date):
     """Some servers do that."""
     assert of((b"Last-Modified", date)).modified == date

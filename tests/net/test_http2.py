@@ -52,7 +52,11 @@ def tls(tmp_path_factory):
 
 
 def page(_, path, fields):
-    return 200, [("content-type", "text/html"), ("x-asked", fields.get("user-agent", ""))], f"<p>{path}".encode()
+    return (
+        200,
+        [("content-type", "text/html"), ("x-asked", fields.get("user-agent", ""))],
+        f"<p>{path}".encode(),
+    )
 
 
 def by_alpn(http2, answer=OK):
@@ -69,16 +73,23 @@ def by_alpn(http2, answer=OK):
     return handler
 
 
-def fetched(handler, tls, *paths, way=NEEDED, shut=None, loop="uvloop", offers=None, fetch=None, **options):
+def fetched(
+    handler, tls, *paths, way=NEEDED, shut=None, loop="uvloop", offers=None, fetch=None, **options
+):
     """What a client gets of these paths from a server behind a door, with the door."""
 
     async def go():
         async with (
-            behind_door(handler, tls, **({} if shut is None else {"shut": shut[0]})) as (door, port),
+            behind_door(handler, tls, **({} if shut is None else {"shut": shut[0]})) as (
+                door,
+                port,
+            ),
             client(NAMES, http2=offers or Http2Offers(way), **options) as http,
         ):
             got = [
-                await http.fetch(f"https://site.test:{port}{path}", **{"keep": 5.0, **(fetch or {})})
+                await http.fetch(
+                    f"https://site.test:{port}{path}", **{"keep": 5.0, **(fetch or {})}
+                )
                 for path in paths or ("/",)
             ]
             return got, door, http
@@ -92,7 +103,9 @@ OPEN = (None,)  # shut: whoever does not offer h2 gets in nevertheless
 class TestOffers:
     @pytest.mark.parametrize("loop", LOOPS)
     def test_a_server_that_refuses_http11_is_offered_http2(self, loop, tls):
-        """The alert no_application_protocol is followed by a second handshake, and the page comes by HTTP/2."""
+        """The alert no_application_protocol is followed by a second handshake, and the page comes
+        by HTTP/2.
+        """
         (got,), door, _ = fetched(Http2Pages(page), tls, loop=loop)
 
         assert door.hellos == [False, True]
@@ -106,7 +119,9 @@ class TestOffers:
     @pytest.mark.parametrize("shut", [b"", alert(0, level=1), alert(40), alert(80)])
     @pytest.mark.parametrize("loop", LOOPS)
     def test_a_server_that_ends_the_handshake_is_offered_http2(self, loop, shut, tls):
-        """So is one that hangs up in it, or that sends close_notify, handshake_failure or internal_error."""
+        """So is one that hangs up in it, or that sends close_notify, handshake_failure or
+        internal_error.
+        """
         (got,), door, _ = fetched(Http2Pages(page), tls, shut=(shut,), loop=loop)
 
         assert (door.hellos, got.protocol) == ([False, True], "h2")
@@ -130,9 +145,13 @@ class TestOffers:
         run(go())
         assert len(hellos) == 4
 
-    @pytest.mark.parametrize("answer", [*map(alert, (42, 48, 70, 112, 116)), b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+    @pytest.mark.parametrize(
+        "answer", [*map(alert, (42, 48, 70, 112, 116)), b"HTTP/1.1 400 Bad Request\r\n\r\n"]
+    )
     def test_other_failures_of_tls_are_no_reason(self, answer):
-        """A server that wants another certificate, version or name, or sends rubbish, gets no second handshake."""
+        """A server that wants another certificate, version or name, or sends rubbish, gets no
+        second handshake.
+        """
         hellos = []
 
         async def handler(reader, writer):
@@ -179,7 +198,9 @@ class TestOffers:
         assert (door.hellos, got.protocol) == ([False, True], "h2")
 
     def test_a_server_that_closes_is_not_asked_twice(self, tmp_path):
-        """One that does not choose HTTP/2 gets no second request, and no second handshake the next time."""
+        """One that does not choose HTTP/2 gets no second request, and no second handshake the next
+        time.
+        """
         asked = []
 
         async def handler(reader, writer):
@@ -216,10 +237,14 @@ class TestOffers:
         assert b"Connection" not in got[0].request
 
     def test_without_time_for_a_second_handshake_it_is_the_next_first(self, tls):
-        """A server that is slow to end the first one is offered HTTP/2 at once the next time, and remembered."""
+        """A server that is slow to end the first one is offered HTTP/2 at once the next time, and
+        remembered.
+        """
         hellos, told = [], []
         offers = Http2Offers(NEEDED)
-        offers.recorded = lambda host, *, learned=False, **_: learned and (told.append(host) or True)
+        offers.recorded = lambda host, *, learned=False, **_: (
+            learned and (told.append(host) or True)
+        )
 
         async def go():
             async with behind_door(Http2Pages(page), tls) as (_, inner):
@@ -246,7 +271,9 @@ class TestOffers:
     def test_the_hosts_record_is_told_and_asked(self, tls):
         """The host's record hears of it, and the next run offers HTTP/2 at once."""
         offers, told = Http2Offers(NEEDED), []
-        offers.recorded = lambda host, *, learned=False, **_: (learned and told.append(host)) or bool(told)
+        offers.recorded = lambda host, *, learned=False, **_: (
+            (learned and told.append(host)) or bool(told)
+        )
         fetched(Http2Pages(page), tls, offers=offers)
         later = Http2Offers(NEEDED)
         later.recorded = offers.recorded
@@ -265,7 +292,9 @@ class TestOffers:
             writer.write(OK)
             await reader.read()
 
-        (got,), door, _ = fetched(handler, context(tmp_path, "site.test", protocols=["http/1.1"]), offers=offers)
+        (got,), door, _ = fetched(
+            handler, context(tmp_path, "site.test", protocols=["http/1.1"]), offers=offers
+        )
 
         assert (got.body, got.protocol, door.hellos) == (b"ok", "", [True])
 
@@ -278,7 +307,9 @@ class TestOffers:
         assert (got.protocol, len(door.hellos)) == (protocol, 1)
 
     def test_a_server_that_has_chosen_http11_keeps_it(self, tmp_path):
-        """A handshake that ends without a word, as on a machine that has too much to do, changes no protocol."""
+        """A handshake that ends without a word, as on a machine that has too much to do, changes no
+        protocol.
+        """
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
 
         async def go():
@@ -295,7 +326,9 @@ class TestOffers:
         assert run(go()) == [False, False]
 
     def test_a_server_that_chooses_http11_and_speaks_http2(self, tmp_path):
-        """A front that takes what is offered, before a server of HTTP/2 alone, is offered HTTP/2 as well."""
+        """A front that takes what is offered, before a server of HTTP/2 alone, is offered HTTP/2 as
+        well.
+        """
         tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
         settings = b"\0\0\0\4\0\0\0\0\0"
 
@@ -304,7 +337,8 @@ class TestOffers:
         assert (got.protocol, door.hellos) == ("h2", [False, True])
 
     def test_a_page_of_frames_is_a_page(self, tmp_path, caplog):
-        """A host whose pages come by HTTP/1.1 is offered HTTP/2 after one in frames with its next request.
+        """A host whose pages come by HTTP/1.1 is offered HTTP/2 after one in frames with its next
+        request.
 
         Nobody says of it that it speaks only HTTP/2, and that its URLs fail.
         """
@@ -317,7 +351,10 @@ class TestOffers:
             await by_alpn(Http2Pages(page), next(answers, OK))(reader, writer)
 
         async def go():
-            async with behind_door(handler, tls, None) as (door, port), client(NAMES, http2=offers) as http:
+            async with (
+                behind_door(handler, tls, None) as (door, port),
+                client(NAMES, http2=offers) as http,
+            ):
                 first = await http.fetch(f"https://site.test:{port}/1")
                 with pytest.raises(Http2Only):
                     await http.fetch(f"https://site.test:{port}/2")
@@ -333,7 +370,10 @@ class TestOffers:
 
         async def go():
             tls = context(tmp_path, "site.test", protocols=["h2", "http/1.1"])
-            async with serving(handler, tls=tls) as port, client(NAMES, http2=Http2Offers(PREFER)) as http:
+            async with (
+                serving(handler, tls=tls) as port,
+                client(NAMES, http2=Http2Offers(PREFER)) as http,
+            ):
                 with pytest.raises(EmptyAnswer):
                     await http.fetch(f"https://site.test:{port}/")
                 return await http.fetch(f"https://site.test:{port}/")
@@ -349,7 +389,10 @@ class TestOffers:
             await next(answers)(reader, writer)
 
         async def go():
-            async with behind_door(handler, tls) as (_, port), client(NAMES, http2=Http2Offers(way)) as http:
+            async with (
+                behind_door(handler, tls) as (_, port),
+                client(NAMES, http2=Http2Offers(way)) as http,
+            ):
                 with pytest.raises(EmptyAnswer):
                     await http.fetch(f"https://site.test:{port}/")
                 return await http.fetch(f"https://site.test:{port}/2")
@@ -357,7 +400,9 @@ class TestOffers:
         assert run(go()).body == b"<p>/2"
 
     def test_the_next_page_of_a_server_that_answers_in_frames_all_the_same(self, tls):
-        """HTTP_1_1_REQUIRED costs no other URL, also where the handshake for HTTP/1.1 is let through."""
+        """HTTP_1_1_REQUIRED costs no other URL, also where the handshake for HTTP/1.1 is let
+        through.
+        """
         offers = Http2Offers(PREFER)
         offers.recorded = lambda _, *, learned=False, by_page=False: learned and not by_page
         answers = chain((frames(reset(13), hang=True),), repeat(Http2Pages(page)))
@@ -366,7 +411,10 @@ class TestOffers:
             await next(answers)(reader, writer)
 
         async def go():
-            async with behind_door(handler, tls, None) as (_, port), client(NAMES, http2=offers) as http:
+            async with (
+                behind_door(handler, tls, None) as (_, port),
+                client(NAMES, http2=offers) as http,
+            ):
                 with pytest.raises(EmptyAnswer):
                     await http.fetch(f"https://site.test:{port}/")
                 return [(await http.fetch(f"https://site.test:{port}/{n}")).body for n in "23"]
@@ -376,10 +424,17 @@ class TestOffers:
     @pytest.mark.parametrize("way", [PREFER, "off"])
     def test_the_setting_is_named_where_it_would_help(self, way, tmp_path):
         """Frames that no handshake has chosen are not read, whatever the setting."""
-        offers, url, tls = Http2Offers(way), "https://site.test:{}/", context(tmp_path, "site.test", protocols=())
+        offers, url, tls = (
+            Http2Offers(way),
+            "https://site.test:{}/",
+            context(tmp_path, "site.test", protocols=()),
+        )
 
         async def go():
-            async with serving(Http2Pages(page), tls=tls) as port, client(NAMES, http2=offers) as http:
+            async with (
+                serving(Http2Pages(page), tls=tls) as port,
+                client(NAMES, http2=offers) as http,
+            ):
                 with pytest.raises(Http2Only) as error:
                     await http.fetch(url.format(port))
                 return in_words(error.value, url.format(port))
@@ -391,7 +446,11 @@ class TestOffers:
         with pytest.raises(Http2Only) as error:
             fetched(Http2Pages(page), tls, way="off")
 
-        assert (error.value.name, int(error.value.status), error.value.permanent) == ("http2_only", -7, True)
+        assert (error.value.name, int(error.value.status), error.value.permanent) == (
+            "http2_only",
+            -7,
+            True,
+        )
         assert "site.test speaks only HTTP/2" in caplog.text
         assert "HTTP2 = off" in caplog.text
 
@@ -422,7 +481,9 @@ class TestRequests:
 
     def test_a_longer_body_is_truncated(self, tls):
         """What is beyond DOWNLOAD_TRUNCATE is not read."""
-        (got,), _, _ = fetched(Http2Pages(lambda *_: (200, [], b"x" * 500_000)), tls, truncate=100_000)
+        (got,), _, _ = fetched(
+            Http2Pages(lambda *_: (200, [], b"x" * 500_000)), tls, truncate=100_000
+        )
 
         assert (len(got.body), got.truncated) == (100_000, "length")
 
@@ -432,7 +493,9 @@ class TestRequests:
         pages = Http2Pages(page)
         (got,), _, _ = fetched(pages, tls, fetch={"method": "POST", "body": b"y" * size})
 
-        assert [(len(body), fields[":method"]) for _, _, fields, body in pages.asked] == [(size, "POST")]
+        assert [(len(body), fields[":method"]) for _, _, fields, body in pages.asked] == [
+            (size, "POST")
+        ]
         assert got.request.endswith(b"\r\n\r\n" + b"y" * size)
 
     def test_head(self, tls):
@@ -446,7 +509,9 @@ class TestRequests:
     def test_content_codings(self, tls):
         """Bodies are decoded as ever."""
         coded = gzip.compress(b"<p>text")
-        (got,), _, _ = fetched(Http2Pages(lambda *_: (200, [("content-encoding", "gzip")], coded)), tls)
+        (got,), _, _ = fetched(
+            Http2Pages(lambda *_: (200, [("content-encoding", "gzip")], coded)), tls
+        )
 
         assert (got.payload, got.body) == (coded, b"<p>text")
 
@@ -464,7 +529,11 @@ class TestRequests:
         fetched(pages, tls, fetch={"headers": [(b"Cookie", b"a=1"), (b"If-None-Match", b'"x"')]})
 
         fields = pages.asked[0][2]
-        assert (fields["cookie"], fields["if-none-match"], fields[":scheme"]) == ("a=1", '"x"', "https")
+        assert (fields["cookie"], fields["if-none-match"], fields[":scheme"]) == (
+            "a=1",
+            '"x"',
+            "https",
+        )
         assert "connection" not in fields
 
     def test_a_limit_of_bandwidth(self, tls):
@@ -484,7 +553,9 @@ class TestRequests:
     @pytest.mark.parametrize("fields", [[], [("content-length", "100000")]], ids=["end", "length"])
     @pytest.mark.parametrize("loop", LOOPS)
     def test_an_answer_that_ends_with_what_was_too_much(self, tls, loop, fields):
-        """The next answer on the connection is read, although this one was held back when its last frames came."""
+        """The next answer on the connection is read, although this one was held back when its last
+        frames came.
+        """
 
         async def go():
             async with (
@@ -492,7 +563,9 @@ class TestRequests:
                 client(NAMES, http2=Http2Offers(PREFER), timeout=2.0) as http,
             ):
                 http._bandwidth.limit(100_000)
-                got = [await http.fetch(f"https://site.test:{port}/{at}", keep=9.0) for at in range(3)]
+                got = [
+                    await http.fetch(f"https://site.test:{port}/{at}", keep=9.0) for at in range(3)
+                ]
                 return [len(one.body) for one in got], http.counters.reused
 
         assert run(go(), loop) == ([100_000] * 3, 2)
@@ -518,7 +591,9 @@ class TestRequests:
 
 
 def ending(*pieces, tls, timeout=10.0, **options):
-    """How a fetch ends that is answered so: an error's name, or status, truncation and flaws; and the body."""
+    """How a fetch ends that is answered so: an error's name, or status, truncation and flaws; and
+    the body.
+    """
     fetch = {"keep": 5.0, **options.pop("fetch", {})}
     offers = Http2Offers(PREFER)
 
@@ -550,7 +625,11 @@ CASES = {
         {},
         ("200", b"01234"),
     ),
-    "no end, whole by its length": ([headers(LENGTH), data(b"0123456789")], {"hang": True}, ("200", b"0123456789")),
+    "no end, whole by its length": (
+        [headers(LENGTH), data(b"0123456789")],
+        {"hang": True},
+        ("200", b"0123456789"),
+    ),
     "short": ([headers(LENGTH), data(b"01234", end=True)], {}, ("200, disconnect", b"01234")),
     "a length beyond all numbers": (
         [headers((b"content-length", b"%d" % 2**65)), data(b"0123456789", end=True)],
@@ -564,18 +643,42 @@ CASES = {
         {},
         ("200", b"0123456789"),
     ),
-    "beyond the bound": ([headers(), *[data(b"x" * 16_000)] * 20], {"hang": True}, ("200, length", b"x" * 100_000)),
+    "beyond the bound": (
+        [headers(), *[data(b"x" * 16_000)] * 20],
+        {"hang": True},
+        ("200, length", b"x" * 100_000),
+    ),
     "closed in mid body": ([headers(), data(b"01234")], {}, ("200, disconnect", b"01234")),
     "closed without a head": ([], {}, (EmptyAnswer, b"")),
     "closed after an interim head": ([headers(status=b"103")], {}, (ConnectionLost, b"")),
     "reset": ([reset()], {"hang": True}, (EmptyAnswer, b"")),
-    "reset in mid body": ([headers(), data(b"01234"), reset()], {"hang": True}, ("200, disconnect", b"01234")),
-    "reset after the end": ([headers(), data(b"01234", end=True), reset(0)], {"hang": True}, ("200", b"01234")),
+    "reset in mid body": (
+        [headers(), data(b"01234"), reset()],
+        {"hang": True},
+        ("200, disconnect", b"01234"),
+    ),
+    "reset after the end": (
+        [headers(), data(b"01234", end=True), reset(0)],
+        {"hang": True},
+        ("200", b"01234"),
+    ),
     "goes away before": ([away(0)], {"hang": True}, (EmptyAnswer, b"")),
-    "goes away with the stream": ([away(1), headers(), data(b"01234", end=True)], {"hang": True}, ("200", b"01234")),
-    "goes away in mid body": ([headers(), data(b"01"), away(1), data(b"234", end=True)], {}, ("200", b"01234")),
+    "goes away with the stream": (
+        [away(1), headers(), data(b"01234", end=True)],
+        {"hang": True},
+        ("200", b"01234"),
+    ),
+    "goes away in mid body": (
+        [headers(), data(b"01"), away(1), data(b"234", end=True)],
+        {},
+        ("200", b"01234"),
+    ),
     "goes away in few bytes": ([plain(7, body=b"\0\0")], {"hang": True}, (BadHead, b"")),
-    "interim": ([headers(status=b"103"), headers(), data(b"01234", end=True)], {}, ("200", b"01234")),
+    "interim": (
+        [headers(status=b"103"), headers(), data(b"01234", end=True)],
+        {},
+        ("200", b"01234"),
+    ),
     "interim without end": ([], {"endless": headers(status=b"103") * 50}, (TooManyInterim, b"")),
     "switching": ([headers(status=b"101")], {"hang": True}, (Upgraded, b"")),
     "no status": ([headers((b"x", b"y"), status=b"")], {"hang": True}, (BadHead, b"")),
@@ -590,7 +693,11 @@ CASES = {
         {},
         ("200", b"01"),
     ),
-    "lengths that contradict": ([headers(LENGTH, (b"content-length", b"3"))], {"hang": True}, (BadHead, b"")),
+    "lengths that contradict": (
+        [headers(LENGTH, (b"content-length", b"3"))],
+        {"hang": True},
+        (BadHead, b""),
+    ),
     "a length of letters": ([headers((b"content-length", b"ten"))], {"hang": True}, (BadHead, b"")),
     "data before a head": ([data(b"01234")], {"hang": True}, (BadHead, b"")),
     "a push": ([plain(5, 4, 1, b"\0\0\0\2" + b"\x82")], {"hang": True}, (BadHead, b"")),
@@ -600,9 +707,17 @@ CASES = {
         ("200, unspecified, framing", b"01"),
     ),
     "broken compression": ([plain(1, 4, 1, b"\xff" * 20)], {"hang": True}, (BadHead, b"")),
-    "a head without end": ([headers(whole=False)], {"endless": plain(9, 0, 1, b"\0\1a\1b" * 3000)}, (HeadTooLong, b"")),
+    "a head without end": (
+        [headers(whole=False)],
+        {"endless": plain(9, 0, 1, b"\0\1a\1b" * 3000)},
+        (HeadTooLong, b""),
+    ),
     "a head in small pieces": ([headers(whole=False)], {"endless": plain(9, 0, 1)}, (BadHead, b"")),
-    "a large head": ([headers(*[(b"x%d" % n, b"y" * 300) for n in range(45)], end=True)], {}, ("200", b"")),
+    "a large head": (
+        [headers(*[(b"x%d" % n, b"y" * 300) for n in range(45)], end=True)],
+        {},
+        ("200", b""),
+    ),
     "many fields": ([headers(*[(b"x", b"y")] * 300, end=True)], {"hang": True}, (HeadTooLong, b"")),
     "a bomb of compression": (
         [plain(1, 4, 1, b"\x88\x40\x01x" + b"\x7f\x81\x1e" + b"y" * 4000 + b"\xbe" * 9000)],
@@ -611,22 +726,42 @@ CASES = {
     ),
     "a flood of pings": ([], {"endless": plain(6, body=b"12345678") * 100}, (HeadTooLong, b"")),
     "a flood of settings": ([], {"endless": plain(4) * 100}, (HeadTooLong, b"")),
-    "a frame of many settings": ([plain(4, body=b"\x77\x77\0\0\0\1" * 2000)], {"hang": True}, (HeadTooLong, b"")),
+    "a frame of many settings": (
+        [plain(4, body=b"\x77\x77\0\0\0\1" * 2000)],
+        {"hang": True},
+        (HeadTooLong, b""),
+    ),
     "a stream of its own": ([headers(stream=2)], {"hang": True}, (BadHead, b"")),
     "a flood in mid body": (
         [headers(), data(b"01234")],
         {"endless": plain(6, body=b"12345678") * 100},
         ("200, unspecified, framing", b"01234"),
     ),
-    "a flood of empty data": ([headers()], {"endless": data(b"") * 100}, ("200, unspecified, framing", b"")),
-    "unknown frames": ([plain(77, body=b"what"), headers(), data(b"01234", end=True)], {}, ("200", b"01234")),
-    "priorities": ([plain(2, 0, 1, b"\0\0\0\0\1"), headers(), data(b"01234", end=True)], {}, ("200", b"01234")),
+    "a flood of empty data": (
+        [headers()],
+        {"endless": data(b"") * 100},
+        ("200, unspecified, framing", b""),
+    ),
+    "unknown frames": (
+        [plain(77, body=b"what"), headers(), data(b"01234", end=True)],
+        {},
+        ("200", b"01234"),
+    ),
+    "priorities": (
+        [plain(2, 0, 1, b"\0\0\0\0\1"), headers(), data(b"01234", end=True)],
+        {},
+        ("200", b"01234"),
+    ),
     "a frame of another stream": ([headers(stream=7)], {"hang": True}, (BadHead, b"")),
     "a large frame": ([plain(0, 0, 1, b"x" * 17_000)], {"hang": True}, (BadHead, b"")),
     "a frame cut": ([headers(), data(b"01234")[:11]], {}, ("200, disconnect", b"")),
     "no frames": ([], {"first": b"HTTP/1.1 400 Bad Request\r\n\r\n", "hang": True}, (NotHttp, b"")),
     "no settings": ([headers()], {"first": b"", "hang": True}, (NotHttp, b"")),
-    "no window for us": ([headers(), data(b"01", end=True)], {"first": plain(4, body=b"\0\4\0\0\0\0")}, ("200", b"01")),
+    "no window for us": (
+        [headers(), data(b"01", end=True)],
+        {"first": plain(4, body=b"\0\4\0\0\0\0")},
+        ("200", b"01"),
+    ),
     "a wrong window": ([plain(8, body=b"\0\0\0\0")], {"hang": True}, (BadHead, b"")),
     "a window too large": ([plain(8, body=b"\x7f\xff\xff\xff")], {"hang": True}, (BadHead, b"")),
 }
@@ -642,7 +777,10 @@ class TestHostile:
 
     def test_the_page_says_the_same(self):
         """docs/hostile.md has the outcome of these cases."""
-        told = {case: one[0] if isinstance(one[0], str) else one[0].name for case, (_, _, one) in CASES.items()}
+        told = {
+            case: one[0] if isinstance(one[0], str) else one[0].name
+            for case, (_, _, one) in CASES.items()
+        }
         written = {case: outcome for case, _, outcome in rows("HTTP/2")}
 
         assert written.items() <= told.items()
@@ -651,7 +789,10 @@ class TestHostile:
     def test_silence(self, tls):
         """Neither a head nor the rest of a body is waited for beyond the deadline."""
         assert ending(tls=tls, hang=True, timeout=0.3) == (TimedOut, b"")
-        assert ending(headers(), data(b"01"), tls=tls, hang=True, timeout=0.3) == ("200, time", b"01")
+        assert ending(headers(), data(b"01"), tls=tls, hang=True, timeout=0.3) == (
+            "200, time",
+            b"01",
+        )
 
     def test_no_room_for_a_body(self, tls):
         """A server that never opens its window for the body of a request costs the deadline."""
@@ -660,7 +801,9 @@ class TestHostile:
 
         assert ending(tls=tls, hang=True, first=first, timeout=0.3, fetch=fetch) == (TimedOut, b"")
 
-    @pytest.mark.parametrize("case", ["whole", "short", "long", "goes away with the stream", "interim", "trailers"])
+    @pytest.mark.parametrize(
+        "case", ["whole", "short", "long", "goes away with the stream", "interim", "trailers"]
+    )
     def test_the_cuts_do_not_matter(self, case):
         """An answer ends in the same way wherever the network cuts it."""
         pieces, _, (_, body) = CASES[case]
@@ -675,7 +818,9 @@ class TestHostile:
             assert message.forms()[2] == body
 
     def test_between_requests(self, tls):
-        """A kept connection answers pings, and is given up when the server goes away or says too much."""
+        """A kept connection answers pings, and is given up when the server goes away or says too
+        much.
+        """
 
         def ready():
             written = []
@@ -695,13 +840,23 @@ class TestHostile:
         assert not ready()[0].between(b"what is this")
 
     def test_many_settings_end_a_connection(self, tls):
-        """What a server sets is kept as long as its connection is: one that sets much has no other request on it."""
+        """What a server sets is kept as long as its connection is: one that sets much has no other
+        request on it.
+        """
         many = b"".join((1000 + number).to_bytes(2) + b"\0\0\0\1" for number in range(100))
 
         async def go():
-            handler = frames(headers(LENGTH), data(b"0123456789", end=True), first=plain(4, body=many), hang=True)
-            async with serving(handler, tls=tls) as port, client(NAMES, http2=Http2Offers(PREFER)) as http:
-                return [(await http.fetch(f"https://site.test:{port}/", keep=5.0)).body for _ in range(2)]
+            handler = frames(
+                headers(LENGTH), data(b"0123456789", end=True), first=plain(4, body=many), hang=True
+            )
+            async with (
+                serving(handler, tls=tls) as port,
+                client(NAMES, http2=Http2Offers(PREFER)) as http,
+            ):
+                return [
+                    (await http.fetch(f"https://site.test:{port}/", keep=5.0)).body
+                    for _ in range(2)
+                ]
 
         assert run(go()) == [b"0123456789"] * 2
 

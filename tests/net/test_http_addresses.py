@@ -35,7 +35,10 @@ class TestAddresses:
 
         async def go():
             visits = Visits()
-            async with serving(visits, "127.0.0.2") as port, client(Names(a=["127.0.0.2"]), Gate("127.0.0.2")) as http:
+            async with (
+                serving(visits, "127.0.0.2") as port,
+                client(Names(a=["127.0.0.2"]), Gate("127.0.0.2")) as http,
+            ):
                 for url in (f"http://a.test:{port}/", f"http://127.0.0.2:{port}/"):
                     with pytest.raises(AddressRefused):
                         await http.fetch(url)
@@ -136,7 +139,9 @@ class TestAddresses:
         async def go():
             async with serving(Visits()) as port:
                 pass
-            async with client(Names(a=[f"127.0.0.{number}" for number in range(1, 101)]), guard) as http:
+            async with client(
+                Names(a=[f"127.0.0.{number}" for number in range(1, 101)]), guard
+            ) as http:
                 await http.fetch(f"http://a.test:{port}/")
 
         with pytest.raises(ConnectFailed):

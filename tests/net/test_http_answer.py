@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
 from webcrawl.net import http_framing
-from webcrawl.net.errors import BadAnswer, BadHead, ConnectionLost, EmptyAnswer, NotHttp, TimedOut, Upgraded
+from webcrawl.net.errors import (
+    BadAnswer,
+    BadHead,
+    ConnectionLost,
+    EmptyAnswer,
+    NotHttp,
+    TimedOut,
+    Upgraded,
+)
 from webcrawl.net.http_answer import AnswerParser
 
 
@@ -36,7 +44,9 @@ class TestForms:
         assert (wire, payload, body) == (chunked(ZIPPED, 7), ZIPPED, PAGE)
 
     def test_the_head_is_kept_exactly(self):
-        """The head's bytes are kept exactly, oddities included, from the status line to the empty line."""
+        """The head's bytes are kept exactly, oddities included, from the status line to the empty
+        line.
+        """
         raw = b"HTTP/1.1  200   Fine thanks\nX-A:b \n  folded\nNo colon here\ncontent-LENGTH : 3\n\r\n"
         message = read(raw + b"abc")
 
@@ -54,7 +64,12 @@ class TestForms:
 
     def test_repeated_and_empty_fields_stay(self):
         """Header fields keep order, repetition, case and non-ASCII bytes."""
-        fields = [(b"Set-Cookie", b"a=1"), (b"X-Empty", b""), (b"set-cookie", b"b=\xe4"), (b"Content-Length", b"0")]
+        fields = [
+            (b"Set-Cookie", b"a=1"),
+            (b"X-Empty", b""),
+            (b"set-cookie", b"b=\xe4"),
+            (b"Content-Length", b"0"),
+        ]
         message = read(head(*(b"%b: %b" % field for field in fields)))
 
         assert message.head.headers == fields
@@ -64,7 +79,9 @@ class TestEnds:
     @pytest.mark.parametrize("name", ["length", "chunked", "gzip", "gzip chunked"])
     @given(data=st.data())
     def test_an_early_end_is_noticed(self, name, data):
-        """A body with framing that ends early is truncated by disconnection; a partial head is lost."""
+        """A body with framing that ends early is truncated by disconnection; a partial head is
+        lost.
+        """
         whole = WHOLE[name]
         cut = whole[: data.draw(st.integers(1, len(whole) - 1))]
         if b"\r\n\r\n" not in cut:
@@ -74,7 +91,8 @@ class TestEnds:
         message = read(cut)
         body = message.forms()[2]
 
-        all_but_a_line = cut.endswith((b"\n0\r", b"\n0\r\n", b"\n0\r\n\r"))  # the last chunk is there
+        # the last chunk is there
+        all_but_a_line = cut.endswith((b"\n0\r", b"\n0\r\n", b"\n0\r\n\r"))
         assert message.truncated == ("" if "chunked" in name and all_but_a_line else "disconnect")
         assert not message.reusable
         assert PAGE.startswith(body)
@@ -165,23 +183,31 @@ class TestFraming:
     )
     def test_when_a_connection_lives_on(self, fields, version, reusable):
         """RFC 9112 9.3: 1.1 persists unless closed, 1.0 closes unless kept alive."""
-        assert read(head(b"Content-Length: 1", *fields, version=version) + b"x").reusable is reusable
+        assert (
+            read(head(b"Content-Length: 1", *fields, version=version) + b"x").reusable is reusable
+        )
 
     def test_chunks_override_the_length(self):
         """RFC 9112 6.3: with Transfer-Encoding, Content-Length is ignored."""
-        message = read(head(b"Content-Length: 3", b"Transfer-Encoding: chunked") + chunked(b"0123456789"), close=False)
+        message = read(
+            head(b"Content-Length: 3", b"Transfer-Encoding: chunked") + chunked(b"0123456789"),
+            close=False,
+        )
 
         assert message.forms()[1] == b"0123456789"
 
     @pytest.mark.parametrize("lengths", [[b"3", b"3"], [b"3, 3"], [b"3,03", b" 3 "], [b"", b"3"]])
     def test_lengths_that_agree(self, lengths):
         """RFC 9110 8.6: a length stated several times is that length."""
-        message = read(head(*(b"Content-Length: " + length for length in lengths)) + b"abc", close=False)
+        message = read(
+            head(*(b"Content-Length: " + length for length in lengths)) + b"abc", close=False
+        )
 
         assert message.forms()[2] == b"abc"
 
     @pytest.mark.parametrize(
-        "lengths", [[b"3", b"4"], [b"3, 4"], [b"-3"], [b"+3"], [b"3x"], [b"three"], [b"3 4"], [b"0x3"]]
+        "lengths",
+        [[b"3", b"4"], [b"3, 4"], [b"-3"], [b"+3"], [b"3x"], [b"three"], [b"3 4"], [b"0x3"]],
     )
     def test_lengths_that_make_no_sense(self, lengths):
         """A contradictory or non-numeric length is an error: its framing cannot be trusted."""
@@ -196,7 +222,9 @@ class TestFraming:
 
     def test_identity_is_no_transfer_coding(self):
         """RFC 2616 3.6: beside it the length counts, and the connection is kept."""
-        message = read(head(b"Transfer-Encoding: Identity", b"Content-Length: 3") + b"abc", close=False)
+        message = read(
+            head(b"Transfer-Encoding: Identity", b"Content-Length: 3") + b"abc", close=False
+        )
 
         assert (message.forms()[2], message.truncated, message.reusable) == (b"abc", "", True)
 
@@ -261,10 +289,13 @@ class TestChunks:
 
     @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
     @pytest.mark.parametrize(
-        "junk", [b"\0", b"x", b"5 ; a=b\r\nhelloX", b"5 ;\r\nhello", b"5 ; a=b c\r\n", b"1" * 17 + b" ; a"]
+        "junk",
+        [b"\0", b"x", b"5 ; a=b\r\nhelloX", b"5 ;\r\nhello", b"5 ; a=b c\r\n", b"1" * 17 + b" ; a"],
     )
     def test_what_is_no_extension_breaks_the_chunks(self, junk, cuts):
-        """Chunks that the grammar does not know are kept up to there; nobody waits for the rest of their line."""
+        """Chunks that the grammar does not know are kept up to there; nobody waits for the rest of
+        their line.
+        """
         message = read(CHUNKED + b"3\r\nabc\r\n" + junk, cuts, close=False)
 
         assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
@@ -281,13 +312,21 @@ class TestChunks:
         assert (message.forms()[1], message.flaws) == (b"a" * 500, ["chunking"])
 
     def test_a_trailer_that_is_no_field(self):
-        """A line behind the last chunk that is no field spoils the end: it may be of another response."""
+        """A line behind the last chunk that is no field spoils the end: it may be of another
+        response.
+        """
         message = read(CHUNKED + b"3\r\nabc\r\n0\r\nno field\r\n\r\n", close=False)
 
-        assert (message.forms()[1], message.flaws, message.reusable) == (b"abc", ["chunking"], False)
+        assert (message.forms()[1], message.flaws, message.reusable) == (
+            b"abc",
+            ["chunking"],
+            False,
+        )
 
     def test_the_end_without_its_empty_line(self):
-        """The connection may take the place of the empty line after the last chunk, with extensions too."""
+        """The connection may take the place of the empty line after the last chunk, with extensions
+        too.
+        """
         message = read(CHUNKED + b"3 ; a\r\nabc\r\n0 ; a\r\n")
 
         assert (message.forms()[1], message.truncated) == (b"abc", "")
@@ -345,15 +384,24 @@ class TestRefusals:
         with pytest.raises(BadHead):
             read(b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n")
 
-    @pytest.mark.parametrize("fields", [(b"Connection: upgrade", b"Upgrade: h2c"), (b"Upgrade: h2c",), ()])
+    @pytest.mark.parametrize(
+        "fields", [(b"Connection: upgrade", b"Upgrade: h2c"), (b"Upgrade: h2c",), ()]
+    )
     def test_upgrades(self, fields):
         """An unrequested switch of protocols is refused; an offer of one is ignored."""
         with pytest.raises(Upgraded):
             read(head(*fields, status=b"101 Switching Protocols") + b"PRI *")
 
-        assert read(head(b"Connection: upgrade", b"Upgrade: h2c", b"Content-Length: 1") + b"x").forms()[2] == b"x"
+        assert (
+            read(
+                head(b"Connection: upgrade", b"Upgrade: h2c", b"Content-Length: 1") + b"x"
+            ).forms()[2]
+            == b"x"
+        )
 
-    @pytest.mark.parametrize("status", [b"200", b"200 ", b"999 No", b"200OK", b"600 ?", b"200 \xe4\xff"])
+    @pytest.mark.parametrize(
+        "status", [b"200", b"200 ", b"999 No", b"200OK", b"600 ?", b"200 \xe4\xff"]
+    )
     def test_odd_status_lines_that_can_be_read(self, status):
         """A page with a missing or odd reason, or an unknown status, is kept."""
         assert read(head(b"Content-Length: 2", status=status) + b"ok").forms()[2] == b"ok"

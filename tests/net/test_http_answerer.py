@@ -57,7 +57,10 @@ def answer(*pieces, kind=Asked):
 
 
 def post(body, *headers):
-    return "\r\n".join(["POST /x HTTP/1.1", f"Content-Length: {len(body)}", *headers, "", ""]).encode() + body
+    return (
+        "\r\n".join(["POST /x HTTP/1.1", f"Content-Length: {len(body)}", *headers, "", ""]).encode()
+        + body
+    )
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -70,7 +73,12 @@ def test_a_request_in_pieces(size):
 
 
 @pytest.mark.parametrize(
-    "head", [b"GET /" + b"x" * 300, b"GET / HTTP/1.1\r\nX: " + b"x" * 300, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 99]
+    "head",
+    [
+        b"GET /" + b"x" * 300,
+        b"GET / HTTP/1.1\r\nX: " + b"x" * 300,
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 99,
+    ],
 )
 def test_a_long_head(head):
     """A head beyond its limit is refused, whether it comes at once or never ends."""
@@ -92,7 +100,9 @@ def test_a_long_body_in_chunks():
     """A body that announces no length is refused where it reaches its limit."""
     head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    assert answer(head, b"1e\r\n" + b"x" * 30 + b"\r\n", b"1e\r\n" + b"x" * 30 + b"\r\n").startswith(b"HTTP/1.1 413 ")
+    assert answer(
+        head, b"1e\r\n" + b"x" * 30 + b"\r\n", b"1e\r\n" + b"x" * 30 + b"\r\n"
+    ).startswith(b"HTTP/1.1 413 ")
 
 
 def test_one_answer():
@@ -101,9 +111,13 @@ def test_one_answer():
 
 
 def test_a_mistake_of_our_own(caplog):
-    """An unexpected error is the server's and not the client's: status 500, and a line of the log that says where."""
+    """An unexpected error is the server's and not the client's: status 500, and a line of the log
+    that says where.
+    """
     assert answer(b"GET / HTTP/1.1\r\n\r\n", kind=Mistaken).startswith(b"HTTP/1.1 500 ")
-    assert re.fullmatch(r"Mistaken: ZeroDivisionError\('a mistake'\) in \S+ line \d+", caplog.messages[0])
+    assert re.fullmatch(
+        r"Mistaken: ZeroDivisionError\('a mistake'\) in \S+ line \d+", caplog.messages[0]
+    )
 
 
 def test_a_connection_that_is_held():
@@ -137,5 +151,7 @@ def test_a_connection_that_is_held():
     ],
 )
 def test_a_name_that_others_can_register_is_never_ours(host, bound_to, named):
-    """On loopback only loopback's names are ours, elsewhere each address; a name that others can register never is."""
+    """On loopback only loopback's names are ours, elsewhere each address; a name that others can
+    register never is.
+    """
     assert is_named(host, bound_to) is named

@@ -26,7 +26,10 @@ class TestBounds:
 
     def test_a_body_of_just_the_limit_is_whole(self):
         """A body of exactly `truncate` bytes is not truncated."""
-        for raw in (head() + b"x" * 1000, head(b"Transfer-Encoding: chunked") + chunked(b"x" * 1000)):
+        for raw in (
+            head() + b"x" * 1000,
+            head(b"Transfer-Encoding: chunked") + chunked(b"x" * 1000),
+        ):
             message = read(raw, truncate=1000)
 
             assert (message.truncated, len(message.forms()[2])) == ("", 1000)
@@ -99,7 +102,8 @@ class TestBounds:
             read(raw[1], cuts)
 
     @pytest.mark.parametrize(
-        "filler", [b"X-Flood: y\r\n", b"x" * 100, b"\r\n", b"HTTP/1.1 100 Continue\r\nX: yyyyyyyyyyyyyyyyyy"]
+        "filler",
+        [b"X-Flood: y\r\n", b"x" * 100, b"\r\n", b"HTTP/1.1 100 Continue\r\nX: yyyyyyyyyyyyyyyyyy"],
     )
     def test_an_endless_head_ends(self, filler):
         """An endless head, in any shape, is refused after 64 KiB."""
@@ -132,16 +136,24 @@ def _interim(size):
 
 
 def _around_the_bound(past, sizes, lines, between, rest):
-    """1xx heads of these sizes and one more, empty lines, and a response whose head ends `past` the bound."""
+    """1xx heads of these sizes and one more, empty lines, and a response whose head ends `past` the
+    bound.
+    """
     last, start = head(b"Content-Length: 3"), b"".join(map(_interim, sizes))
     before = b"\r\n" * lines + between
-    return start + _interim(MAX_HEAD + past - len(start + before + last)) + before + last + b"a" * rest
+    return (
+        start + _interim(MAX_HEAD + past - len(start + before + last)) + before + last + b"a" * rest
+    )
 
 
 class TestAllHeads:
-    @pytest.mark.parametrize("cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str)
+    @pytest.mark.parametrize(
+        "cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str
+    )
     def test_heads_count_together(self, cuts):
-        """Heads of status 1xx count with the final one: 64 KiB in all are accepted, one byte more is not."""
+        """Heads of status 1xx count with the final one: 64 KiB in all are accepted, one byte more
+        is not.
+        """
         last = head(b"Content-Length: 3")
         for over in (0, 1):
             raw = _interim(40_000) + _interim(MAX_HEAD - 40_000 - len(last) + over) + last + b"abc"
@@ -174,7 +186,9 @@ class TestAllHeads:
 
 
 class TestFlaws:
-    @pytest.mark.parametrize("junk", [b"zz\r\nabc", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"\0", b"<html>plain</html>"])
+    @pytest.mark.parametrize(
+        "junk", [b"zz\r\nabc", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"\0", b"<html>plain</html>"]
+    )
     def test_broken_chunks(self, junk):
         """A body with broken chunks is kept up to there, with a flaw."""
         message = read(head(b"Transfer-Encoding: chunked") + b"3\r\nabc\r\n" + junk, close=False)
@@ -185,8 +199,14 @@ class TestFlaws:
 
     @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
     def test_chunks_with_line_ends_of_lf_alone(self, cuts):
-        """A chunked body without CRs is read, and known to be complete without the end of the connection."""
-        message = read(head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""), cuts, close=False)
+        """A chunked body without CRs is read, and known to be complete without the end of the
+        connection.
+        """
+        message = read(
+            head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""),
+            cuts,
+            close=False,
+        )
 
         assert message.forms()[1] == PAGE
         assert (message.truncated, message.reusable) == ("", True)
@@ -194,16 +214,22 @@ class TestFlaws:
     def test_a_wrong_label_leaves_the_body_as_it_is(self):
         """A body that is not coded as its label says is kept as received, with a flaw."""
         for coding in (b"gzip", b"deflate", b"br", b"zstd"):
-            message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(PAGE)) + PAGE)
+            message = read(
+                head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(PAGE)) + PAGE
+            )
 
             assert message.forms()[2] == PAGE
             assert (message.flaws, message.truncated) == (["coding"], "")
 
     @pytest.mark.parametrize("page", [b"ok", b"<p>hello", b"hello j> tac/"])
     def test_short_text_under_a_wrong_label_is_not_cut(self, page):
-        """What is too short to tell a wrong label from the beginning of a coded stream is kept as received."""
+        """What is too short to tell a wrong label from the beginning of a coded stream is kept as
+        received.
+        """
         for coding in (b"gzip", b"br", b"zstd"):
-            message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(page)) + page)
+            message = read(
+                head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(page)) + page
+            )
 
             assert (message.forms()[2], message.flaws, message.truncated) == (page, ["coding"], "")
 
@@ -229,9 +255,13 @@ class TestFlaws:
 
     @pytest.mark.parametrize("coding", [b"dcb", b"dcz", b"dcz, gzip", b"br, dcb"])
     def test_a_coding_that_needs_a_dictionary(self, coding):
-        """One of RFC 9842 is unknown like any other, alone or beside others, even if its stream could be decoded."""
+        """One of RFC 9842 is unknown like any other, alone or beside others, even if its stream
+        could be decoded.
+        """
         body = b"\x5e\x2a\x4d\x18\x20\0\0\0" + bytes(32) + zstd.compress(PAGE)
-        message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(body)) + body)
+        message = read(
+            head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(body)) + body
+        )
 
         assert (message.forms()[2], message.flaws) == (body, ["unknown_coding"])
 
@@ -242,7 +272,9 @@ class TestFlaws:
         assert (message.forms()[2], message.flaws) == (b"", [])
 
     def test_a_coded_stream_without_its_end(self):
-        """A complete message with an incomplete coded stream gives what can be decoded, and is truncated."""
+        """A complete message with an incomplete coded stream gives what can be decoded, and is
+        truncated.
+        """
         cut = ZIPPED[:-20]
         message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
 
@@ -251,7 +283,9 @@ class TestFlaws:
 
     @pytest.mark.parametrize("missing", range(1, 9))
     def test_a_coded_stream_without_its_checksum(self, missing):
-        """Where only the checksum at the end of gzip is missing, in part or whole, the body is whole, with a flaw."""
+        """Where only the checksum at the end of gzip is missing, in part or whole, the body is
+        whole, with a flaw.
+        """
         cut = ZIPPED[:-missing]
         message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
 

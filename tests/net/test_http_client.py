@@ -8,10 +8,29 @@ import sys
 
 import pytest
 
-from tests.support.net_http import LOOPS, OK, Names, Visits, answer, client, fetches, open_files, replay, run, serving
+from tests.support.net_http import (
+    LOOPS,
+    OK,
+    Names,
+    Visits,
+    answer,
+    client,
+    fetches,
+    open_files,
+    replay,
+    run,
+    serving,
+)
 from tests.support.waiting import eventually
 from webcrawl.base.model import Status
-from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, EmptyAnswer, NotHttp, TimedOut
+from webcrawl.net.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    ConnectTimeout,
+    EmptyAnswer,
+    NotHttp,
+    TimedOut,
+)
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
@@ -49,7 +68,11 @@ class TestExchange:
     def test_flaws_and_truncation_reach_the_exchange(self, loop):
         """Flaws of a response are recorded in the exchange."""
         flawed = run(
-            answer(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 9\r\n\r\n", b"plaintext"), loop
+            answer(
+                b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 9\r\n\r\n",
+                b"plaintext",
+            ),
+            loop,
         )
         cut = run(answer(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5000, truncate=1000, hang=True), loop)
 
@@ -58,17 +81,29 @@ class TestExchange:
 
     @pytest.mark.parametrize(
         ("told", "truncated"),
-        [(b"bytes 0-1/9", "disconnect"), (b"bytes 7-8/9", "disconnect"), (b"bytes 0-1/2", ""), (b"bytes 0-1/*", "")],
+        [
+            (b"bytes 0-1/9", "disconnect"),
+            (b"bytes 7-8/9", "disconnect"),
+            (b"bytes 0-1/2", ""),
+            (b"bytes 0-1/*", ""),
+        ],
     )
     def test_a_part_that_nobody_asked_for_is_truncated(self, loop, told, truncated):
-        """A 206 to a request without Range is a page whose rest is missing, if it says that there is more."""
-        part = b"HTTP/1.1 206 Partial Content\r\nContent-Range: %b\r\nContent-Length: 2\r\n\r\nok" % told
+        """A 206 to a request without Range is a page whose rest is missing, if it says that there
+        is more.
+        """
+        part = (
+            b"HTTP/1.1 206 Partial Content\r\nContent-Range: %b\r\nContent-Length: 2\r\n\r\nok"
+            % told
+        )
 
         assert run(answer(part), loop).truncated == truncated
         assert run(answer(part, headers=[(b"Range", b"bytes=0-1")]), loop).truncated == ""
 
     def test_not_modified_is_no_answer_to_who_has_nothing(self, loop):
-        """A 304 to a request without a condition lacks the page; a 304 to one with a condition is whole."""
+        """A 304 to a request without a condition lacks the page; a 304 to one with a condition is
+        whole.
+        """
         same = b"HTTP/1.1 304 Not Modified\r\n\r\n"
 
         assert run(answer(same), loop).truncated == "disconnect"
@@ -77,16 +112,24 @@ class TestExchange:
     def test_an_error_page_is_an_answer(self, loop):
         """Every HTTP status is an exchange, none an exception."""
         for status in (404, 500, 301, 999):
-            assert run(answer(b"HTTP/1.1 %d x\r\nContent-Length: 1\r\n\r\nx" % status), loop).status == status
+            assert (
+                run(answer(b"HTTP/1.1 %d x\r\nContent-Length: 1\r\n\r\nx" % status), loop).status
+                == status
+            )
 
     def test_no_dictionary_is_ever_spoken_of(self, loop):
-        """A server may offer one (RFC 9842): the next request to it has none, and asks for no coding that needs one."""
+        """A server may offer one (RFC 9842): the next request to it has none, and asks for no
+        coding that needs one.
+        """
         offer = b'HTTP/1.1 200 OK\r\nUse-As-Dictionary: match="/*"\r\nContent-Length: 2\r\n\r\nok'
 
         async def go():
             visits = Visits(offer)
             async with serving(visits) as port, client() as http:
-                return [(await http.fetch(f"http://127.0.0.1:{port}/{page}", keep=10)).request for page in range(2)]
+                return [
+                    (await http.fetch(f"http://127.0.0.1:{port}/{page}", keep=10)).request
+                    for page in range(2)
+                ]
 
         for request in run(go(), loop):
             assert b"dictionary" not in request.lower()
@@ -107,7 +150,10 @@ class TestTime:
 
     def test_a_body_that_does_not_end(self, loop):
         """An incomplete body at the deadline is kept as received."""
-        got = run(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"abc", hang=True, timeout=0.2), loop)
+        got = run(
+            answer(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"abc", hang=True, timeout=0.2),
+            loop,
+        )
 
         assert (got.body, got.truncated) == (b"abc", "time")
 
@@ -185,7 +231,11 @@ class TestEnds:
 
     @pytest.mark.parametrize(
         ("sent", "raised"),
-        [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nServer: x\r\n", ConnectionLost), (b"\x16\x03\x01\x02\x00", NotHttp)],
+        [
+            (b"", EmptyAnswer),
+            (b"HTTP/1.1 200 OK\r\nServer: x\r\n", ConnectionLost),
+            (b"\x16\x03\x01\x02\x00", NotHttp),
+        ],
     )
     def test_answers_that_are_none(self, loop, sent, raised):
         """A response that ends in its head, or is not HTTP, is an error with a name."""
@@ -218,7 +268,9 @@ class TestEnds:
 
         async def go():
             async with serving(replay(hang=True)) as port, client() as http:
-                tasks = [asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/")) for _ in range(5)]
+                tasks = [
+                    asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/")) for _ in range(5)
+                ]
                 await eventually(lambda: len(http._opener) == len(tasks))
                 for task in tasks:
                     task.cancel()
@@ -257,9 +309,18 @@ class TestResources:
             counts: list[int] = []  # the loop itself opens some in the first round
             for _ in range(3):
                 for handler in endings:
-                    async with serving(handler) as port, client(timeout=0.05, truncate=1000) as http:
-                        urls = [f"http://127.0.0.1:{port}/", f"https://127.0.0.1:{port}/", "http://127.0.0.1:1/"]
-                        await asyncio.gather(*(http.fetch(url, keep=1) for url in urls), return_exceptions=True)
+                    async with (
+                        serving(handler) as port,
+                        client(timeout=0.05, truncate=1000) as http,
+                    ):
+                        urls = [
+                            f"http://127.0.0.1:{port}/",
+                            f"https://127.0.0.1:{port}/",
+                            "http://127.0.0.1:1/",
+                        ]
+                        await asyncio.gather(
+                            *(http.fetch(url, keep=1) for url in urls), return_exceptions=True
+                        )
                 await eventually(lambda: open_files() <= min(counts, default=sys.maxsize))
                 counts.append(open_files())
 
@@ -271,7 +332,11 @@ class TestResources:
         async def echo(reader, writer):
             head = await reader.readuntil(b"\r\n\r\n")
             page = gzip.compress(head.split(b" ")[1] * 200, 1)
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(page) + page)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+                % len(page)
+                + page
+            )
             await writer.drain()
             await reader.read(1)
 

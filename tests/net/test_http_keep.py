@@ -4,7 +4,18 @@ import asyncio
 
 import pytest
 
-from tests.support.net_http import LOOPS, OK, Names, Visits, answer, client, fetches, replay, run, serving
+from tests.support.net_http import (
+    LOOPS,
+    OK,
+    Names,
+    Visits,
+    answer,
+    client,
+    fetches,
+    replay,
+    run,
+    serving,
+)
 from tests.support.waiting import eventually
 from webcrawl.net.errors import EmptyAnswer, TimedOut
 from webcrawl.net.protocols import PLAIN, Options
@@ -13,7 +24,9 @@ pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
 def connections_for(loop, unasked, pause, *, closes=False):
-    """How many are opened for four requests, if the server sends this on the first one, so long after its answer."""
+    """How many are opened for four requests, if the server sends this on the first one, so long
+    after its answer.
+    """
     connections = []
 
     async def handler(reader, writer):
@@ -44,12 +57,19 @@ class TestKeepAlive:
         assert made[1].ip == "127.0.0.1"
 
     def test_options_that_are_not_of_the_way_there(self, loop):
-        """A request that wants other bounds uses the connection that is kept, and leaves it to others."""
+        """A request that wants other bounds uses the connection that is kept, and leaves it to
+        others.
+        """
 
         async def go():
             visits = Visits()
             async with serving(visits) as port, client() as http:
-                for options in (Options(cut=True), PLAIN, Options(timeout=5.0), Options(maxsize=1000)):
+                for options in (
+                    Options(cut=True),
+                    PLAIN,
+                    Options(timeout=5.0),
+                    Options(maxsize=1000),
+                ):
                     await http.fetch(f"http://127.0.0.1:{port}/", keep=10, options=options)
                 return visits.connections
 
@@ -121,7 +141,9 @@ class TestKeepAlive:
         assert counters.opened == 4
 
     def test_a_stale_connection_is_not_asked_once_more(self, loop):
-        """A kept connection that ends on a request is an error: the caller retries, with its delay and its count."""
+        """A kept connection that ends on a request is an error: the caller retries, with its delay
+        and its count.
+        """
         connections = []
 
         async def handler(reader, writer):
@@ -144,7 +166,9 @@ class TestKeepAlive:
 
     @pytest.mark.parametrize(("silence", "error"), [(0.0, EmptyAnswer), (5.0, TimedOut)])
     def test_only_one_request_finds_out_that_none_can_be_kept(self, loop, silence, error):
-        """After a request without an answer on a kept connection, every request has a connection of its own."""
+        """After a request without an answer on a kept connection, every request has a connection of
+        its own.
+        """
         visits = []
 
         async def handler(reader, writer):
@@ -211,7 +235,9 @@ SLOW = {"timeout": 3600.0, "grace": 0.1, "rate": 10_000}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
 
 
-@pytest.mark.parametrize("sent", [b"", b"H", b"HTTP/1.1 200 OK\r\nServer: x\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"H", b"HTTP/1.1 200 OK\r\nServer: x\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"]
+)
 def test_a_head_that_is_not_complete_in_time(loop, sent):
     """A server that falls silent within the head has timed out."""
     with pytest.raises(TimedOut):
@@ -267,7 +293,10 @@ def test_whoever_watches_sees_the_bytes(loop):
     watch = Watch()
 
     async def fetch():
-        async with serving(replay(HEAD + b"x" * 500, hang=True)) as port, client(timeout=3600.0) as http:
+        async with (
+            serving(replay(HEAD + b"x" * 500, hang=True)) as port,
+            client(timeout=3600.0) as http,
+        ):
             task = asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/", watch=watch))
             while watch.source is None or watch.source.received < 500:
                 assert not task.done()

@@ -20,7 +20,9 @@ OWN_LENGTH = "--ignore-content-length"
 
 
 def curl_cases():
-    return [json.loads(line) for line in (cases("http-raw") / "index.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (cases("http-raw") / "index.jsonl").read_text().splitlines()
+    ]
 
 
 class Replay:
@@ -34,7 +36,11 @@ class Replay:
         number = int((re.findall(rb"\d+", head.split(b" ")[1].partition(b"?")[0]) or [b"0"])[-1])
         case, part = (number, 0) if number < 10000 else divmod(number, 10000)
         file = self.folder / "responses" / f"{case}.{part}.http"
-        writer.write(file.read_bytes() if file.exists() else b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        writer.write(
+            file.read_bytes()
+            if file.exists()
+            else b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        )
         writer.write_eof()
         await reader.read()
 
@@ -46,16 +52,25 @@ async def fetch(http, port, case):
     url = case["request_url"]
     url = ada_url.URL(url if "://" in url or url.startswith("http:/") else f"http://{url}").href
     url = url.replace(":8990", f":{port}")
-    asked = [(b"If-None-Match", b'"1"')] if case["http_code"] == 304 else []  # as curl's test asked, in its own way
+    # as curl's test asked, in its own way
+    asked = [(b"If-None-Match", b'"1"')] if case["http_code"] == 304 else []
     while True:
         try:
             got = await http.fetch(url, method="HEAD" if "-I" in options else "GET", headers=asked)
         except FetchError as error:
             return error
         places = [value for name, value in got.headers if name.lower() == b"location" and value]
-        if not places or got.status // 100 != 3 or not {"-L", "--location"} & set(options) or not hops:
+        if (
+            not places
+            or got.status // 100 != 3
+            or not {"-L", "--location"} & set(options)
+            or not hops
+        ):
             return got
-        url, hops = ada_url.join_url(url, places[0].decode("latin-1").replace(":8990", f":{port}")), hops - 1
+        url, hops = (
+            ada_url.join_url(url, places[0].decode("latin-1").replace(":8990", f":{port}")),
+            hops - 1,
+        )
 
 
 def outcomes():
@@ -67,7 +82,9 @@ def outcomes():
             small = {"--max-filesize": 143}
             made = []
             for case in listed:
-                size = next((small[option] for option in case["curl_options"] if option in small), 2**21)
+                size = next(
+                    (small[option] for option in case["curl_options"] if option in small), 2**21
+                )
                 http._bounds = replace(http._bounds, truncate=size)
                 made.append((case, await fetch(http, port, case)))
             return made
@@ -88,14 +105,21 @@ class TestCurl:
     def test_every_case_has_an_outcome(self, outcomes):
         """Each case ends in an exchange or in an error with a name."""
         assert len(outcomes) == 115
-        assert all(isinstance(got, Exchange) or type(got).name != "unexpected" for _, got in outcomes)
+        assert all(
+            isinstance(got, Exchange) or type(got).name != "unexpected" for _, got in outcomes
+        )
 
     def test_what_curl_takes_is_taken(self, outcomes):
         """Where old and new curl accept a response alike, status and body are the same as theirs."""
         wrong = {}
         for case, got in outcomes:
             options = case["curl_options"]
-            if not case["agree"] or case["replay_exit"] or HTTP09 in options or OWN_LENGTH in options:
+            if (
+                not case["agree"]
+                or case["replay_exit"]
+                or HTTP09 in options
+                or OWN_LENGTH in options
+            ):
                 continue
             body = got.head if "-I" in options and whole(got) else getattr(got, "body", b"")
             if not whole(got) or got.status != case["http_code"] or sha1(body) != case["body_sha1"]:
@@ -105,7 +129,8 @@ class TestCurl:
 
     def test_what_curl_refuses_is_no_whole_page(self, outcomes):
         """Where old and new curl both reject a response, nothing is stored as a whole page."""
-        expected = {22, 47}  # an error page, a redirect: whole responses that only curl's options made failures
+        # an error page, a redirect: whole responses that only curl's options made failures
+        expected = {22, 47}
         wrong = [case["id"] for case, got in outcomes
                  if case["agree"] and case["replay_exit"] not in (0, *expected) and whole(got)
                  and got.status // 100 == 2]  # fmt: skip
@@ -146,7 +171,8 @@ def read(raw):
         return error
 
 
-LLHTTP_REFUSES = {  # what llhttp itself rejects: our outcome, by name, or the body as far as it is accepted
+# what llhttp itself rejects: our outcome, by name, or the body as far as it is accepted
+LLHTTP_REFUSES = {
     "HTTP/1.1 with keep-alive disabled and 204 status": b"",
     "HTTP 101 response with Upgrade and Content-Length header": "upgraded",
     "Extra digit in HTTP major version": "bad_head",
@@ -163,7 +189,8 @@ LLHTTP_REFUSES = {  # what llhttp itself rejects: our outcome, by name, or the b
     "Unbalanced chunk extensions quoting": "chunking",
 }
 OTHER_PROTOCOL = "RTSP response"
-TWO_CASES_IN_ONE = "Google 301"  # the collection merged two cases: the recorded result belongs to the second
+# the collection merged two cases: the recorded result belongs to the second
+TWO_CASES_IN_ONE = "Google 301"
 
 
 class TestLlhttp:
@@ -179,12 +206,16 @@ class TestLlhttp:
             assert size == case["body_bytes"] or got.truncated == "disconnect", case["title"]
 
     def test_what_llhttp_refuses_has_a_named_outcome(self):
-        """What llhttp rejects is refused, flagged, or read as every browser reads it; never silently."""
+        """What llhttp rejects is refused, flagged, or read as every browser reads it; never
+        silently.
+        """
         made = {}
         for case in llhttp_cases():
             if case["error"] is not None:
                 got = read(case["raw"])
-                made[case["title"]] = got.name if isinstance(got, BadAnswer) else (got.flaws or [got.forms()[1]])[0]
+                made[case["title"]] = (
+                    got.name if isinstance(got, BadAnswer) else (got.flaws or [got.forms()[1]])[0]
+                )
 
         assert made == LLHTTP_REFUSES
 
@@ -197,7 +228,11 @@ class TestLlhttp:
 
 def differences(made):
     """Every case that does not simply end as with curl: what is recorded, and our outcome."""
-    return {f"curl {case['id']}": (recorded(case), size(got)) for case, got in made if not as_recorded(case, got)}
+    return {
+        f"curl {case['id']}": (recorded(case), size(got))
+        for case, got in made
+        if not as_recorded(case, got)
+    }
 
 
 def as_recorded(case, got):
@@ -209,7 +244,9 @@ def as_recorded(case, got):
 
 def recorded(case):
     old = (
-        f"refused ({case['replay_exit']})" if case["replay_exit"] else f"{case['http_code']}, {case['body_len']} bytes"
+        f"refused ({case['replay_exit']})"
+        if case["replay_exit"]
+        else f"{case['http_code']}, {case['body_len']} bytes"
     )
     if case["agree"]:
         return old

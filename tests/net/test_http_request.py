@@ -37,12 +37,17 @@ class TestTargets:
             ("http://a@b@example.org/x@y", (False, "example.org", 80, "example.org", "/x@y")),
             ("http://[::1]:8080/", (False, "::1", 8080, "[::1]:8080", "/")),
             ("http://[2001:DB8::1]/", (False, "2001:db8::1", 80, "[2001:db8::1]", "/")),
-            ("http://a_b.example/%7Ex;p?a=b?c/d@e:f", (False, "a_b.example", 80, "a_b.example", "/%7Ex;p?a=b?c/d@e:f")),
+            (
+                "http://a_b.example/%7Ex;p?a=b?c/d@e:f",
+                (False, "a_b.example", 80, "a_b.example", "/%7Ex;p?a=b?c/d@e:f"),
+            ),
             ("http://127.0.0.1//x//", (False, "127.0.0.1", 80, "127.0.0.1", "//x//")),
         ],
     )
     def test_a_url_taken_apart(self, url, target):
-        """Scheme, host, port, Host header and origin-form come from the URL; userinfo and fragment do not."""
+        """Scheme, host, port, Host header and origin-form come from the URL; userinfo and fragment
+        do not.
+        """
         assert parse_target(url) == RequestTarget(*target)
 
     @pytest.mark.parametrize(
@@ -53,7 +58,9 @@ class TestTargets:
          "http://a/\x7f", "http://u\r\n@a/", "\nhttp://a/", "http://a/\n"],
     )  # fmt: skip
     def test_what_cannot_be_asked_for(self, url):
-        """A URL with controls, spaces or other scripts in it, or without a host, is refused, not repaired."""
+        """A URL with controls, spaces or other scripts in it, or without a host, is refused, not
+        repaired.
+        """
         with pytest.raises(BadUrl):
             parse_target(url)
 
@@ -61,7 +68,12 @@ class TestTargets:
     def test_no_text_gets_out_of_its_line(self, text):
         """For any URL: it is refused, or the request has as many lines as any other."""
         plain = head("http://example.org/").count(b"\n")
-        for url in (f"http://example.org/{text}", f"http://{text}/", f"http://{text}@example.org/", text):
+        for url in (
+            f"http://example.org/{text}",
+            f"http://{text}/",
+            f"http://{text}@example.org/",
+            text,
+        ):
             try:
                 sent = head(url)
             except BadUrl:
@@ -89,14 +101,18 @@ class TestHeads:
 
     def test_more_headers(self):
         """Given headers are added; one of the same name replaces ours."""
-        sent = head("http://example.org/", [(b"If-None-Match", b'"x"'), (b"user-agent", b"other/2")])
+        sent = head(
+            "http://example.org/", [(b"If-None-Match", b'"x"'), (b"user-agent", b"other/2")]
+        )
 
         assert b'\r\nIf-None-Match: "x"\r\n' in sent
         assert b"\r\nuser-agent: other/2\r\n" in sent
         assert sent.lower().count(b"user-agent:") == 1
         assert b"\r\nAccept-Encoding: " in sent
 
-    @pytest.mark.parametrize("name", [b"Host", b"connection", b"Transfer-Encoding", b"Content-Length"])
+    @pytest.mark.parametrize(
+        "name", [b"Host", b"connection", b"Transfer-Encoding", b"Content-Length"]
+    )
     def test_what_frames_the_message_is_ours(self, name):
         """Headers that frame or address the message cannot be given."""
         assert b"evil" not in head("http://example.org/", [(name, b"evil")])
@@ -134,7 +150,9 @@ class TestHeads:
 
     @pytest.mark.parametrize("method", ["PATCH", "POST", "PUT"])
     def test_a_method_whose_content_is_missing(self, method):
-        """A request that could have a body says that it has none: a server may answer it with 411 otherwise."""
+        """A request that could have a body says that it has none: a server may answer it with 411
+        otherwise.
+        """
         assert b"\r\nContent-Length: 0\r\n" in head("http://a/", method=method)
 
     @pytest.mark.parametrize("method", ["DELETE", "GET", "HEAD", "OPTIONS"])
@@ -155,7 +173,10 @@ def test_naughty_strings():
     strings = json.loads((cases("malicious") / "blns.json").read_text())
     plain = head("http://example.org/").count(b"\n")
     for text in strings:
-        for url, headers in ((f"http://example.org/?q={text}", ()), ("http://example.org/", [(b"X", text.encode())])):
+        for url, headers in (
+            (f"http://example.org/?q={text}", ()),
+            ("http://example.org/", [(b"X", text.encode())]),
+        ):
             try:
                 sent = head(url, headers)
             except BadUrl:
@@ -201,7 +222,9 @@ class TestSent:
         ids=["plain", "kept", "HEAD", "POST", "conditional"],
     )
     def test_every_request(self, loop, signing, fetch):
-        """A request of any kind is signed for the authority that its Host field names, and its body follows."""
+        """A request of any kind is signed for the authority that its Host field names, and its body
+        follows.
+        """
         visits = Visits()
 
         async def go():
@@ -220,7 +243,10 @@ class TestSent:
 
         async def go():
             tls, names = server_context(tmp_path, "site.test"), Names(site=["127.0.0.1"])
-            async with serving(visits, tls=tls) as port, client(names=names, signing=signing) as http:
+            async with (
+                serving(visits, tls=tls) as port,
+                client(names=names, signing=signing) as http,
+            ):
                 await http.fetch(f"https://site.test:{port}/")
 
         run(go(), loop)
@@ -228,12 +254,18 @@ class TestSent:
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_through_a_proxy(self, loop, signing, scheme, tmp_path):
-        """What a proxy passes on is signed for the server; CONNECT, which is for the proxy, is not signed."""
+        """What a proxy passes on is signed for the server; CONNECT, which is for the proxy, is not
+        signed.
+        """
         proxy, visits = Proxy(auth=b"Basic dTpw"), Visits()
         tls = server_context(tmp_path, "far.test") if scheme == "https" else None
 
         async def go():
-            async with serving(visits, tls=tls) as port, serving(proxy) as at, client(signing=signing) as http:
+            async with (
+                serving(visits, tls=tls) as port,
+                serving(proxy) as at,
+                client(signing=signing) as http,
+            ):
                 options = Options(proxy=Address("127.0.0.1", at, proxy.auth))
                 return await http.fetch(f"{scheme}://far.test:{port}/", options=options)
 
@@ -268,15 +300,25 @@ class TestSent:
                 await http.fetch(f"http://127.0.0.1:{port}/", [(b"Signature", b"sig=:AA==:")])
 
         run(go(), loop)
-        assert [signature_of(head) for head in visits.requests] == [b"", b"Signature: sig=:AA==:\r\n"]
+        assert [signature_of(head) for head in visits.requests] == [
+            b"",
+            b"Signature: sig=:AA==:\r\n",
+        ]
 
 
 class TestWritten:
     def test_a_spiders_own_signature(self):
         """With a key the fields are the crawl's: a spider's own would be a second, wrong value."""
-        given = [(b"Signature", b"x"), (b"signature-input", b"y"), (b"SIGNATURE-AGENT", b"z"), (b"X-Own", b"1")]
+        given = [
+            (b"Signature", b"x"),
+            (b"signature-input", b"y"),
+            (b"SIGNATURE-AGENT", b"z"),
+            (b"X-Own", b"1"),
+        ]
 
-        head = RequestWriter("me/1", signed=True).head(parse_target("http://a.test/"), given, keep=True)
+        head = RequestWriter("me/1", signed=True).head(
+            parse_target("http://a.test/"), given, keep=True
+        )
         assert signature_of(head) == b""
         assert b"X-Own: 1\r\n" in head
 
@@ -285,6 +327,8 @@ class TestWritten:
         writer, target = RequestWriter("me/1", "bot@example.org"), parse_target("http://a.test/")
 
         assert writer.head(target, keep=True).count(b"From: bot@example.org\r\n") == 1
-        assert b"From: other@a.test\r\n" in writer.head(target, [(b"From", b"other@a.test")], keep=True)
+        assert b"From: other@a.test\r\n" in writer.head(
+            target, [(b"From", b"other@a.test")], keep=True
+        )
         assert b"bot@" not in writer.head(target, [(b"From", b"other@a.test")], keep=True)
         assert b"From" not in RequestWriter("me/1").head(target, keep=True)

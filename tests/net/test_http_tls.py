@@ -62,7 +62,9 @@ def fetch(context, loop, host="good.test", times=1, handler=page, **options):
 @loops
 class TestHandshakes:
     def test_a_page_over_tls(self, loop, tmp_path):
-        """The exchange records TLS version, cipher suite, certificate and the duration of the handshake."""
+        """The exchange records TLS version, cipher suite, certificate and the duration of the
+        handshake.
+        """
         (got,), _ = fetch(server_context(tmp_path, "good.test"), loop)
 
         assert got.body == b"ok"
@@ -108,7 +110,10 @@ class TestHandshakes:
         names = Names(**{label.split(".")[0]: ["127.0.0.1"]})
 
         async def go():
-            async with serving(page, tls=server_context(tmp_path, "x.test")) as port, client(names) as http:
+            async with (
+                serving(page, tls=server_context(tmp_path, "x.test")) as port,
+                client(names) as http,
+            ):
                 await http.fetch(f"https://{label}.test:{port}/")
 
         with pytest.raises(TlsFailed):
@@ -136,22 +141,30 @@ class TestFailures:
         """Plain text on a TLS port is a failed handshake."""
 
         async def go():
-            async with serving(lambda _, writer: _say(writer, b"HTTP/1.1 400 Bad\r\n\r\n")) as port, client() as http:
+            async with (
+                serving(lambda _, writer: _say(writer, b"HTTP/1.1 400 Bad\r\n\r\n")) as port,
+                client() as http,
+            ):
                 await http.fetch(f"https://127.0.0.1:{port}/")
 
         with pytest.raises(TlsFailed) as error:
             run(go(), loop)
         assert error.value.name == "tls"
 
-    @pytest.mark.parametrize(("first", "outcome"), [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nX: y", ConnectionLost)])
+    @pytest.mark.parametrize(
+        ("first", "outcome"), [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nX: y", ConnectionLost)]
+    )
     def test_rubbish_after_the_handshake(self, loop, tmp_path, first, outcome):
-        """Plain text within TLS ends the connection: an error with a name, and with what TLS says of it."""
+        """Plain text within TLS ends the connection: an error with a name, and with what TLS says
+        of it.
+        """
 
         async def rubbish(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
             writer.write(first)
             await asyncio.sleep(0.05)  # separate from what follows
-            descriptor = os.dup(writer.get_extra_info("socket").fileno())  # bypassing TLS, whose transport is closed
+            # bypassing TLS, whose transport is closed
+            descriptor = os.dup(writer.get_extra_info("socket").fileno())
             with socket.socket(fileno=descriptor) as clear:
                 clear.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno TLS")
             await asyncio.sleep(60)
@@ -165,7 +178,10 @@ class TestFailures:
         """A server that accepts the connection and stays silent costs the connect timeout."""
 
         async def go():
-            async with serving(lambda *_: asyncio.sleep(60)) as port, client(connect_timeout=0.1) as http:
+            async with (
+                serving(lambda *_: asyncio.sleep(60)) as port,
+                client(connect_timeout=0.1) as http,
+            ):
                 await http.fetch(f"https://127.0.0.1:{port}/")
 
         before = open_files()
@@ -192,15 +208,22 @@ class TestFailures:
         async def go():
             counts: list[int] = []  # the loop itself opens some in the first round
             for _ in range(3):
-                async with serving(lambda *_: asyncio.sleep(60)) as silent, client(connect_timeout=0.05) as http:
+                async with (
+                    serving(lambda *_: asyncio.sleep(60)) as silent,
+                    client(connect_timeout=0.05) as http,
+                ):
                     for _ in range(3):
-                        with pytest.raises((TlsTimeout, ConnectTimeout)):  # a busy machine takes long to connect
+                        # a busy machine takes long to connect
+                        with pytest.raises((TlsTimeout, ConnectTimeout)):
                             await http.fetch(f"https://127.0.0.1:{silent}/")
                     task = asyncio.create_task(http.fetch(f"https://127.0.0.1:{silent}/"))
                     await asyncio.sleep(0.02)
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
-                async with serving(page, tls=server_context(tmp_path, "x")) as port, client(tls=strict()) as http:
+                async with (
+                    serving(page, tls=server_context(tmp_path, "x")) as port,
+                    client(tls=strict()) as http,
+                ):
                     with pytest.raises(CertificateRefused):
                         await http.fetch(f"https://127.0.0.1:{port}/")
                 await eventually(lambda: open_files() <= min(counts, default=sys.maxsize))
@@ -299,4 +322,6 @@ class TestCertificates:
         """A certificate damaged anywhere gives flaws or none, never an exception."""
         der = encoded("a.test")
 
-        assert isinstance(certificate_flaws(der[:at] + junk + der[at + len(junk) :], "a.test", 0.0), tuple)
+        assert isinstance(
+            certificate_flaws(der[:at] + junk + der[at + len(junk) :], "a.test", 0.0), tuple
+        )

@@ -1,4 +1,6 @@
-"""A time limit that this process notices late, because it was busy or stopped, is nobody's fault but its own."""
+"""A time limit that this process notices late, because it was busy or stopped, is nobody's fault
+but its own.
+"""
 
 import asyncio
 import socket
@@ -17,7 +19,8 @@ from webcrawl.net.gopher import GopherClient
 from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import BEAT, LATE, RunningClock, until
 
-SHORT, BUSY = 0.2, 0.6  # seconds of the limit, and of work in which nothing else of the process runs
+# seconds of the limit, and of work in which nothing else of the process runs
+SHORT, BUSY = 0.2, 0.6
 
 
 async def name_server_is_silent():
@@ -113,7 +116,9 @@ class TestAttempts:
 
 @pytest.mark.parametrize("script", [{"stall": True}, {"end": b""}], ids=["data", "last word"])
 def test_a_transfer_while_the_process_is_busy(monkeypatch, script):
-    """What could not be read of a transfer, because this process was busy, is not missing: it is tried again."""
+    """What could not be read of a transfer, because this process was busy, is not missing: it is
+    tried again.
+    """
     monkeypatch.setattr(shortage, "LATE", BUSY / 2)
     busy_in_time(monkeypatch)
 
@@ -122,7 +127,9 @@ def test_a_transfer_while_the_process_is_busy(monkeypatch, script):
 
 
 def test_what_is_done_in_time_counts():
-    """Within the limit nothing is changed; errors of its own, time-outs of the system among them, pass."""
+    """Within the limit nothing is changed; errors of its own, time-outs of the system among them,
+    pass.
+    """
 
     async def scenario(error):
         async with until(asyncio.get_running_loop().time() + 60):
@@ -261,7 +268,9 @@ class TestPace:
         assert ended == ["a"]
 
     def test_nobody_is_judged_when_the_crawler_itself_was_late(self, turn):
-        """After this process did not run for a while, what came meanwhile is read before a request is judged."""
+        """After this process did not run for a while, what came meanwhile is read before a request
+        is judged.
+        """
         ended, deadlines = [], Deadlines(self.BOUNDS, turn.time)
         question = Question("a", ended)
         deadlines.add(question, turn.now + 3600)

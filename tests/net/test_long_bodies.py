@@ -22,7 +22,8 @@ FORMS = {
     "chunked": head(b"Transfer-Encoding: chunked") + chunked(PAGE),
     "gzip": head(b"Content-Encoding: gzip") + ZIPPED,
     "br": head(b"Content-Encoding: br") + brotli.compress(PAGE),
-    "zstd, chunked": head(b"Content-Encoding: zstd", b"Transfer-Encoding: chunked") + chunked(zstd.compress(PAGE)),
+    "zstd, chunked": head(b"Content-Encoding: zstd", b"Transfer-Encoding: chunked")
+    + chunked(zstd.compress(PAGE)),
 }
 
 
@@ -50,7 +51,10 @@ def test_a_longer_one_is_cut(form, left, spare):
 
 
 def test_without_room_it_is_as_any_other():
-    """Nobody waits: it is cut where all bodies are. So it is where the settings allow more than any sitemap has."""
+    """Nobody waits: it is cut where all bodies are.
+
+    So it is where the settings allow more than any sitemap has.
+    """
     for claim in (Claim(BodyRoom(0), 10_000), Claim(BodyRoom(10_000), -5)):
         assert read(FORMS["gzip"], truncate=50, claim=claim).forms()[2] == PAGE[:50]
 
@@ -77,7 +81,11 @@ def test_room_is_given_back_with_the_body():
 
 @pytest.mark.parametrize(
     ("options", "size", "truncated"),
-    [(Options(), 1000, "length"), (Options(long=True), len(PAGE), ""), (Options(long=True, maxsize=500), 0, "")],
+    [
+        (Options(), 1000, "length"),
+        (Options(long=True), len(PAGE), ""),
+        (Options(long=True, maxsize=500), 0, ""),
+    ],
 )
 def test_who_may_have_it(options, size, truncated):
     """Requests that ask for it, unless a longer body is to be refused."""
@@ -132,7 +140,9 @@ class TestWaiting:
 
     @pytest.mark.parametrize("form", ["length", "chunked", "gzip", "zstd, chunked"])
     def test_more_bodies_than_there_is_room_for_are_all_whole(self, form):
-        """Twenty at once, in room for less than one: each is given back before the next one has it all."""
+        """Twenty at once, in room for less than one: each is given back before the next one has it
+        all.
+        """
 
         async def go(fetch):
             async def size():
@@ -144,7 +154,9 @@ class TestWaiting:
         assert self.fetched(BodyRoom(500), go, replay(FORMS[form])) == [(len(PAGE), "")] * 20
 
     def test_it_waits_until_another_body_is_given_back(self):
-        """While somebody has a body that fills the room, a second one is not read beyond what all may have."""
+        """While somebody has a body that fills the room, a second one is not read beyond what all
+        may have.
+        """
         room = BodyRoom(1000)
 
         async def go(fetch):
@@ -159,7 +171,9 @@ class TestWaiting:
         assert self.fetched(room, go) == (True, self.BODY)
 
     def test_bodies_that_wait_for_each_other_go_on(self, monkeypatch):
-        """A page may wait for a download that needs its room: when nothing has moved for long, the download goes on."""
+        """A page may wait for a download that needs its room: when nothing has moved for long, the
+        download goes on.
+        """
         monkeypatch.setattr("webcrawl.net.reading_limits.PATIENCE", 0.05)
 
         async def go(fetch):

@@ -38,7 +38,9 @@ class TestBounds:
         assert bounds.asked(options) == found
 
     def test_a_body_that_is_too_long(self):
-        """With a size of its own, or strict bounds, a longer body is refused; a shorter one is whole."""
+        """With a size of its own, or strict bounds, a longer body is refused; a shorter one is
+        whole.
+        """
         with pytest.raises(TooLarge):
             fetch(replay(LARGE), Options(maxsize=2999))
         with pytest.raises(TooLarge):
@@ -58,14 +60,21 @@ class TestBounds:
         made = kind(Access(Names(), None), FetchLimits(), **more)
 
         with pytest.raises(BadOption):
-            run(made.fetch(f"{kind.__name__[:-6].lower()}://a.test/1x", options=Options(proxy=Proxy("h", 1))))
+            run(
+                made.fetch(
+                    f"{kind.__name__[:-6].lower()}://a.test/1x",
+                    options=Options(proxy=Proxy("h", 1)),
+                )
+            )
 
 
 class TestLocalAddress:
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize("where", ["options", "access"])
     def test_connections_come_from_it(self, loop, where):
-        """A local address, of a request or of all, is where the server sees the connection come from."""
+        """A local address, of a request or of all, is where the server sees the connection come
+        from.
+        """
         seen, bind = [], ("127.0.0.9", 0)
 
         async def look(reader, writer):
@@ -115,7 +124,10 @@ class TestLocalAddress:
 class TestTls:
     @pytest.mark.parametrize(
         ("ours", "theirs"),
-        [({"least": "TLSv1.3"}, ssl.TLSVersion.TLSv1_2), ({"most": "TLSv1.1"}, ssl.TLSVersion.TLSv1_3)],
+        [
+            ({"least": "TLSv1.3"}, ssl.TLSVersion.TLSv1_2),
+            ({"most": "TLSv1.1"}, ssl.TLSVersion.TLSv1_3),
+        ],
     )
     def test_versions(self, tmp_path, ours, theirs):
         """A server that speaks none of the versions allowed is not spoken to."""

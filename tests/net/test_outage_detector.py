@@ -17,8 +17,12 @@ def _detector():
     return detector
 
 
-def fails(detector, host, record=HostPast.KNOWN, *, now=101.0, address="", sign=Sign.DOUBT, begun=None):
-    return detector.failed(FailedDownload(host, address, sign, record), now if begun is None else begun, now)
+def fails(
+    detector, host, record=HostPast.KNOWN, *, now=101.0, address="", sign=Sign.DOUBT, begun=None
+):
+    return detector.failed(
+        FailedDownload(host, address, sign, record), now if begun is None else begun, now
+    )
 
 
 def fail(detector, count, record=HostPast.KNOWN, *, now=101.0, name="site", **more):
@@ -31,7 +35,9 @@ def fail(detector, count, record=HostPast.KNOWN, *, now=101.0, name="site", **mo
 
 class TestEvidence:
     def test_known_hosts(self, detector):
-        """Nine unrelated hosts that answered last time fail, and none answers: our own network is out."""
+        """Nine unrelated hosts that answered last time fail, and none answers: our own network is
+        out.
+        """
         assert fail(detector, 100) == MANY
         assert detector.out
         assert detector.since == 100.0
@@ -49,13 +55,17 @@ class TestEvidence:
         assert fail(detector, 1000, HostPast.FAILING) is None
 
     def test_new_hosts(self, detector):
-        """A hundred dead hosts in a row, as in a sorted list, are no outage; with a few known ones they are."""
+        """A hundred dead hosts in a row, as in a sorted list, are no outage; with a few known ones
+        they are.
+        """
         assert fail(detector, 1000, HostPast.NEW, name="new") is None
 
         assert fail(detector, 100) == MANY - 6
 
     def test_new_hosts_that_were_asked_before_others_answered(self, detector):
-        """Dead hosts that were asked all at once and time out all at once say nothing if others have answered since."""
+        """Dead hosts that were asked all at once and time out all at once say nothing if others
+        have answered since.
+        """
         assert fail(detector, 1000, HostPast.NEW, name="new", begun=99.0) is None
 
         assert fail(detector, 100) == MANY
@@ -65,7 +75,9 @@ class TestEvidence:
         assert fail(Detector(str), 100, HostPast.NEW) == MANY
 
     def test_no_route(self, detector):
-        """Three unrelated hosts that this machine has no route to are enough, whatever is known of them."""
+        """Three unrelated hosts that this machine has no route to are enough, whatever is known of
+        them.
+        """
         assert fail(detector, 100, HostPast.FAILING, sign=Sign.NO_ROUTE) == 3
 
     def test_names_that_lead_nowhere(self, detector):
@@ -76,14 +88,18 @@ class TestEvidence:
         assert fail(detector, 100, sign=Sign.NO_NAME) == MANY
 
     def test_answers(self, detector):
-        """An answer weighs as much as three failures, so where a quarter of the hosts answer there is a network."""
+        """An answer weighs as much as three failures, so where a quarter of the hosts answer there
+        is a network.
+        """
         for number in range(300):
             assert not fails(detector, f"site{number}.test")
             if number % 3 == 2:
                 detector.answered("good.test", 101.0)
 
     def test_the_usual_rate(self, detector):
-        """Where a third of the requests to known hosts fail all the time, nine failures in a row are not enough."""
+        """Where a third of the requests to known hosts fail all the time, nine failures in a row
+        are not enough.
+        """
         for number in range(900):
             fails(detector, f"site{number}.test")
             if number % 3:
@@ -105,7 +121,11 @@ class TestItsEnd:
         """An outage is over when three unrelated hosts have answered."""
         fail(detector, MANY)
 
-        assert [detector.answered(f"site{number}.test", 200.0) for number in range(3)] == [False, False, True]
+        assert [detector.answered(f"site{number}.test", 200.0) for number in range(3)] == [
+            False,
+            False,
+            True,
+        ]
         assert not detector.out
 
     def test_few_hosts(self, detector):
@@ -115,14 +135,19 @@ class TestItsEnd:
         assert [detector.answered("site1.test", 200.0) for _ in range(5)].index(True) == 4
 
     def test_failures_among_them(self, detector):
-        """A known host that fails meanwhile takes an answer away, if it was asked after the outage was recognised."""
+        """A known host that fails meanwhile takes an answer away, if it was asked after the outage
+        was recognised.
+        """
         fail(detector, MANY)
         detector.answered("site1.test", 200.0)
         detector.answered("site2.test", 200.0)
         fails(detector, "site3.test", now=200.0, begun=50.0)
         fails(detector, "site4.test", now=200.0, begun=150.0)
 
-        assert [detector.answered(f"site{number}.test", 200.0) for number in (5, 6)] == [False, True]
+        assert [detector.answered(f"site{number}.test", 200.0) for number in (5, 6)] == [
+            False,
+            True,
+        ]
 
     def test_what_failed_in_an_outage_is_not_usual(self, detector):
         """The next outage is recognised as soon as the first."""
@@ -159,7 +184,9 @@ class TestCrawls:
         ],
     )
     def test_no_alarm(self, web, slots):
-        """Dead hosts, hosts that fail now and then, and a provider that goes down with few hosts are no outage."""
+        """Dead hosts, hosts that fail now and then, and a provider that goes down with few hosts
+        are no outage.
+        """
         assert crawl(web, slots=slots, seconds=300).alarms == []
 
     @pytest.mark.parametrize("slots", [4, 100])
@@ -173,7 +200,9 @@ class TestCrawls:
         ],
     )
     def test_alarm(self, web, slots):
-        """An outage is noticed within a minute or two time-outs, once, and its end within 20 seconds."""
+        """An outage is noticed within a minute or two time-outs, once, and its end within 20
+        seconds.
+        """
         heard = crawl(web, slots=slots, seconds=300)
 
         assert [100 <= at < 190 for at in heard.alarms] == [True]

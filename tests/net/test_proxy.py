@@ -34,7 +34,11 @@ AUTH = b"Basic dXNlcjpwdyU="  # user:pw%
 @asynccontextmanager
 async def behind(proxy, site, *, served_by=None, **options):
     """A client, the options of a request through the proxy, and the port of the site behind it."""
-    async with serving(site, tls=served_by) as port, serving(proxy) as at, client(**options) as http:
+    async with (
+        serving(site, tls=served_by) as port,
+        serving(proxy) as at,
+        client(**options) as http,
+    ):
         yield http, Options(proxy=Address("127.0.0.1", at, proxy.auth)), port
 
 
@@ -54,13 +58,17 @@ class TestNames:
         """A proxy is a URL, whose scheme may be missing, with credentials or without."""
         assert parse_proxy(url) == proxy
 
-    @pytest.mark.parametrize("url", ["socks5://127.0.0.1:1", "socks4://h", "https://h:443", "http://", "h:99999", ""])
+    @pytest.mark.parametrize(
+        "url", ["socks5://127.0.0.1:1", "socks4://h", "https://h:443", "http://", "h:99999", ""]
+    )
     def test_other_proxies_are_refused(self, url):
         """SOCKS proxies, and proxies that are spoken to over TLS, are refused in one line."""
         with pytest.raises(BadOption, match=r"^proxy[^\n]*$"):
             parse_proxy(url)
 
-    @pytest.mark.parametrize("url", ["socks5://u:secret@h:1", "http://u:secret@h:99999", "http://u:secret@"])
+    @pytest.mark.parametrize(
+        "url", ["socks5://u:secret@h:1", "http://u:secret@h:99999", "http://u:secret@"]
+    )
     def test_no_password_is_shown(self, url):
         """Neither the error nor the proxy's own text shows the credentials."""
         with pytest.raises(BadOption) as refused:
@@ -90,7 +98,11 @@ class TestRequests:
         proxy = Proxy()
 
         async def go():
-            async with behind(proxy, page, served_by=server_context(tmp_path, "far.test")) as (http, options, port):
+            async with behind(proxy, page, served_by=server_context(tmp_path, "far.test")) as (
+                http,
+                options,
+                port,
+            ):
                 return await http.fetch(f"https://far.test:{port}/", options=options), port
 
         got, port = run(go(), loop)
@@ -104,7 +116,11 @@ class TestRequests:
         trusting = ssl.create_default_context(cafile=tmp_path / "server.pem")
 
         async def go():
-            async with behind(Proxy(), page, served_by=context, tls=trusting) as (http, options, port):
+            async with behind(Proxy(), page, served_by=context, tls=trusting) as (
+                http,
+                options,
+                port,
+            ):
                 await http.fetch(f"https://far.test:{port}/", options=options)
 
         with pytest.raises(CertificateRefused):
@@ -112,8 +128,13 @@ class TestRequests:
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_credentials_go_to_the_proxy_alone(self, loop, scheme, tmp_path):
-        """Credentials are sent to the proxy, and stand neither in the server's request nor in the exchange."""
-        proxy, tls = Proxy(auth=AUTH), server_context(tmp_path, "far.test") if scheme == "https" else None
+        """Credentials are sent to the proxy, and stand neither in the server's request nor in the
+        exchange.
+        """
+        proxy, tls = (
+            Proxy(auth=AUTH),
+            server_context(tmp_path, "far.test") if scheme == "https" else None,
+        )
         visits = Visits()
 
         async def go():
@@ -128,13 +149,19 @@ class TestRequests:
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_a_kept_connection_belongs_to_its_proxy(self, loop, scheme, tmp_path):
-        """A kept connection serves the same host through the same proxy again, and no request by another way."""
+        """A kept connection serves the same host through the same proxy again, and no request by
+        another way.
+        """
         tls = server_context(tmp_path, "far.test") if scheme == "https" else None
         first, second = Proxy(), Proxy()
         visits = Visits() if scheme == "https" else Visits(close_after=1)
 
         async def go():
-            async with behind(first, visits, served_by=tls, names=Names(far=["127.0.0.1"])) as (http, options, port):
+            async with behind(first, visits, served_by=tls, names=Names(far=["127.0.0.1"])) as (
+                http,
+                options,
+                port,
+            ):
                 url = f"{scheme}://far.test:{port}/"
                 await http.fetch(url, keep=5, options=options)
                 await http.fetch(url, keep=5, options=options)
@@ -144,7 +171,12 @@ class TestRequests:
                 return http.counters
 
         counters = run(go(), loop)
-        assert (first.connections, second.connections, counters.opened, counters.reused) == (1, 1, 3, 1)
+        assert (first.connections, second.connections, counters.opened, counters.reused) == (
+            1,
+            1,
+            3,
+            1,
+        )
 
 
 class TestWhatIsStillRefused:
@@ -162,7 +194,9 @@ class TestWhatIsStillRefused:
         ],
     )
     def test_what_can_be_seen_to_lead_inside(self, url, error):
-        """Inner addresses, this machine's own names and other services' ports are refused before the proxy is asked."""
+        """Inner addresses, this machine's own names and other services' ports are refused before
+        the proxy is asked.
+        """
         proxy = Proxy()
 
         async def go():
@@ -202,7 +236,9 @@ class TestFailures:
         run(go())
 
     def test_a_proxy_that_refuses_connections(self):
-        """A proxy that cannot be reached charges nobody, and is not tried again before its pause is over."""
+        """A proxy that cannot be reached charges nobody, and is not tried again before its pause is
+        over.
+        """
 
         async def go():
             async with serving(page) as free:
@@ -211,13 +247,19 @@ class TestFailures:
                 waits = []
                 for _ in range(2):
                     with pytest.raises(ProxyFailed) as failed:
-                        await http.fetch("http://far.test/", options=Options(proxy=Address("127.0.0.1", free)))
-                    waits.append((failed.value.status, failed.value.wait > 0, "away" in str(failed.value)))
+                        await http.fetch(
+                            "http://far.test/", options=Options(proxy=Address("127.0.0.1", free))
+                        )
+                    waits.append(
+                        (failed.value.status, failed.value.wait > 0, "away" in str(failed.value))
+                    )
                 return waits
 
         assert run(go()) == [(Status.UNTRIED, True, False), (Status.UNTRIED, True, True)]
 
-    @pytest.mark.parametrize("error", [socket.gaierror(-2, "unknown"), UnicodeError("label too long")])
+    @pytest.mark.parametrize(
+        "error", [socket.gaierror(-2, "unknown"), UnicodeError("label too long")]
+    )
     def test_a_proxy_whose_name_has_no_address(self, monkeypatch, error):
         """A proxy without an address is a proxy that cannot be reached."""
 
@@ -226,7 +268,9 @@ class TestFailures:
 
         async def go():
             async with client() as http:
-                await http.fetch("http://far.test/", options=Options(proxy=Address("proxy.test", 1)))
+                await http.fetch(
+                    "http://far.test/", options=Options(proxy=Address("proxy.test", 1))
+                )
 
         monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", unknown)
         with pytest.raises(ProxyFailed):
@@ -280,7 +324,9 @@ class TestFailures:
         assert run(go()).body == b"self"
 
     def test_a_dead_host_behind_a_working_proxy(self):
-        """A tunnel to one host that keeps failing while the proxy serves others is the host's failure."""
+        """A tunnel to one host that keeps failing while the proxy serves others is the host's
+        failure.
+        """
         proxy = Proxy(own={"dead.test": status(503)})
         ends = []
 
@@ -297,7 +343,9 @@ class TestFailures:
         assert ends == [ProxyFailed] * (module.DOUBTS - 1) + [ConnectFailed]
 
     def test_tls_behind_a_tunnel_is_the_hosts(self):
-        """A handshake that fails behind the tunnel is charged to the host, as it is without a proxy."""
+        """A handshake that fails behind the tunnel is charged to the host, as it is without a
+        proxy.
+        """
 
         async def go():
             async with behind(Proxy(), Visits()) as (http, options, port):
@@ -311,7 +359,9 @@ class TestPauses:
     HERE = Address("127.0.0.1", 3128)
 
     def test_pauses_grow_until_it_works(self):
-        """The pause is doubled with each failed try up to a minute, and starts anew once the proxy has worked."""
+        """The pause is doubled with each failed try up to a minute, and starts anew once the proxy
+        has worked.
+        """
         clock = [0.0]
         proxies, waits = Proxies(lambda: clock[0]), []
         for _ in range(9):
@@ -329,7 +379,9 @@ class TestPauses:
         assert {proxies.failed(self.HERE, "refused").wait for _ in range(100)} == {1.0}
 
     def test_one_line_a_minute(self, caplog):
-        """A proxy that stays away is named once a minute, without its credentials, and again when it works."""
+        """A proxy that stays away is named once a minute, without its credentials, and again when
+        it works.
+        """
         clock = [0.0]
         proxies, here = Proxies(lambda: clock[0]), Address("127.0.0.1", 3128, AUTH)
         with caplog.at_level("INFO"):

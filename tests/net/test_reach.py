@@ -52,7 +52,9 @@ async def _closed(port):
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_connection_dropped_while_it_was_opened_is_not_waited_for(loop):
-    """close() returns though a download was cancelled just as its connection opened: a crawl's process must end."""
+    """close() returns though a download was cancelled just as its connection opened: a crawl's
+    process must end.
+    """
 
     async def scenario():
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
@@ -97,7 +99,9 @@ def test_a_bad_port_ends_before_dns(scheme):
 
 
 def test_gopher_sends_no_line_to_other_servers():
-    """A server on a port that is not Gopher's gets neither a connection nor a line, until the port is allowed."""
+    """A server on a port that is not Gopher's gets neither a connection nor a line, until the port
+    is allowed.
+    """
     visits = []
 
     async def victim(reader, writer):
@@ -123,12 +127,18 @@ def test_gopher_sends_no_line_to_other_servers():
     [
         pytest.param({"EPSV": b"229 ok (|||6667|)\r\n"}, id="EPSV, bad"),
         pytest.param({"EPSV": b"229 ok (|||1023|)\r\n"}, id="EPSV, system"),
-        pytest.param({"EPSV": b"500 no\r\n", "PASV": b"227 ok (10,1,2,3,26,11)\r\n"}, id="PASV, bad"),
-        pytest.param({"EPSV": b"500 no\r\n", "PASV": b"227 ok (10,1,2,3,0,80)\r\n"}, id="PASV, system"),
+        pytest.param(
+            {"EPSV": b"500 no\r\n", "PASV": b"227 ok (10,1,2,3,26,11)\r\n"}, id="PASV, bad"
+        ),
+        pytest.param(
+            {"EPSV": b"500 no\r\n", "PASV": b"227 ok (10,1,2,3,0,80)\r\n"}, id="PASV, system"
+        ),
     ],
 )
 def test_an_ftp_server_cannot_send_the_crawl_elsewhere(replies):
-    """A port below 1024 or a bad one in the answer to EPSV or PASV ends the visit; the guard is not even asked."""
+    """A port below 1024 or a bad one in the answer to EPSV or PASV ends the visit; the guard is not
+    even asked.
+    """
     gate = Gate()
     with pytest.raises(PortRefused, match="is not for a transfer"):
         run(ask_ftp(Script(b"abc", **replies), guard=gate))

@@ -13,22 +13,37 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.support.cases import cases
-from webcrawl.net.robots import LIMIT, MOST_PARTS, matches, parse, path_of, pattern_of, product_token
+from webcrawl.net.robots import (
+    LIMIT,
+    MOST_PARTS,
+    matches,
+    parse,
+    path_of,
+    pattern_of,
+    product_token,
+)
 from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.exclusion_rules import parse_exclusions
 
 
 def _allowed(robots, path="/", agent="webcrawl"):
-    return parse(robots if isinstance(robots, bytes) else robots.encode(), agent).rules.allowed(f"http://a.test{path}")
+    return parse(robots if isinstance(robots, bytes) else robots.encode(), agent).rules.allowed(
+        f"http://a.test{path}"
+    )
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text("/ab*$", min_size=1, max_size=6)), max_size=8),
+    st.lists(
+        st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text("/ab*$", min_size=1, max_size=6)),
+        max_size=8,
+    ),
     st.text("/ab", max_size=6),
 )
 def test_the_rule_that_decides(lines, path):
-    """The rule that is named as decisive says what the verdict is; without one everything is allowed."""
+    """The rule that is named as decisive says what the verdict is; without one everything is
+    allowed.
+    """
     body = "\n".join(["User-agent: *", *(f"{kind}: /{pattern}" for kind, pattern in lines)])
     rules, url = parse(body.encode(), "webcrawl").rules, f"http://a.test/{path}"
     found = rules.deciding(url)
@@ -69,15 +84,28 @@ class TestLines:
         """A file with a UTF-16 byte order mark is read as such."""
         mark = "" if encoding == "utf-16" else "\ufeff"
 
-        assert not _allowed((mark + "User-agent: *\nDisallow: /\u30c4").encode(encoding), "/%E3%83%84")
+        assert not _allowed(
+            (mark + "User-agent: *\nDisallow: /\u30c4").encode(encoding), "/%E3%83%84"
+        )
 
     def test_the_first_500_kib_are_read(self):
         """A rule within the limit counts; the line at the limit, and those after it, are ignored."""
         head = b"User-agent: *\nDisallow: /in\n"
         cut = b"Disallow: /cut-here"
-        body = head + b"#" * (LIMIT - len(head) - 1 - len(cut) + 5) + b"\n" + cut + b"\nDisallow: /out\n"
+        body = (
+            head
+            + b"#" * (LIMIT - len(head) - 1 - len(cut) + 5)
+            + b"\n"
+            + cut
+            + b"\nDisallow: /out\n"
+        )
 
-        assert [_allowed(body, path) for path in ("/in", "/cut", "/cut-here", "/out")] == [False, True, True, True]
+        assert [_allowed(body, path) for path in ("/in", "/cut", "/cut-here", "/out")] == [
+            False,
+            True,
+            True,
+            True,
+        ]
 
     def test_a_file_that_is_one_endless_line_has_no_rules(self):
         """If no line ends within the limit there is no record."""
@@ -85,27 +113,40 @@ class TestLines:
 
     @pytest.mark.parametrize(
         "line",
-        ["disallow:/x", "DISALLOW : /x", " Disallow:\t/x \t", "Disallow: /x # why", "Disallow /x", "disalow: /x"],
+        [
+            "disallow:/x",
+            "DISALLOW : /x",
+            " Disallow:\t/x \t",
+            "Disallow: /x # why",
+            "Disallow /x",
+            "disalow: /x",
+        ],
     )
     def test_loose_spellings_are_understood(self, line):
         """Case, blanks, comments, a missing colon and common typing errors do not matter."""
         assert not _allowed(f"user-agent: *\n{line}", "/x")
 
-    @pytest.mark.parametrize("line", ["Disallow /x y", "Disallowed: /x", "#Disallow: /x", "Disallow; /x", "/x"])
+    @pytest.mark.parametrize(
+        "line", ["Disallow /x y", "Disallowed: /x", "#Disallow: /x", "Disallow; /x", "/x"]
+    )
     def test_what_is_no_record_is_nothing(self, line):
         """An unrecognised line neither forbids anything nor ends a group."""
         assert _allowed(f"user-agent: *\n{line}", "/x")
 
     def test_html_is_a_file_without_rules(self):
         """An error page with status 200 allows everything."""
-        assert _allowed("<!DOCTYPE html><html><body>\n<p>User-agent: *</p>\n<p>Disallow: /</p></body></html>")
+        assert _allowed(
+            "<!DOCTYPE html><html><body>\n<p>User-agent: *</p>\n<p>Disallow: /</p></body></html>"
+        )
 
     @given(st.binary(max_size=300))
     @example(b"\xff\xfeU")
     @example(b"\xfe\xff\xd8\x00")
     def test_any_bytes_are_a_file(self, body):
         """No file makes the parser raise, and its rules survive packing."""
-        rules = parse(b"User-agent: *\nDisallow: " + body + b"\nAllow: " + body[::-1], "webcrawl").rules
+        rules = parse(
+            b"User-agent: *\nDisallow: " + body + b"\nAllow: " + body[::-1], "webcrawl"
+        ).rules
         again = unpack(pack(rules, "webcrawl"), "webcrawl")
 
         assert rules.allowed("http://a.test/x") in (True, False)
@@ -148,7 +189,9 @@ class TestGroups:
         """The product token must be equal but for case; what follows it is a version or a comment."""
         assert _allowed(f"User-agent: {line}\nDisallow: /") is not named
 
-    @pytest.mark.parametrize(("line", "everyone"), [("*", True), ("* # all", True), ("*bot", False), ("**", False)])
+    @pytest.mark.parametrize(
+        ("line", "everyone"), [("*", True), ("* # all", True), ("*bot", False), ("**", False)]
+    )
     def test_a_star_is_everyone(self, line, everyone):
         """A lone star names all crawlers."""
         assert _allowed(f"User-agent: {line}\nDisallow: /") is not everyone
@@ -189,9 +232,19 @@ class TestPrecedence:
         """The order of the lines does not matter, the number of octets does."""
         lines = ["Allow: /a", "Disallow: /a/b", "Allow: /a/b/c", "Disallow: /*.gif$"]
 
-        for robots in ("\n".join(["User-agent: *", *lines]), "\n".join(["User-agent: *", *reversed(lines)])):
+        for robots in (
+            "\n".join(["User-agent: *", *lines]),
+            "\n".join(["User-agent: *", *reversed(lines)]),
+        ):
             paths = ("/a", "/a/b", "/a/b/c", "/a/b/c.gif", "/x.gif", "/x.gif?")
-            assert [_allowed(robots, path) for path in paths] == [True, False, True, False, False, True]
+            assert [_allowed(robots, path) for path in paths] == [
+                True,
+                False,
+                True,
+                False,
+                False,
+                True,
+            ]
 
     @pytest.mark.parametrize(
         ("pair", "allowed"),
@@ -224,7 +277,12 @@ class TestPrecedence:
         """Allowing index.html allows the folder, and nothing more in it."""
         robots = "User-agent: *\nDisallow: /\nAllow: /a/index.html"
 
-        assert [_allowed(robots, path) for path in ("/a/", "/a/index.html", "/a", "/a/b")] == [True, True, False, False]
+        assert [_allowed(robots, path) for path in ("/a/", "/a/index.html", "/a", "/a/b")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
 
     @pytest.mark.parametrize("value", ["", "x", "http://a.test/", "?q"])
     def test_a_value_that_no_path_can_match_forbids_nothing(self, value):
@@ -232,10 +290,13 @@ class TestPrecedence:
         assert _allowed(f"User-agent: *\nDisallow: {value}", "/x?q")
 
     @pytest.mark.parametrize(
-        "lines", [[f"*a{number}" for number in range(MOST_PARTS // 2 + 1)], ["/" + "*a" * MOST_PARTS]]
+        "lines",
+        [[f"*a{number}" for number in range(MOST_PARTS // 2 + 1)], ["/" + "*a" * MOST_PARTS]],
     )
     def test_a_file_with_unreasonably_many_stars_forbids_everything(self, lines):
-        """Beyond a bound a file would make every verdict too expensive: then the host is off limits."""
+        """Beyond a bound a file would make every verdict too expensive: then the host is off
+        limits.
+        """
         patterns = "".join(f"Disallow: {line}\n" for line in lines)
         rules = parse(f"User-agent: *\nAllow: /\n{patterns}".encode(), "webcrawl").rules
 
@@ -279,18 +340,23 @@ class TestPatterns:
         ],
     )
     def test_octets_are_compared_in_one_spelling(self, pattern, path, same):
-        """Percent-encoding makes no difference where RFC 9309 2.2.2 says so, but of what parts a URL."""
+        """Percent-encoding makes no difference where RFC 9309 2.2.2 says so, but of what parts a
+        URL.
+        """
         assert matches(pattern_of(pattern.encode()), path_of(f"http://a.test{path}")) is same
         assert _allowed(f"User-agent: *\nDisallow: {pattern}", path) is not same
 
     @pytest.mark.parametrize("char", sorted(set(string.printable[:95]) - set(" \\*$#")))
     def test_exclusions_have_the_same_form(self, char):
-        """Rules of robots.txt, of the use of pages, and of the exclusion file take the same spellings for one."""
+        """Rules of robots.txt, of the use of pages, and of the exclusion file take the same
+        spellings for one.
+        """
         for rule in (char, f"%{ord(char):02x}"):
             for path in (char, f"%{ord(char):02X}"):
                 url = canonical(f"http://a.test/x{path}y")
                 read = parse(
-                    f"User-agent: *\nDisallow: /x{rule}y\nContent-Usage: /x{rule}y train-ai=n".encode(), ""
+                    f"User-agent: *\nDisallow: /x{rule}y\nContent-Usage: /x{rule}y train-ai=n".encode(),
+                    "",
                 ).rules
                 excludes = parse_exclusions(f"http://a.test/x{rule}y", "list").excludes(url)
                 assert read.allowed(url) is not excludes
@@ -298,21 +364,28 @@ class TestPatterns:
 
     @given(
         st.lists(
-            st.tuples(st.sampled_from("aZ9-._~ \"<>^`{|}é:[]@!&'()+,;="), st.booleans(), st.booleans()), max_size=12
+            st.tuples(
+                st.sampled_from("aZ9-._~ \"<>^`{|}é:[]@!&'()+,;="), st.booleans(), st.booleans()
+            ),
+            max_size=12,
         ),
         st.sampled_from(["", "?q="]),
     )
     def test_no_side_need_be_encoded(self, octets, query):
-        """Whatever is percent-encoded in rule or URL, but what parts it or is a wildcard, the verdict is the same."""
+        """Whatever is percent-encoded in rule or URL, but what parts it or is a wildcard, the
+        verdict is the same.
+        """
 
         def written(char, encoded):
             return f"%{ord(char):x}" if encoded and char.isascii() else char
 
-        rule, path = ("".join(written(char, flags[side]) for char, *flags in octets) for side in (0, 1))
-
-        assert not parse(f"User-agent: *\nDisallow: /{query}x{rule}x".encode(), "webcrawl").rules.allowed(
-            canonical(f"http://a.test/{query}x{path}x")
+        rule, path = (
+            "".join(written(char, flags[side]) for char, *flags in octets) for side in (0, 1)
         )
+
+        assert not parse(
+            f"User-agent: *\nDisallow: /{query}x{rule}x".encode(), "webcrawl"
+        ).rules.allowed(canonical(f"http://a.test/{query}x{path}x"))
 
     @given(st.text("a*/", max_size=8), st.booleans(), st.text("ab/", max_size=10))
     def test_stars_match_as_a_regular_expression_would(self, pattern, anchored, path):
@@ -328,10 +401,14 @@ class TestPatterns:
     )
     def test_verdicts_are_protegos(self, rules, path):
         """On plain patterns with stars and dollars another parser gives the same verdict."""
-        lines = [f"{'Allow' if allow else 'Disallow'}: /{text}{'$' * end}" for allow, text, end in rules]
+        lines = [
+            f"{'Allow' if allow else 'Disallow'}: /{text}{'$' * end}" for allow, text, end in rules
+        ]
         robots = "\n".join(["User-agent: webcrawl", *lines])
 
-        assert _allowed(robots, "/" + path) == Protego.parse(robots).can_fetch(f"http://a.test/{path}", "webcrawl")
+        assert _allowed(robots, "/" + path) == Protego.parse(robots).can_fetch(
+            f"http://a.test/{path}", "webcrawl"
+        )
 
     @given(st.text(string.printable, max_size=20).map(str.encode) | st.binary(max_size=20))
     def test_the_comparable_form_is_its_own(self, value):
@@ -346,33 +423,49 @@ class TestOther:
         """Crawl-delay belongs to its group; the last one counts."""
         robots = b"User-agent: a\nCrawl-delay: 9\nUser-agent: webcrawl\nCrawl-delay: 1\nCrawl-delay: 2.5\n"
 
-        assert [parse(robots, agent).rules.crawl_delay for agent in ("a", "webcrawl", "b")] == [2.5, 2.5, 0.0]
+        assert [parse(robots, agent).rules.crawl_delay for agent in ("a", "webcrawl", "b")] == [
+            2.5,
+            2.5,
+            0.0,
+        ]
 
     @pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "0", "1e999", "5 s"])
     def test_a_delay_that_is_no_number_is_none(self, value):
         """Only a positive number of seconds is a delay."""
-        assert parse(f"User-agent: *\nCrawl-delay: {value}".encode(), "webcrawl").rules.crawl_delay == 0
+        assert (
+            parse(f"User-agent: *\nCrawl-delay: {value}".encode(), "webcrawl").rules.crawl_delay
+            == 0
+        )
 
     def test_sitemaps_are_everyones(self):
         """Sitemaps count anywhere in the file."""
-        robots = b"Sitemap: http://a.test/1\nUser-agent: a\nSITEMAP:/2\nDisallow: /\nsite-map : 3 # x"
+        robots = (
+            b"Sitemap: http://a.test/1\nUser-agent: a\nSITEMAP:/2\nDisallow: /\nsite-map : 3 # x"
+        )
 
         assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1", "/2", "3"]
 
     def test_no_break_space_before_a_field(self):
         """A no-break space before a field, as editors leave it, does not take the line away."""
-        found = parse("User-agent: *\n\u00a0Disallow: /a\n \u00a0Sitemap\u00a0: http://a.test/1".encode(), "webcrawl")
+        found = parse(
+            "User-agent: *\n\u00a0Disallow: /a\n \u00a0Sitemap\u00a0: http://a.test/1".encode(),
+            "webcrawl",
+        )
 
         assert not found.rules.allowed("http://a.test/a")
         assert found.sitemaps == ["http://a.test/1"]
 
     @pytest.mark.parametrize("before", ["\u00a0", "\u200b", "\u200b\u00a0"])
     def test_invisible_characters_before_a_field_or_a_rule(self, before):
-        """Whatever blank stands before a field or a rule, which hides nothing from its author, the rule is obeyed."""
+        """Whatever blank stands before a field or a rule, which hides nothing from its author, the
+        rule is obeyed.
+        """
         whole = f"{before}User-agent:{before}*\n{before}Disallow:{before}/a".encode()
 
         assert not parse(whole, "webcrawl").rules.allowed("http://a.test/a")
-        assert parse("User-agent: *\nDisallow: /\u00e0".encode(), "webcrawl").rules.allowed("http://a.test/%C3")
+        assert parse("User-agent: *\nDisallow: /\u00e0".encode(), "webcrawl").rules.allowed(
+            "http://a.test/%C3"
+        )
 
     def test_sitemap_lines_without_an_address(self):
         """They name nothing, not robots.txt itself; spaces of any kind are no part of an address."""
@@ -382,8 +475,12 @@ class TestOther:
 
     @pytest.mark.parametrize("before", [b"\xe2\x80\x8b", b"\xef\xbb\xbf\xc2\xa0", b"\xa0"])
     def test_invisible_characters_before_an_address(self, before):
-        """A zero-width space, a byte order mark or Latin-1's no-break space is no part of a sitemap's address."""
-        assert parse(b"Sitemap: " + before + b"http://a.test/1", "webcrawl").sitemaps == ["http://a.test/1"]
+        """A zero-width space, a byte order mark or Latin-1's no-break space is no part of a
+        sitemap's address.
+        """
+        assert parse(b"Sitemap: " + before + b"http://a.test/1", "webcrawl").sitemaps == [
+            "http://a.test/1"
+        ]
 
     def test_rules_of_another_crawler_are_not_ours(self):
         """Rules packed for another product token are not used, nor unreadable ones."""
@@ -397,7 +494,10 @@ class TestOther:
 
 
 def _rows(name):
-    return [json.loads(line) for line in (cases("robots-spec") / f"{name}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (cases("robots-spec") / f"{name}.jsonl").read_text().splitlines()
+    ]
 
 
 def _body(row):
@@ -407,11 +507,17 @@ def _body(row):
 
 
 def _differing(rows):
-    return [row["id"] for row in rows if parse(_body(row), row["agent"]).rules.allowed(row["url"]) != row["allowed"]]
+    return [
+        row["id"]
+        for row in rows
+        if parse(_body(row), row["agent"]).rules.allowed(row["url"]) != row["allowed"]
+    ]
 
 
 class TestSpecification:
-    @pytest.mark.parametrize(("name", "count"), [("google-robotstxt", 61), ("google-spec-test", 167)])
+    @pytest.mark.parametrize(
+        ("name", "count"), [("google-robotstxt", 61), ("google-spec-test", 167)]
+    )
     def test_googles_tests(self, name, count):
         """Every verdict in Google's tests is ours, including Google's own extensions."""
         rows = _rows(name)
@@ -435,10 +541,14 @@ class TestSpecification:
             if "crawl_delay_ms" in r
         ]
         sitemaps = [
-            (len(parse(_body(r), r["agent"]).sitemaps), r["sitemaps_count"]) for r in rows if "sitemaps_count" in r
+            (len(parse(_body(r), r["agent"]).sitemaps), r["sitemaps_count"])
+            for r in rows
+            if "sitemaps_count" in r
         ]
 
-        assert [ours for ours, _ in delays + sitemaps] == [theirs for _, theirs in delays + sitemaps]
+        assert [ours for ours, _ in delays + sitemaps] == [
+            theirs for _, theirs in delays + sitemaps
+        ]
         assert (len(delays), len(sitemaps)) == (1, 1)
 
 
@@ -461,13 +571,16 @@ def _differences(row):
 class TestRealFiles:
     @pytest.mark.campaign
     def test_verdicts_are_googles(self, real):
-        """All but 73 of 107,122 verdicts: beyond 500 KiB, and where we forbid what Google cannot parse."""
+        """All but 73 of 107,122 verdicts: beyond 500 KiB, and where we forbid what Google cannot
+        parse.
+        """
         found = Counter(difference for row in real for difference in _differences(row))
 
         assert sum(len(row["queries"]) for row in real) == 107_122
         assert found == {
             (True, False, True, True): 6,  # one file of 1.3 MB
-            (False, True, False, False): 67,  # blanks, quotes, braces in a pattern that we percent-encode
+            # blanks, quotes, braces in a pattern that we percent-encode
+            (False, True, False, False): 67,
         }
 
     def test_all_files_are_read(self, real):
@@ -475,11 +588,15 @@ class TestRealFiles:
         assert len([parse(row["body"].encode("latin-1"), "webcrawl") for row in real]) == 1927
 
     def test_rules_are_what_they_were(self, real):
-        """What files say of the use of pages changes nothing in the rules, delays and sitemaps of all real files."""
+        """What files say of the use of pages changes nothing in the rules, delays and sitemaps of
+        all real files.
+        """
         found = blake2b(digest_size=8)
         for row in real:
             for agent in ("webcrawl", "googlebot"):
                 txt = parse(row["body"].encode("latin-1"), agent)
-                found.update(repr((sorted(txt.rules.items()), txt.rules.crawl_delay, txt.sitemaps)).encode())
+                found.update(
+                    repr((sorted(txt.rules.items()), txt.rules.crawl_delay, txt.sitemaps)).encode()
+                )
 
         assert found.hexdigest() == "8012b007b9ae7304"  # as without these fields

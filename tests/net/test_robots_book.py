@@ -17,7 +17,13 @@ from webcrawl.store.crawldb import CrawlDB
 A = "http://a.test"
 DAY = 86_400.0
 SOME = b"User-agent: *\nDisallow: /x\nCrawl-delay: 3\nSitemap: http://a.test/s.xml"
-WITHOUT_ANSWER = [Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.UNEXPECTED]
+WITHOUT_ANSWER = [
+    Status.DNS_FAILED,
+    Status.CONNECT_FAILED,
+    Status.CONNECTION_LOST,
+    Status.TIMEOUT,
+    Status.UNEXPECTED,
+]
 
 
 class Table(dict):
@@ -42,12 +48,16 @@ def _book(table=None, **options):
 
 
 def _fail(book, status, times, *, now=0.0, path="/"):
-    """Fails so often, whenever it is to be fetched: ((verdict before the next time, and then), wait) of each."""
+    """Fails so often, whenever it is to be fetched: ((verdict before the next time, and then),
+    wait) of each.
+    """
     steps = []
     for _ in range(times):
         book.answered(A, status, b"", now)
         until = book.next_try(A + path)
-        steps.append(((book.verdict(A + path, until - 0.5), book.verdict(A + path, until)), until - now))
+        steps.append(
+            ((book.verdict(A + path, until - 0.5), book.verdict(A + path, until)), until - now)
+        )
         now = until
     return steps
 
@@ -63,13 +73,21 @@ class TestMeanings:
         ],
     )
     def test_each_status_has_a_meaning(self, statuses, expected):
-        """2xx is read, 3xx as a last hop and 4xx but 429 allow everything, after anything else it is unreachable."""
+        """2xx is read, 3xx as a last hop and 4xx but 429 allow everything, after anything else it
+        is unreachable.
+        """
         assert {meaning(status) for status in statuses} == {expected}
 
     def test_redirects_are_followed_so_many_times(self):
         """Five hops and no more, and only for redirects."""
         assert [hops for hops in range(9) if follows(301, hops)] == list(range(MAX_HOPS))
-        assert [status for status in range(200, 600) if follows(status, 0)] == [301, 302, 303, 307, 308]
+        assert [status for status in range(200, 600) if follows(status, 0)] == [
+            301,
+            302,
+            303,
+            307,
+            308,
+        ]
 
 
 class TestVerdicts:
@@ -83,7 +101,11 @@ class TestVerdicts:
         book = _book()
         heard = book.answered(A, 200, SOME, 1000.0)
 
-        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (RobotsEffect.READ, 3.0, ["http://a.test/s.xml"])
+        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (
+            RobotsEffect.READ,
+            3.0,
+            ["http://a.test/s.xml"],
+        )
         assert book.verdict(f"{A}/x", 1000.0) is RobotsDecision.FORBIDDEN
         assert book.verdict(f"{A}/y", 1000.0 + KEEP - 1) is RobotsDecision.ALLOWED
         assert book.verdict(f"{A}/y", 1000.0 + KEEP) is RobotsDecision.FETCH
@@ -101,18 +123,27 @@ class TestVerdicts:
 class TestUnreachable:
     @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
     def test_without_rules_nothing_is_allowed_and_the_waits_double(self, status):
-        """A robots.txt that was never had is asked for again later and later, once a day in the end."""
+        """A robots.txt that was never had is asked for again later and later, once a day in the
+        end.
+        """
         steps = _fail(_book(retry_wait=60, patience=10 * DAY), status, 13)
 
-        assert [verdicts for verdicts, _ in steps] == [(RobotsDecision.WAIT, RobotsDecision.FETCH)] * 13
-        assert [wait for _, wait in steps] == [60 * 2**doubled for doubled in range(11)] + [DAY, DAY]
+        assert [verdicts for verdicts, _ in steps] == [
+            (RobotsDecision.WAIT, RobotsDecision.FETCH)
+        ] * 13
+        assert [wait for _, wait in steps] == [60 * 2**doubled for doubled in range(11)] + [
+            DAY,
+            DAY,
+        ]
 
     def test_it_is_given_up_when_patience_is_over(self):
         """The last try is made when HOST_PATIENCE ends; then the host's URLs end, for a day."""
         steps = _fail(_book(retry_wait=60, patience=3 * DAY), 503, 14)
 
         assert sum(wait for _, wait in steps[:-1]) == 3 * DAY
-        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.WAIT] * 13 + [RobotsDecision.UNREACHABLE]
+        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.WAIT] * 13 + [
+            RobotsDecision.UNREACHABLE
+        ]
         assert steps[-1] == ((RobotsDecision.UNREACHABLE, RobotsDecision.FETCH), DAY)
 
     def test_without_patience_it_is_given_up_after_three_tries(self):
@@ -136,17 +167,23 @@ class TestUnreachable:
 
     @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
     def test_rules_stay_in_force(self, status):
-        """If the daily request fails, the rules known before decide (RFC 9309 2.4), with a new try later and later."""
+        """If the daily request fails, the rules known before decide (RFC 9309 2.4), with a new try
+        later and later.
+        """
         book = _book(retry_wait=60, patience=3 * DAY)
         book.answered(A, 200, SOME, 0)
         steps = _fail(book, status, 14, now=DAY, path="/y")
 
-        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.ALLOWED] * 13 + [RobotsDecision.UNREACHABLE]
+        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.ALLOWED] * 13 + [
+            RobotsDecision.UNREACHABLE
+        ]
         assert [wait for _, wait in steps[:3]] == [60, 120, 240]
         assert sum(wait for _, wait in steps[:13]) == 3 * DAY
 
     def test_a_url_goes_before_each_new_try(self):
-        """However late the host has its next turn, up to a day, one URL that the rules allow precedes the next try."""
+        """However late the host has its next turn, up to a day, one URL that the rules allow
+        precedes the next try.
+        """
         for late, verdicts in (
             (0, [RobotsDecision.ALLOWED, RobotsDecision.FETCH]),
             (DAY, [RobotsDecision.FETCH, RobotsDecision.FETCH]),
@@ -159,7 +196,9 @@ class TestUnreachable:
             assert [book.verdict(f"{A}/y", now) for _ in range(2)] == verdicts
 
     def test_old_rules_come_into_force_for_some_days(self):
-        """Rules that expired longer ago than HOST_PATIENCE count no more, whether their row is still there or not."""
+        """Rules that expired longer ago than HOST_PATIENCE count no more, whether their row is
+        still there or not.
+        """
         for late, verdict in ((0, RobotsDecision.ALLOWED), (1, RobotsDecision.WAIT)):
             book = _book(patience=3 * DAY)
             book.answered(A, 200, SOME, 0)
@@ -169,7 +208,9 @@ class TestUnreachable:
             assert book.verdict(f"{A}/y", now + 1) is verdict
 
     def test_who_is_asked_seldom_is_not_away_in_between(self):
-        """A host whose URLs are far apart may meet one bad hour after the other, and was not away all the time."""
+        """A host whose URLs are far apart may meet one bad hour after the other, and was not away
+        all the time.
+        """
         book, now = _book(retry_wait=60, patience=3 * DAY), 0.0
         for _ in range(6):
             book.answered(A, 503, b"", now)
@@ -202,10 +243,15 @@ class TestUnreachable:
 
 class TestCrawlDelay:
     def test_it_is_withdrawn_with_the_file_that_names_it(self):
-        """Each answer says what the Crawl-delay is now: 0 if it names none, or if there is no robots.txt any more."""
+        """Each answer says what the Crawl-delay is now: 0 if it names none, or if there is no
+        robots.txt any more.
+        """
         book = _book()
 
-        assert [book.answered(A, *answer, now).crawl_delay for now, answer in enumerate([(200, SOME), (200, b"")])] == [
+        assert [
+            book.answered(A, *answer, now).crawl_delay
+            for now, answer in enumerate([(200, SOME), (200, b"")])
+        ] == [
             3.0,
             0.0,
         ]
@@ -220,7 +266,9 @@ class TestCrawlDelay:
         assert book.answered(A, 503, b"", DAY).crawl_delay is None
 
     def test_http_and_https_share_the_longer_one(self):
-        """The host has one turn for both, so what one of them asks for holds while its rules are valid."""
+        """The host has one turn for both, so what one of them asks for holds while its rules are
+        valid.
+        """
         book, secure = _book(), A.replace("http", "https")
         book.answered(A, 200, SOME, 0)
 
@@ -233,7 +281,9 @@ class TestCrawlDelay:
 
 class TestKept:
     def test_rules_for_another_name_are_not_in_force(self):
-        """A crawler with another name has no rules at hand, but knows that robots.txt is unreachable."""
+        """A crawler with another name has no rules at hand, but knows that robots.txt is
+        unreachable.
+        """
         table = Table()
         for status, now in ((200, 0), (500, DAY)):
             _book(table).answered(A, status, SOME, now)
@@ -259,7 +309,9 @@ class TestKept:
         assert (table.reads, book.counters["loaded"]) == (1, 1)
 
     def test_a_new_host_is_looked_for_once(self):
-        """That nothing is stored of an origin, or of the other scheme of its host, is remembered until that changes."""
+        """That nothing is stored of an origin, or of the other scheme of its host, is remembered
+        until that changes.
+        """
         table = Table()
         book = _book(table)
         for _ in range(3):
@@ -302,7 +354,9 @@ class TestKept:
 
 class TestMemory:
     def test_memory_is_bounded_by_weight(self):
-        """However many rules there are, those in memory stay within the budget, and no verdict changes."""
+        """However many rules there are, those in memory stay within the budget, and no verdict
+        changes.
+        """
         book = _book(memory=20_000)
         origins = [f"http://h{number}.test" for number in range(200)]
         for origin in origins:
@@ -341,7 +395,9 @@ class TestMemory:
 
 
 class Twin(RuleBasedStateMachine):
-    """The book against a dict that forgets nothing, reopened at any moment, with a table that forgets at once."""
+    """The book against a dict that forgets nothing, reopened at any moment, with a table that
+    forgets at once.
+    """
 
     def __init__(self):
         super().__init__()
@@ -357,7 +413,9 @@ class Twin(RuleBasedStateMachine):
     def wait(self, seconds):
         self.now += seconds
 
-    @rule(name=st.sampled_from("abcde"), status=st.sampled_from([200, 404, 429, 500, Status.TIMEOUT]))
+    @rule(
+        name=st.sampled_from("abcde"), status=st.sampled_from([200, 404, 429, 500, Status.TIMEOUT])
+    )
     def answer(self, name, status):
         now = self.now
         until, rules, tries, since = self._known(name)
@@ -365,20 +423,28 @@ class Twin(RuleBasedStateMachine):
         if status in (200, 404):
             self.known[name] = (now + DAY, status, 0, 0.0)
         else:
-            since = since + max(0.0, now - until - min(60 * 2 ** (tries - 1), DAY)) if tries else now
+            since = (
+                since + max(0.0, now - until - min(60 * 2 ** (tries - 1), DAY)) if tries else now
+            )
             tries += 1
             left = since + DAY - now
             if left <= 0 and tries >= 3:
                 self.known[name] = (now + DAY, None, 0, 0.0)
             else:
                 wait = min(60 * 2 ** (tries - 1), DAY)
-                self.known[name] = (now + (min(wait, left) if left > 0 else wait), rules, tries, since)
+                self.known[name] = (
+                    now + (min(wait, left) if left > 0 else wait),
+                    rules,
+                    tries,
+                    since,
+                )
                 self.owed |= {name} if rules else set()
         self.book.answered(f"http://{name}.test", status, SOME, now)
 
     def _known(self, name):
         known = self.known.get(name)
-        if known is None or known[0] < self.now - DAY:  # its row may be swept; this table does so at once
+        # its row may be swept; this table does so at once
+        if known is None or known[0] < self.now - DAY:
             return (0.0, None, 0, 0.0)
         return known
 

@@ -1,4 +1,6 @@
-"""How soon a robots.txt is looked at again, and what a 304 says of it; by a clock of the test's own."""
+"""How soon a robots.txt is looked at again, and what a 304 says of it; by a clock of the test's
+own.
+"""
 
 import pytest
 
@@ -39,7 +41,9 @@ def asks(book, now, urls=BUSY):
 
 
 def looks(book, bodies, *, urls=BUSY, until=3 * DAY):
-    """The hours at which a host that is always busy is asked for its robots.txt, which `bodies(hour)` gives."""
+    """The hours at which a host that is always busy is asked for its robots.txt, which
+    `bodies(hour)` gives.
+    """
     book.answered(A, 200, bodies(0), 0.0)
     hours = []
     for minute in range(1, int(until / 60)):
@@ -60,13 +64,17 @@ class TestInterval:
 
     def test_a_file_that_always_changes_is_asked_for_every_hour(self, book):
         """No sooner than that."""
-        hours = looks(book, lambda hour: f"User-agent: *\nDisallow: /{hour}".encode(), until=1.5 * DAY)
+        hours = looks(
+            book, lambda hour: f"User-agent: *\nDisallow: /{hour}".encode(), until=1.5 * DAY
+        )
 
         assert hours == [24, *range(25, 36)]
 
     def test_what_does_not_matter_to_us_is_no_change(self, book):
         """A comment, or other crawlers' rules."""
-        assert looks(book, lambda hour: SOME + f"\n# at {hour}\nUser-agent: x\nDisallow: /{hour}".encode()) == [24, 48]
+        assert looks(
+            book, lambda hour: SOME + f"\n# at {hour}\nUser-agent: x\nDisallow: /{hour}".encode()
+        ) == [24, 48]
 
     @pytest.mark.parametrize("urls", [0, 1])
     def test_a_host_with_little_traffic_is_asked_when_its_rules_expire(self, table, urls):
@@ -84,7 +92,9 @@ class TestInterval:
 
         assert table.keys() == {A}
 
-    @pytest.mark.parametrize(("age", "hours"), [(0, 1), (1800, 1), (7200, 2), (DAY, 24), (30 * DAY, 24)])
+    @pytest.mark.parametrize(
+        ("age", "hours"), [(0, 1), (1800, 1), (7200, 2), (DAY, 24), (30 * DAY, 24)]
+    )
     def test_what_the_server_says_counts_within_the_same_bounds(self, book, age, hours):
         """max-age, from an hour to a day."""
         book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=age))
@@ -192,11 +202,18 @@ class TestHead:
 
     @pytest.mark.parametrize(
         ("changes", "kept"),
-        [({}, True), ({"truncated": "length"}, True), ({"truncated": "disconnect"}, False), ({"status": 503}, False)],
+        [
+            ({}, True),
+            ({"truncated": "length"}, True),
+            ({"truncated": "disconnect"}, False),
+            ({"status": 503}, False),
+        ],
     )
     def test_only_a_whole_file_has_validators(self, changes, kept):
         """Of one that broke off, a 304 would keep rules that are not all."""
-        assert bool(head_of(exchange(headers=[(b"ETag", b'"1"')], **changes)).validators.etag) is kept
+        assert (
+            bool(head_of(exchange(headers=[(b"ETag", b'"1"')], **changes)).validators.etag) is kept
+        )
 
 
 class TestRows:
@@ -225,7 +242,9 @@ class TestRows:
 
         assert split(row) == (away, rules, fresh)
 
-    @pytest.mark.parametrize("row", [b"@", b"?", b"@\x05", b"@\xc1", b"@\x96\xc0\xc0\xc0\xc0\xc0\xc0", b"@\x91\x01"])
+    @pytest.mark.parametrize(
+        "row", [b"@", b"?", b"@\x05", b"@\xc1", b"@\x96\xc0\xc0\xc0\xc0\xc0\xc0", b"@\x91\x01"]
+    )
     def test_what_nobody_wrote_is_a_value_error(self, row):
         """A row of another form is damage, not a crash."""
         with pytest.raises(ValueError, match="not when rules are looked at again"):

@@ -25,7 +25,17 @@ from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import ConnectFailed, EmptyAnswer, FetchError, NoSocket
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import Access
-from webcrawl.net.shortage import BEAT, GAP, MOST, OTHERS, ConnectionRoom, RunningClock, Shortage, room, worth_keeping
+from webcrawl.net.shortage import (
+    BEAT,
+    GAP,
+    MOST,
+    OTHERS,
+    ConnectionRoom,
+    RunningClock,
+    Shortage,
+    room,
+    worth_keeping,
+)
 from webcrawl.net.stream import Stream
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL]
@@ -83,9 +93,13 @@ class TestErrors:
         assert shortage.is_ours(error)
         assert not shortage.is_ours(ssl.SSLError(1, "[SSL] wrong version number"))
 
-    @pytest.mark.parametrize(("number", "kind"), [(errno.ENOBUFS, NoSocket), (errno.ECONNRESET, EmptyAnswer)])
+    @pytest.mark.parametrize(
+        ("number", "kind"), [(errno.ENOBUFS, NoSocket), (errno.ECONNRESET, EmptyAnswer)]
+    )
     def test_a_connection_that_is_lost(self, number, kind):
-        """A connection that ends for a lack of ours is nobody's failure; one that the server resets is the server's."""
+        """A connection that ends for a lack of ours is nobody's failure; one that the server resets
+        is the server's.
+        """
 
         async def scenario():
             loop = asyncio.get_running_loop()
@@ -137,7 +151,9 @@ class TestPauses:
         assert run(scenario()) == [False]
 
     def test_pauses_grow_while_nothing_opens(self, monkeypatch):
-        """A pause is twice as long as the one before, up to the longest; after a connection it is the shortest."""
+        """A pause is twice as long as the one before, up to the longest; after a connection it is
+        the shortest.
+        """
         monkeypatch.setattr(shortage, "SHORTEST", 0.01)
         monkeypatch.setattr(shortage, "LONGEST", 0.03)
 
@@ -154,7 +170,9 @@ class TestPauses:
         assert run(scenario()) == [0.01, 0.02, 0.03, 0.03, 0.01]
 
     def test_a_shortage_is_told_once_and_its_end_once(self, monkeypatch, caplog):
-        """However many connections fail, the log has one line when it begins and one when it is over."""
+        """However many connections fail, the log has one line when it begins and one when it is
+        over.
+        """
         monkeypatch.setattr(shortage, "SHORTEST", 0.001)
         monkeypatch.setattr(shortage, "QUIET", 0.05)
         caplog.set_level(logging.INFO)
@@ -220,8 +238,12 @@ class TestNames:
             return self.answers.pop(0)
 
     def test_a_question_that_could_not_be_sent_is_no_failure_of_the_name(self):
-        """Without a socket for the question resolving raises NoSocket, and asks again the next time."""
-        lookup = self.Lookup(Addresses(failure=DnsFailure.NO_SOCKET), Addresses(("192.0.2.1",), 60.0))
+        """Without a socket for the question resolving raises NoSocket, and asks again the next
+        time.
+        """
+        lookup = self.Lookup(
+            Addresses(failure=DnsFailure.NO_SOCKET), Addresses(("192.0.2.1",), 60.0)
+        )
 
         async def scenario():
             resolver = CachingResolver(lookup)
@@ -232,7 +254,9 @@ class TestNames:
         assert run(scenario()) == ["192.0.2.1"]
 
     def test_a_channel_without_memory_is_no_failure_of_the_name(self, monkeypatch):
-        """If c-ares gets no memory for a channel, resolving raises NoSocket, and the next attempt makes one."""
+        """If c-ares gets no memory for a channel, resolving raises NoSocket, and the next attempt
+        makes one.
+        """
 
         def fail(*_):
             raise pycares.AresError(pycares.errno.ARES_ENOMEM, "no memory")
@@ -254,7 +278,9 @@ class TestNames:
         async def scenario():
             short = Shortage()
             access = Access(
-                CachingResolver(self.Lookup(Addresses(failure=DnsFailure.NO_SOCKET))), Gate(), shortage=short
+                CachingResolver(self.Lookup(Addresses(failure=DnsFailure.NO_SOCKET))),
+                Gate(),
+                shortage=short,
             )
             try:
                 with pytest.raises(NoSocket):
@@ -299,7 +325,9 @@ def test_without_a_limit_of_requests_the_descriptors_are_the_limit():
     ],
 )
 def test_connections_worth_keeping(queues, fetches, factor, kept):
-    """As many hosts wait for their turn as politeness makes wait; a rotation has one for each of its hosts."""
+    """As many hosts wait for their turn as politeness makes wait; a rotation has one for each of
+    its hosts.
+    """
     assert worth_keeping(queues, fetches, factor) == kept
 
 
@@ -333,11 +361,14 @@ def turns(machine, clock, seconds):
 
 
 def test_a_download_across_a_stop_takes_only_the_time_in_which_the_process_ran(machine, clock):
-    """A download of two seconds, between whose halves the process is stopped, is one of three seconds at most."""
+    """A download of two seconds, between whose halves the process is stopped, is one of three
+    seconds at most.
+    """
     begun = clock()
     turns(machine, clock, 1)
     machine.now += 150
-    assert clock() - begun == 1 + BEAT  # even if what the stop held up comes before the beat that it held up
+    # even if what the stop held up comes before the beat that it held up
+    assert clock() - begun == 1 + BEAT
     turns(machine, clock, 1)
 
     assert clock() - begun == 2 + BEAT
@@ -379,7 +410,9 @@ def test_it_never_goes_back(machine, clock):
 
 @pytest.mark.parametrize("end", ["not begun", "stopped"])
 def test_without_beats_it_is_a_plain_clock(machine, clock, end):
-    """Before the first beat, and after the last one, a long pause between two looks is time like any other."""
+    """Before the first beat, and after the last one, a long pause between two looks is time like
+    any other.
+    """
     if end == "not begun":
         clock = RunningClock(machine)
     else:

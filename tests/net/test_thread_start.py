@@ -11,7 +11,8 @@ from tests.support.crawling import Crawl
 from webcrawl.net.thread_start import start_threads
 from webcrawl.store import worker
 
-STARTERS = ("_start_new_thread", "_start_joinable_thread")  # of the module threading, the second from Python 3.13 on
+# of the module threading, the second from Python 3.13 on
+STARTERS = ("_start_new_thread", "_start_joinable_thread")
 
 
 @pytest.fixture(name="manager")
@@ -34,7 +35,9 @@ def test_a_channel_needs_no_further_thread(manager):
 
 @pytest.mark.usefixtures("manager")
 def test_a_thread_that_dies_at_birth(monkeypatch):
-    """Where that thread dies for want of memory before it can say that it runs, the crawl does not begin."""
+    """Where that thread dies for want of memory before it can say that it runs, the crawl does not
+    begin.
+    """
     for name in STARTERS:
         monkeypatch.setattr(threading, name, lambda *_, **__: 0, raising=False)
     monkeypatch.setattr(worker, "LOOK", 0.01)
@@ -44,7 +47,9 @@ def test_a_thread_that_dies_at_birth(monkeypatch):
 
 
 def test_a_crawl_starts_no_thread(tmp_path, simweb):
-    """Once all pipelines are open, through large pages, merges, checkpoints and its end, it needs no new thread."""
+    """Once all pipelines are open, through large pages, merges, checkpoints and its end, it needs
+    no new thread.
+    """
     server = simweb(10, 60, size=(200_000, 300_000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {

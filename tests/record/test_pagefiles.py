@@ -18,8 +18,16 @@ class Stored(Crawl):
         self.files = PageFiles(self.db, self.outputs, 10)
 
     def write(self, name, body, **about):
-        about = {"normalised": name.lower(), "status": 200, "mime": "text/html", "title": "", **about}
-        self.files.write(Link(f"http://a.test/{name}", "LR", "http://a.test/"), About(**about), body)
+        about = {
+            "normalised": name.lower(),
+            "status": 200,
+            "mime": "text/html",
+            "title": "",
+            **about,
+        }
+        self.files.write(
+            Link(f"http://a.test/{name}", "LR", "http://a.test/"), About(**about), body
+        )
 
     def bodies(self):
         """The stored bodies by URL, as the log says."""
@@ -48,7 +56,9 @@ def test_a_line_has_larm_s_fields(stored):
     stored.write("A", b"body", title="A\ttitle\n", mime="text/plain", status=203)
     stored.checkpoint()
 
-    line = "http://a.test/ http://a.test/A a R 203 text/plain 4 A\\ttitle\\n 0 0\n".replace(" ", "\t")
+    line = "http://a.test/ http://a.test/A a R 203 text/plain 4 A\\ttitle\\n 0 0\n".replace(
+        " ", "\t"
+    )
     assert (stored.root / "logs/store.log").read_text() == line.replace("A\ttitle", "A title")
 
 
@@ -62,7 +72,14 @@ def test_files_are_full_and_then_finished(stored):
     files = {path.name: path.stat().st_size for path in (stored.root / "pages").iterdir()}
     names = [name_of(number).removeprefix("pages/") for number in range(3)]
     assert files == {names[0]: 10, names[1]: 1, names[2]: 30, "pagefile_00003.pfl.open": 10}
-    assert stored.bodies() == {"a": b"a" * 6, "b": b"bbbb", "c": b"c", "d": b"d" * 30, "e": b"", "f": b"f" * 10}
+    assert stored.bodies() == {
+        "a": b"a" * 6,
+        "b": b"bbbb",
+        "c": b"c",
+        "d": b"d" * 30,
+        "e": b"",
+        "f": b"f" * 10,
+    }
     assert damages(stored.root) == []
 
 
@@ -74,11 +91,17 @@ def test_files_are_full_and_then_finished(stored):
             "\t0\t4\n",
             "store.log: damaged at byte 56: page file 0, offset 4: not where the page before ends",
         ),
-        ("\t5\t\t0\t3\n", "\t4\t\t0\t3\n", ".pfl: damaged at byte 7: another length than logs/store.log says"),
+        (
+            "\t5\t\t0\t3\n",
+            "\t4\t\t0\t3\n",
+            ".pfl: damaged at byte 7: another length than logs/store.log says",
+        ),
     ],
 )
 def test_verify_compares_log_and_files(stored, old, new, why):
-    """A row that does not tell where its page lies is found, although both files are as long as they were."""
+    """A row that does not tell where its page lies is found, although both files are as long as
+    they were.
+    """
     stored.write("a", b"aaa")
     stored.write("b", b"bbbbb")
     stored.checkpoint()

@@ -8,14 +8,20 @@ import pytest
 from tests.fuzzing.targets import TARGETS
 
 FOLDER = Path(__file__).parent
-FOLDERS = [folder for folder in FOLDER.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
+FOLDERS = [
+    folder for folder in FOLDER.iterdir() if folder.is_dir() and folder.name != "__pycache__"
+]
 INPUTS = sorted(path for folder in FOLDERS for path in folder.iterdir() if path.name != "README.md")
 
 
 def test_every_folder_is_run():
     """Each folder has inputs, and is named after a target."""
     assert FOLDERS != []
-    assert {folder.name for folder in FOLDERS} == {path.parent.name for path in INPUTS} <= TARGETS.keys()
+    assert (
+        {folder.name for folder in FOLDERS}
+        == {path.parent.name for path in INPUTS}
+        <= TARGETS.keys()
+    )
 
 
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -1,10 +1,12 @@
-"""Runs Scrapy's own tests that crawl, plain and with the add-on forced in, and compares what differs with the list.
+"""Runs Scrapy's own tests that crawl, plain and with the add-on forced in, and compares what
+differs with the list.
 
     python -m tests.scrapys_own [FOLDER] [-n PROCESSES]
 
-FOLDER keeps the sdist and the environment for the next run; without one, both are removed at the end. It needs the
-package index, by pip. The tests themselves reach loopback only: those that need the internet are left out. Exit status
-1: a test differs that is not in expected.txt, or one that is there does not differ.
+FOLDER keeps the sdist and the environment for the next run; without one, both are removed at the
+end. It needs the package index, by pip. The tests themselves reach loopback only: those that need
+the internet are left out. Exit status 1: a test differs that is not in expected.txt, or one that is
+there does not differ.
 """
 
 from __future__ import annotations
@@ -24,19 +26,33 @@ from xml.etree import ElementTree as ET
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TOOLS = (  # of Scrapy's tox.ini
-    *("attrs", "pexpect>=4.8.0", "psutil", "pyftpdlib>=2.0.1", "pygments", "pytest>=8.4.1", "pytest-rerunfailures"),
+    *(
+        "attrs",
+        "pexpect>=4.8.0",
+        "psutil",
+        "pyftpdlib>=2.0.1",
+        "pygments",
+        "pytest>=8.4.1",
+        "pytest-rerunfailures",
+    ),
     *("pytest-timeout", "pytest-twisted>=1.14.3", "pytest-xdist", "sybil>=1.3.0"),
 )
 CRAWLS = re.compile(r"\.crawl\(|crawl_async\(")
-NOT_THESE = ("subprocess", "command", "cmdline")  # they start processes, which know nothing of the plugin
-SECONDS = 60  # per test; beyond that its process is ended and replaced: a stopped reactor fails all that follow
+# they start processes, which know nothing of the plugin
+NOT_THESE = ("subprocess", "command", "cmdline")
+# per test; beyond that its process is ended and replaced: a stopped reactor fails all that follow
+SECONDS = 60
 MARKS = "not requires_internet and not requires_mitmproxy"
 
 
 def main() -> int:
     """Return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scrapys_own", description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="keeps the sdist and the environment for the next run")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.scrapys_own", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="keeps the sdist and the environment for the next run"
+    )
     parser.add_argument("-n", default="2", metavar="PROCESSES", help="test processes (2)")
     given = parser.parse_args()
     if given.folder is not None:
@@ -58,7 +74,18 @@ def sdist(folder: Path, version: str) -> Path:
     """Return the folder of Scrapy's source, downloaded unless it is there."""
     source = folder / f"scrapy-{version}"
     if not source.is_dir():
-        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "scrapy", "-d", str(folder)]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            "scrapy",
+            "-d",
+            str(folder),
+        ]
         subprocess.run([*pip, f"scrapy=={version}"], check=True)
         with tarfile.open(folder / f"scrapy-{version}.tar.gz") as archive:
             archive.extractall(folder, filter="data")
@@ -86,13 +113,26 @@ def test_files(source: Path) -> list[str]:
     ]
 
 
-def run(python: Path, source: Path, tests: list[str], processes: str, **more: str) -> dict[str, bool]:
+def run(
+    python: Path, source: Path, tests: list[str], processes: str, **more: str
+) -> dict[str, bool]:
     """Run tests; return for each whether it passed. Those that were skipped are left out."""
     report, words = source / "report.xml", source / "tests.txt"
     report.unlink(missing_ok=True)
     words.write_text("\n".join(tests))
     limits = ["--timeout", str(SECONDS), "--timeout-method", "thread"]
-    pytest = [str(python), "-m", "pytest", "-p", "force_addon", "-p", "no:cacheprovider", "-q", "--tb=line", *limits]
+    pytest = [
+        str(python),
+        "-m",
+        "pytest",
+        "-p",
+        "force_addon",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=line",
+        *limits,
+    ]
     with TemporaryDirectory(prefix="scrapys-own-") as scratch:  # each crawl leaves a JOBDIR
         subprocess.run(
             [*pytest, "-n", processes, "-m", MARKS, f"--junitxml={report}", f"@{words}"],
@@ -135,9 +175,13 @@ def expected(path: Path = HERE / "expected.txt") -> dict[str, str]:
 
 
 def verdict(plain: dict[str, bool], forced: dict[str, bool], reasons: dict[str, str]) -> list[str]:
-    """Return a line for each test that differs unexpectedly, or does not differ although it is expected to."""
+    """Return a line for each test that differs unexpectedly, or does not differ although it is
+    expected to.
+    """
     differs = {name for name, passed in plain.items() if passed and not forced.get(name, False)}
-    unexpected = [f"differs, and no reason is known: {name}" for name in sorted(differs - reasons.keys())]
+    unexpected = [
+        f"differs, and no reason is known: {name}" for name in sorted(differs - reasons.keys())
+    ]
     sure = {name for name, reason in reasons.items() if not reason.startswith("sometimes: ")}
     stale = [
         f"does not differ any more, take it out of expected.txt: {name}"
@@ -145,7 +189,8 @@ def verdict(plain: dict[str, bool], forced: dict[str, bool], reasons: dict[str, 
         if name in plain
     ]
     gone = [
-        f"is no test that crawls, take it out of expected.txt: {name}" for name in sorted(reasons.keys() - plain.keys())
+        f"is no test that crawls, take it out of expected.txt: {name}"
+        for name in sorted(reasons.keys() - plain.keys())
     ]
     return unexpected + stale + gone
 
@@ -161,7 +206,9 @@ def compare(folder: Path, processes: str) -> int:
     forced = run(python, source, sorted(crawling), processes, WEBCRAWL_OWN_FORCED="1")
     lines = verdict(crawling, forced, expected())
     same = sum(passed and forced.get(name, False) for name, passed in crawling.items())
-    print(f"Scrapy {pinned()}: {sum(plain.values())} of {len(plain)} tests pass plain; {len(crawling)} crawl")
+    print(
+        f"Scrapy {pinned()}: {sum(plain.values())} of {len(plain)} tests pass plain; {len(crawling)} crawl"
+    )
     print(f"with the add-on {same} of these pass, {len(expected())} differences are expected")
     print("\n".join(lines) or "nothing else differs")
     return 1 if lines else 0

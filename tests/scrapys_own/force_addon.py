@@ -1,6 +1,8 @@
-"""A pytest plugin for Scrapy's own tests: notes which of them crawl, and has their crawls use the add-on if told to.
+"""A pytest plugin for Scrapy's own tests: notes which of them crawl, and has their crawls use the
+add-on if told to.
 
-It runs in the sdist of Scrapy, whose tests are a package `tests` too, so it imports nothing of this project's tests.
+It runs in the sdist of Scrapy, whose tests are a package `tests` too, so it imports nothing of this
+project's tests.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 ROOT = Path(__file__).resolve().parents[2]
-CRAWLS, FORCED = "WEBCRAWL_OWN_CRAWLS", "WEBCRAWL_OWN_FORCED"  # in the environment: a file to write; whether to force
+# in the environment: a file to write; whether to force
+CRAWLS, FORCED = "WEBCRAWL_OWN_CRAWLS", "WEBCRAWL_OWN_FORCED"
 LOOPBACK = "127.0.0.0/8,::1/128"
-# What the harness needs, and a project would have to set as well: Scrapy's tests ask one host on loopback, at once.
+# What the harness needs, and a project would have to set as well: Scrapy's tests ask one host on
+# loopback, at once.
 SETTINGS: dict[str, Any] = {
     "PRIVATE_NETWORKS_ALLOWED": LOOPBACK,
     "POLITENESS_FACTOR": 0,
@@ -94,7 +98,9 @@ def _force() -> None:
     globals()["NoNames"] = NoNames  # where DNS_LOOKUP looks for it
 
     class Forced(WebcrawlAddon):
-        """The add-on, also where settings are applied before there is a spider: `get_crawler` does that."""
+        """The add-on, also where settings are applied before there is a spider: `get_crawler` does
+        that.
+        """
 
         @classmethod
         def from_crawler(cls, crawler: Crawler) -> Any:

@@ -33,8 +33,14 @@ sys.stdin.read()
 
 
 def _contents(folder):
-    """The bytes of every file, without the lock, which is empty, and SQLite's shared memory, which is not content."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("lock", "crawl.db-shm")}
+    """The bytes of every file, without the lock, which is empty, and SQLite's shared memory, which
+    is not content.
+    """
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name not in ("lock", "crawl.db-shm")
+    }
 
 
 def _modes(folder):
@@ -52,7 +58,9 @@ class NotTheOwner(Disk):
 def _make(folder, rows=0):
     db = CrawlDB(folder)
     db.set("x", b"1")
-    db.executemany("INSERT INTO block VALUES (?, ?)", ((i, bytes([i % 256]) * 3000) for i in range(rows)))
+    db.executemany(
+        "INSERT INTO block VALUES (?, ?)", ((i, bytes([i % 256]) * 3000) for i in range(rows))
+    )
     db.checkpoint()
     db.close()
     return folder / "crawl.db"
@@ -63,7 +71,10 @@ class TestOpening:
         """The folder and the database are created if needed."""
         with closing(CrawlDB(tmp_path / "a" / "b")) as db:
             assert db.get("x") is None
-            assert {table for (table,) in db.query("SELECT name FROM sqlite_schema WHERE type = 'table'")} >= {
+            assert {
+                table
+                for (table,) in db.query("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            } >= {
                 "meta",
                 "block",
                 "host",
@@ -77,19 +88,28 @@ class TestOpening:
         with closing(CrawlDB(tmp_path)) as db:
             db.set("x", b"1")
             db.checkpoint()
-            assert _modes(tmp_path) == dict.fromkeys(("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600)
+            assert _modes(tmp_path) == dict.fromkeys(
+                ("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600
+            )
 
     def test_a_state_that_others_could_read(self, tmp_path):
-        """A state that an earlier version made for all to read is its owner's alone from its opening on."""
+        """A state that an earlier version made for all to read is its owner's alone from its
+        opening on.
+        """
         path = _make(tmp_path)
         path.chmod(0o644)
         with closing(sqlite3.connect(path)) as before:
-            before.execute("PRAGMA user_version").fetchone()  # leaves a log and an index of the same mode
+            # leaves a log and an index of the same mode
+            before.execute("PRAGMA user_version").fetchone()
             with closing(CrawlDB(tmp_path)):
-                assert _modes(tmp_path) == dict.fromkeys(("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600)
+                assert _modes(tmp_path) == dict.fromkeys(
+                    ("crawl.db", "crawl.db-shm", "crawl.db-wal"), 0o600
+                )
 
     def test_a_mode_that_cannot_be_changed(self, tmp_path, caplog):
-        """A state of somebody else's, whose mode is not ours to change, is named in the log and used."""
+        """A state of somebody else's, whose mode is not ours to change, is named in the log and
+        used.
+        """
         path = _make(tmp_path)
         path.chmod(0o644)
 
@@ -107,7 +127,9 @@ class TestOpening:
         assert sorted(_contents(tmp_path)) == ["crawl.db"]
 
     def test_a_log_without_its_database_is_damage(self, tmp_path):
-        """A missing crawl.db with a log is not replaced by an empty one, into which SQLite would replay the log."""
+        """A missing crawl.db with a log is not replaced by an empty one, into which SQLite would
+        replay the log.
+        """
         (tmp_path / "crawl.db-wal").write_bytes(b"frames")
 
         with pytest.raises(DamagedFile, match="log without its crawl"):
@@ -187,7 +209,10 @@ class TestOpening:
 class TestLock:
     def test_a_second_owner_is_refused(self, tmp_path):
         """Opening a crawl that is in use raises StateLocked."""
-        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process is using this crawl"):
+        with (
+            closing(CrawlDB(tmp_path)),
+            pytest.raises(StateLocked, match="another process is using this crawl"),
+        ):
             CrawlDB(tmp_path)
 
     def test_closing_gives_the_crawl_free(self, tmp_path):
@@ -197,9 +222,13 @@ class TestLock:
         CrawlDB(tmp_path).close()
 
     def test_a_killed_owner_holds_nothing_and_leaves_the_checkpoint(self, tmp_path):
-        """A crawl in use by another process is refused; after its kill -9 the state is the last checkpoint's."""
+        """A crawl in use by another process is refused; after its kill -9 the state is the last
+        checkpoint's.
+        """
         command = [sys.executable, "-c", CHILD, str(tmp_path)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as child:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
+        ) as child:
             assert child.stdout.readline() == b"ready\n"
             with pytest.raises(StateLocked):
                 CrawlDB(tmp_path)
@@ -229,8 +258,12 @@ class Counter:
 
 class TestCheckpoint:
     @pytest.mark.parametrize(("seconds", "passes"), [([SHORT / 2], 1), ([8, 3, 2], 3), ([8, 5], 2)])
-    def test_what_changes_while_it_is_prepared_is_prepared_too(self, tmp_path, monkeypatch, seconds, passes):
-        """A pass that took long is followed by another one, as long as each takes less than half of the one before."""
+    def test_what_changes_while_it_is_prepared_is_prepared_too(
+        self, tmp_path, monkeypatch, seconds, passes
+    ):
+        """A pass that took long is followed by another one, as long as each takes less than half of
+        the one before.
+        """
         now, rest = 0.0, iter(seconds)
         monkeypatch.setattr("webcrawl.store.crawldb.time.monotonic", lambda: now)
         with closing(CrawlDB(tmp_path)) as db:
@@ -280,9 +313,13 @@ class TestCheckpoint:
             db.set("x", b"2")
 
             with closing(sqlite3.connect(f"file:{db.path}?mode=ro", uri=True)) as reader:
-                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [(b"1",)]
+                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [
+                    (b"1",)
+                ]
                 db.checkpoint()
-                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [(b"2",)]
+                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [
+                    (b"2",)
+                ]
 
     def test_a_commit_is_synced(self, tmp_path):
         """SQLite syncs its log at every COMMIT, and never copies it back during one."""
@@ -334,7 +371,9 @@ class TestCheckpoint:
         assert doomed.exists()
 
     def test_after_an_error_nothing_goes_on(self, tmp_path):
-        """An error in a part's save leaves the last checkpoint in force, and all later calls give the reason."""
+        """An error in a part's save leaves the last checkpoint in force, and all later calls give
+        the reason.
+        """
         with closing(CrawlDB(tmp_path)) as db:
             part = Counter(db, "first")
             part.value = 1

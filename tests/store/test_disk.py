@@ -137,7 +137,10 @@ class TestForgetfulDisk:
         disk.unlink(tmp_path / "kept")
         disk.crash()
 
-        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"old": b"moved", "kept": b"removed"}
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+            "old": b"moved",
+            "kept": b"removed",
+        }
 
     def test_a_synced_rename_or_removal_stays(self, tmp_path):
         """Once the folder is synced, a power cut changes no names."""
@@ -204,7 +207,9 @@ def test_a_folder_of_ours(tmp_path):
 
 
 def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
-    """What another user of the machine has put in its place, a folder or a link to one of ours, is not used."""
+    """What another user of the machine has put in its place, a folder or a link to one of ours, is
+    not used.
+    """
     (tmp_path / "ours").mkdir()
     (tmp_path / "link.part").symlink_to(tmp_path / "ours")
     with pytest.raises(PermissionError, match="not ours"):
@@ -302,7 +307,9 @@ def _slow():
 
 
 def test_a_slow_disk(tmp_path, slow):
-    """Writing an output, and a checkpoint that writes, count once each; the crawl is then bound by the disk."""
+    """Writing an output, and a checkpoint that writes, count once each; the crawl is then bound by
+    the disk.
+    """
     db = CrawlDB(tmp_path / "state", slow)
     outputs = Outputs(db, tmp_path)
     output = outputs.open("one.log")

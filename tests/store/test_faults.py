@@ -1,4 +1,6 @@
-"""Every create, write, sync, rename and unlink of the store fails in turn: the last checkpoint remains."""
+"""Every create, write, sync, rename and unlink of the store fails in turn: the last checkpoint
+remains.
+"""
 
 import contextlib
 import errno
@@ -34,7 +36,9 @@ def _keys(step):
 
 
 def _live(root, disk, done):
-    """A miniature crawl: each step writes a line, and a run that replaces the last one, then makes a checkpoint."""
+    """A miniature crawl: each step writes a line, and a run that replaces the last one, then makes
+    a checkpoint.
+    """
     db = CrawlDB(root / "state", disk)
     outputs = None
     try:
@@ -43,7 +47,8 @@ def _live(root, disk, done):
         for step in range(int(db.get("step") or b"0") + 1, STEPS + 1):
             log.write(b"step %d\n" % step)
             name = f"{step}.run"
-            (root / "state" / name).unlink(missing_ok=True)  # a crash's leftover, which a seen store clears away
+            # a crash's leftover, which a seen store clears away
+            (root / "state" / name).unlink(missing_ok=True)
             writer = RunWriter(disk, root / "state" / name)
             writer.append(_keys(step))
             writer.finish()
@@ -69,7 +74,9 @@ def _assert_state(root, step):
         assert int(db.get("step") or b"0") == step
         assert db.query("PRAGMA integrity_check") == [("ok",)]
         if step:
-            assert (root / "logs/crawl.log").read_bytes() == b"".join(b"step %d\n" % i for i in range(1, step + 1))
+            assert (root / "logs/crawl.log").read_bytes() == b"".join(
+                b"step %d\n" % i for i in range(1, step + 1)
+            )
         names = [name for (name,) in db.query("SELECT name FROM run")]
         assert names == ([f"{step}.run"] if step else [])
         for name in names:
@@ -89,10 +96,14 @@ def _count_operations(root):
 
 
 @pytest.mark.parametrize(
-    ("error", "for_good"), [(errno.ENOSPC, True), (errno.EIO, False)], ids=["full for good", "broken once"]
+    ("error", "for_good"),
+    [(errno.ENOSPC, True), (errno.EIO, False)],
+    ids=["full for good", "broken once"],
 )
 def test_whatever_fails_the_last_checkpoint_remains(tmp_path, error, for_good):
-    """After any failed operation the state is that of the last checkpoint that did not raise, and can be resumed."""
+    """After any failed operation the state is that of the last checkpoint that did not raise, and
+    can be resumed.
+    """
     operations = _count_operations(tmp_path / "whole")
     raised = 0
     assert operations > 20
@@ -104,7 +115,8 @@ def test_whatever_fails_the_last_checkpoint_remains(tmp_path, error, for_good):
         except (StoreError, OSError):
             raised += 1
         else:
-            assert all(what.startswith("unlink") for what in disk.broken), disk.broken  # discarded files
+            # discarded files
+            assert all(what.startswith("unlink") for what in disk.broken), disk.broken
             done.append(STEPS)
         _assert_state(root, done[-1] if done else 0)
         _live(root, Disk(), [])
@@ -170,7 +182,9 @@ except StoreError as error:
 def test_a_file_that_the_kernel_lets_grow_no_more_keeps_the_checkpoint(tmp_path, limit):
     """If write(2) fails during a transaction or a COMMIT, the last complete checkpoint remains."""
     command = [sys.executable, "-c", LIMITED, str(tmp_path), str(limit)]
-    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=dict(os.environ)).stdout
+    said = subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, text=True, env=dict(os.environ)
+    ).stdout
     done = said.split()[0]
 
     db = CrawlDB(tmp_path)

@@ -1,4 +1,6 @@
-"""Lines are sorted into a new file whatever their number, and an attempt that fails leaves the old one."""
+"""Lines are sorted into a new file whatever their number, and an attempt that fails leaves the old
+one.
+"""
 
 import contextlib
 from pathlib import Path
@@ -18,7 +20,9 @@ LINES = 500  # five runs of them
 @pytest.fixture(name="lines")
 def _lines():
     chance = Random(1)
-    return [chance.randbytes(chance.randrange(200)).replace(b"\n", b"x") + b"\n" for _ in range(LINES)]
+    return [
+        chance.randbytes(chance.randrange(200)).replace(b"\n", b"x") + b"\n" for _ in range(LINES)
+    ]
 
 
 @pytest.fixture(name="source")
@@ -30,7 +34,9 @@ def _source(tmp_path, lines, monkeypatch):
 
 
 def test_all_lines_in_the_order_of_their_bytes(tmp_path, source, lines):
-    """Nothing is lost where runs and pieces of a file meet; only the old file is left beside the new one."""
+    """Nothing is lost where runs and pieces of a file meet; only the old file is left beside the
+    new one.
+    """
     sort_lines(Disk(), source, tmp_path / "a")
 
     assert (tmp_path / "a").read_bytes() == b"".join(sorted(lines))
@@ -55,7 +61,9 @@ def test_whatever_fails_the_new_file_is_whole_or_absent(tmp_path, source, lines)
         (tmp_path / "a").unlink()
         with contextlib.suppress(OSError):
             sort_lines(BreakingDisk(fail_at, for_good=True), source, tmp_path / "a")
-        assert not (tmp_path / "a").exists() or (tmp_path / "a").read_bytes() == b"".join(sorted(lines))
+        assert not (tmp_path / "a").exists() or (tmp_path / "a").read_bytes() == b"".join(
+            sorted(lines)
+        )
         sort_lines(Disk(), source, tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == b"".join(sorted(lines))
 

@@ -23,7 +23,9 @@ def test_whole_lines(texts, begin, end):
     """The lines that begin behind the one place and end before the other, each at its place."""
     data = b"".join(text + b"\n" for text in texts)
     begin, end = min(begin, len(data)), min(end, len(data))
-    places = [(sum(len(one) + 1 for one in texts[:number]), text) for number, text in enumerate(texts)]
+    places = [
+        (sum(len(one) + 1 for one in texts[:number]), text) for number, text in enumerate(texts)
+    ]
     wanted = [(at, text) for at, text in places if at >= begin and at + len(text) < end]
 
     found = []

@@ -31,7 +31,9 @@ def free(_fd, _operation):
 class TestFiles:
     @pytest.mark.parametrize("again", [False, True], ids=["removed", "made anew"])
     def test_without_its_file_the_lock_holds(self, tmp_path, again):
-        """When the lock's file is removed, or another one is in its place, a second owner is refused."""
+        """When the lock's file is removed, or another one is in its place, a second owner is
+        refused.
+        """
         with closing(Lock(tmp_path)):
             (tmp_path / "lock").unlink()
             if again:
@@ -41,7 +43,9 @@ class TestFiles:
                 Lock(tmp_path)
 
     def test_a_file_replaced_before_it_is_locked(self, tmp_path, monkeypatch):
-        """A lock on a file that is no longer at its path is not enough: the file that is there is locked."""
+        """A lock on a file that is no longer at its path is not enough: the file that is there is
+        locked.
+        """
         locked, flock = [], fcntl.flock
 
         def late(fd, operation):
@@ -52,12 +56,18 @@ class TestFiles:
             flock(fd, operation)
 
         monkeypatch.setattr(fcntl, "flock", late)
-        with closing(Lock(tmp_path)), (tmp_path / "lock").open() as file, pytest.raises(BlockingIOError):
+        with (
+            closing(Lock(tmp_path)),
+            (tmp_path / "lock").open() as file,
+            pytest.raises(BlockingIOError),
+        ):
             flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         assert len(locked) == 3
 
     def test_what_was_locked_is_free_after_a_refusal(self, tmp_path):
-        """A refused owner holds nothing: not the new file that it has locked before it came to the folder."""
+        """A refused owner holds nothing: not the new file that it has locked before it came to the
+        folder.
+        """
         with closing(Lock(tmp_path)):
             (tmp_path / "lock").unlink()
             with pytest.raises(StateLocked):
@@ -66,7 +76,9 @@ class TestFiles:
         Lock(tmp_path).close()
 
     def test_who_looks_takes_nothing(self, tmp_path):
-        """Whether a folder is locked can be seen, also without the file, and nothing is made or kept by looking."""
+        """Whether a folder is locked can be seen, also without the file, and nothing is made or
+        kept by looking.
+        """
         assert not is_held(tmp_path / "none")
         assert not is_held(tmp_path)
         assert [*tmp_path.iterdir()] == []
@@ -118,7 +130,9 @@ class TestFiles:
 
 class TestOutputs:
     def test_a_replaced_state_is_no_way_in(self, tmp_path, crawl):
-        """Whoever puts a copy in the state's place does not get at the outputs of the crawl that runs."""
+        """Whoever puts a copy in the state's place does not get at the outputs of the crawl that
+        runs.
+        """
         log = crawl.outputs._open["logs/crawl.log"]
         log.write(b"not noted\n")
         log.flush()
@@ -134,11 +148,15 @@ class TestOutputs:
 class TestWriter:
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch):
-        monkeypatch.setattr("webcrawl.store.schema.sqlite3.connect", partial(sqlite3.connect, timeout=0))
+        monkeypatch.setattr(
+            "webcrawl.store.schema.sqlite3.connect", partial(sqlite3.connect, timeout=0)
+        )
 
     @pytest.mark.parametrize("changed", [False, True])
     def test_sqlite_has_one_writer_too(self, tmp_path, monkeypatch, crawl, changed):
-        """Where nothing can be locked, SQLite's lock keeps a second owner out, also right after a checkpoint."""
+        """Where nothing can be locked, SQLite's lock keeps a second owner out, also right after a
+        checkpoint.
+        """
         monkeypatch.setattr(fcntl, "flock", free)
         log = crawl.outputs._open["logs/crawl.log"]
         log.write(b"not noted\n")

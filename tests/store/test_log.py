@@ -24,12 +24,16 @@ def _size(db):
 def _work(db, round_):
     rows = ((round_ * ROUND + i, os.urandom(5000)) for i in range(ROUND))
     db.executemany("INSERT INTO block VALUES (?, ?)", rows)
-    db.executemany("DELETE FROM block WHERE id = ?", (((round_ - 3) * ROUND + i,) for i in range(ROUND)))
+    db.executemany(
+        "DELETE FROM block WHERE id = ?", (((round_ - 3) * ROUND + i,) for i in range(ROUND))
+    )
 
 
 def _work_long(db):
     """Until the log is longer than its limit."""
-    db.executemany("INSERT INTO block VALUES (?, ?)", ((i, os.urandom(5000)) for i in range(2 * LIMIT // 5000)))
+    db.executemany(
+        "INSERT INTO block VALUES (?, ?)", ((i, os.urandom(5000)) for i in range(2 * LIMIT // 5000))
+    )
 
 
 def _go_on(slices):
@@ -38,7 +42,9 @@ def _go_on(slices):
 
 
 class TestLog:
-    @pytest.mark.parametrize("copied", [True, False], ids=["copied in time", "next one begins at once"])
+    @pytest.mark.parametrize(
+        "copied", [True, False], ids=["copied in time", "next one begins at once"]
+    )
     def test_it_never_exceeds_its_limit_by_more_than_two_rounds(self, tmp_path, copied):
         """After many checkpoints the log is at most its limit plus what was written meanwhile."""
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
@@ -59,8 +65,10 @@ class TestLog:
     def test_a_long_log_that_a_crash_left_begins_anew(self, tmp_path):
         """The first transaction after a start also shortens a log beyond the limit."""
         with closing(CrawlDB(tmp_path)) as db, closing(sqlite3.connect(db.path)) as other:
-            other.execute("BEGIN")  # a second connection, so that closing the first does not empty the log;
-            other.execute("SELECT count(*) FROM block").fetchone()  # while it reads, the log cannot restart
+            # a second connection, so that closing the first does not empty the log;
+            other.execute("BEGIN")
+            # while it reads, the log cannot restart
+            other.execute("SELECT count(*) FROM block").fetchone()
             for round_ in range(10):
                 _work(db, round_)
                 db.checkpoint()
@@ -76,7 +84,9 @@ class TestLog:
             assert _size(db) < 50_000
 
     def test_a_reader_that_holds_it_up_does_no_harm(self, tmp_path):
-        """While a reader's transaction is open, the log grows and the reader's view is stable; then the log shrinks."""
+        """While a reader's transaction is open, the log grows and the reader's view is stable; then
+        the log shrinks.
+        """
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work(db, 0)
             db.checkpoint()
@@ -96,7 +106,9 @@ class TestLog:
             assert _size(db) <= WRITTEN
 
     def test_one_that_is_too_long_is_cut_in_slices(self, tmp_path):
-        """Between a checkpoint and the next change it is copied back and cut; no slice waits for that."""
+        """Between a checkpoint and the next change it is copied back and cut; no slice waits for
+        that.
+        """
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work_long(db)
             db.checkpoint()
@@ -134,7 +146,9 @@ class TestLog:
             assert db.get("x") == b"1"
 
     def test_a_reader_does_not_stop_the_crawl(self, tmp_path):
-        """While somebody reads, a log that is too long is not cut; the crawl goes on, and it is cut afterwards."""
+        """While somebody reads, a log that is too long is not cut; the crawl goes on, and it is cut
+        afterwards.
+        """
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             with closing(sqlite3.connect(db.path, isolation_level=None)) as reader:
                 reader.execute("BEGIN")
@@ -157,7 +171,9 @@ class TestLog:
         with closing(CrawlDB(tmp_path)) as db:
             _work(db, 0)
             monkeypatch.setattr(
-                os, "fsync", lambda fd: (synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())), sync(fd))
+                os,
+                "fsync",
+                lambda fd: (synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())), sync(fd)),
             )
             prepared(db)
 

@@ -1,4 +1,6 @@
-"""Output files: what a checkpoint noted stays, what came later is truncated, what is missing is damage."""
+"""Output files: what a checkpoint noted stays, what came later is truncated, what is missing is
+damage.
+"""
 
 import errno
 import os
@@ -40,11 +42,17 @@ class TestWriting:
         assert repr(log).endswith("logs/crawl.log 16 bytes>")
 
     def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
-        """Every WINDOW bytes, in a thread, the file is dropped from the page cache: no archive must fill the memory."""
+        """Every WINDOW bytes, in a thread, the file is dropped from the page cache: no archive must
+        fill the memory.
+        """
         forgotten = []
         disk = Disk()
         monkeypatch.setattr("webcrawl.store.output.WINDOW", 100)
-        monkeypatch.setattr(disk, "let_go", lambda fd: (forgotten.append(os.fstat(fd).st_size), Disk.let_go(disk, fd)))
+        monkeypatch.setattr(
+            disk,
+            "let_go",
+            lambda fd: (forgotten.append(os.fstat(fd).st_size), Disk.let_go(disk, fd)),
+        )
         data = [bytes([value]) * 40 for value in range(10)]
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a.warc.gz")
@@ -79,7 +87,10 @@ class TestWriting:
 
     def test_small_writes_go_to_the_disk_together(self, tmp_path):
         """Bytes are buffered until the next checkpoint at the latest; `tell` counts them."""
-        with closing(CrawlDB(tmp_path / "state")) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+        with (
+            closing(CrawlDB(tmp_path / "state")) as db,
+            closing(Outputs(db, tmp_path, at_once=10)) as outputs,
+        ):
             output = outputs.open("x")
             output.write(b"12345")
             output.write(b"67890")
@@ -92,9 +103,14 @@ class TestWriting:
             assert (tmp_path / "x").read_bytes() == b"1234567890ab"
 
     def test_what_waits_outlives_a_failed_write(self, tmp_path):
-        """The data of a write that raises is dropped; what was buffered before is written by the next write."""
+        """The data of a write that raises is dropped; what was buffered before is written by the
+        next write.
+        """
         disk = BreakingDisk()
-        with closing(CrawlDB(tmp_path / "state", disk)) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+        with (
+            closing(CrawlDB(tmp_path / "state", disk)) as db,
+            closing(Outputs(db, tmp_path, at_once=10)) as outputs,
+        ):
             output = outputs.open("x")
             output.write(b"1234567890")
             disk.fail_at = disk.operations + 1
@@ -179,7 +195,9 @@ class TestRecovery:
 
 class TestFullDisk:
     def test_a_failed_write_leaves_whole_records(self, tmp_path):
-        """A partial write to a full disk is truncated; the caller gets the cause and may go on later."""
+        """A partial write to a full disk is truncated; the caller gets the cause and may go on
+        later.
+        """
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a.warc.gz")
@@ -195,7 +213,9 @@ class TestFullDisk:
         assert (tmp_path / "a.warc.gz").read_bytes() == b"first,third,"
 
     def test_a_torn_record_is_cut_off_before_the_next(self, tmp_path):
-        """If truncating fails too, the next write does it first, and writes nothing until it succeeds."""
+        """If truncating fails too, the next write does it first, and writes nothing until it
+        succeeds.
+        """
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a.warc.gz")
@@ -211,7 +231,9 @@ class TestFullDisk:
             assert output.path.read_bytes() == b"first,third,"
 
     def test_a_failed_sync_fails_the_checkpoint(self, tmp_path):
-        """A sync that failed in `prepare` makes the checkpoint fail: a second sync would report success."""
+        """A sync that failed in `prepare` makes the checkpoint fail: a second sync would report
+        success.
+        """
         disk = BreakingDisk(error=errno.EIO)
         with closing(Crawl(tmp_path, disk)) as crawl:
             log = crawl.outputs.open("log")
@@ -290,7 +312,9 @@ class TestCrc:
             assert noted(crawl) == {"a": 6}
 
     def test_a_file_that_is_opened_again(self, tmp_path):
-        """Closing a file and opening it again does not affect the crc, before or after a checkpoint."""
+        """Closing a file and opening it again does not affect the crc, before or after a
+        checkpoint.
+        """
         with closing(Crawl(tmp_path)) as crawl:
             for _ in range(3):
                 for _ in range(2):
@@ -315,7 +339,11 @@ class TestCrc:
 
             assert noted(crawl) == {"a": 6}
 
-    @given(steps=st.lists(st.one_of(st.binary(max_size=9), st.sampled_from(["checkpoint", "crash", "flush"]))))
+    @given(
+        steps=st.lists(
+            st.one_of(st.binary(max_size=9), st.sampled_from(["checkpoint", "crash", "flush"]))
+        )
+    )
     @examples(25)
     def test_any_order(self, tmp_path_factory, steps):
         """Writes, checkpoints and crashes in any order."""
@@ -338,7 +366,9 @@ class TestCrc:
         assert noted(crawl) == {"a": output.tell()}
         crawl.close()
 
-    @pytest.mark.parametrize("change", ["length = 3", "path = 'b'", "bytes_crc = 1", "length = 'x'"])
+    @pytest.mark.parametrize(
+        "change", ["length = 3", "path = 'b'", "bytes_crc = 1", "length = 'x'"]
+    )
     def test_a_damaged_row(self, tmp_path, change):
         """An altered length is refused before anything is truncated."""
         with closing(Crawl(tmp_path)) as crawl:
@@ -350,4 +380,7 @@ class TestCrc:
 
         with pytest.raises(DamagedFile, match=r"table output, [ab]: checksum"):
             Crawl(tmp_path)
-        assert ((tmp_path / "a").read_bytes(), (tmp_path / "b").read_bytes()) == (b"abcdef", b"abcdefg")
+        assert ((tmp_path / "a").read_bytes(), (tmp_path / "b").read_bytes()) == (
+            b"abcdef",
+            b"abcdefg",
+        )

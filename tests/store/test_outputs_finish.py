@@ -1,4 +1,6 @@
-"""Finished outputs lose their `.open` after the checkpoint that notes all of them, whatever fails in between."""
+"""Finished outputs lose their `.open` after the checkpoint that notes all of them, whatever fails
+in between.
+"""
 
 import contextlib
 import errno
@@ -58,7 +60,9 @@ class TestFinish:
         assert [*seen, crawl.outputs.unfinished] == [False, True, False]
 
     def test_the_row_with_open_goes(self, crawl, tmp_path):
-        """A file that an earlier checkpoint noted with `.open` is then noted only under its final name."""
+        """A file that an earlier checkpoint noted with `.open` is then noted only under its final
+        name.
+        """
         output = crawl.outputs.open("warc/a.open")
         output.write(b"one")
         crawl.checkpoint()
@@ -80,7 +84,9 @@ class TestFinish:
         assert _files(tmp_path) == {"a": b"record"}
 
     def test_no_checkpoint_no_name(self, crawl, tmp_path):
-        """Without a checkpoint a finished file keeps its `.open`, because the next start will truncate it."""
+        """Without a checkpoint a finished file keeps its `.open`, because the next start will
+        truncate it.
+        """
         output = crawl.outputs.open("warc/a.open")
         output.write(b"one")
         crawl.checkpoint()
@@ -151,7 +157,9 @@ class TestTakenAway:
     )
     @pytest.mark.parametrize("noted", [True, False])
     def test_with_open_it_is_still_ours(self, crawl, tmp_path, take, how, noted):
-        """What befalls a file before it has its final name fails the next checkpoint, or else the end."""
+        """What befalls a file before it has its final name fails the next checkpoint, or else the
+        end.
+        """
         _finished(crawl)
         prepared(crawl.db)
         if noted:
@@ -162,9 +170,13 @@ class TestTakenAway:
             crawl.outputs.close() if noted else crawl.db.checkpoint()
         crawl.outputs._unnamed.clear()
 
-    @pytest.mark.parametrize(("taken", "warns"), [((".cdxj",), True), ((".cdxj", ".warc.gz"), False), ((), False)])
+    @pytest.mark.parametrize(
+        ("taken", "warns"), [((".cdxj",), True), ((".cdxj", ".warc.gz"), False), ((), False)]
+    )
     def test_an_index_without_its_archive(self, tmp_path, caplog, taken, warns):
-        """Archives that are moved with their indexes are their owner's affair; of an index alone a restart warns."""
+        """Archives that are moved with their indexes are their owner's affair; of an index alone a
+        restart warns.
+        """
         with closing(Crawl(tmp_path)) as crawl:
             for name in ("a.b", "a.b-1", "c"):
                 _finished(crawl, f"warc/{name}.warc.gz.open")
@@ -245,7 +257,9 @@ class TestRecovery:
             assert list(again.outputs.check()) == []
 
     def test_what_is_too_short_is_damage(self, crawl, tmp_path):
-        """A finished file that has lost its end, under either name, raises DamagedFile and is left as it is."""
+        """A finished file that has lost its end, under either name, raises DamagedFile and is left
+        as it is.
+        """
         _finished(crawl)
         crawl.checkpoint()
         crawl.db.close()
@@ -257,7 +271,9 @@ class TestRecovery:
         assert _files(tmp_path) == {"a.open": b"xxxxx"}
 
     def test_a_renaming_that_fails_is_done_later(self, tmp_path, caplog):
-        """If renaming fails, the checkpoint still holds; the failure is logged and renaming is retried."""
+        """If renaming fails, the checkpoint still holds; the failure is logged and renaming is
+        retried.
+        """
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             _finished(crawl)
@@ -284,7 +300,13 @@ class TestSweep:
             (tmp_path / "warc" / name).write_bytes(b"x")
         crawl.outputs.sweep("warc/*.open")
 
-        assert sorted(_files(tmp_path)) == ["current.open", "foreign.txt", "lost", "noted.open", "pending.open"]
+        assert sorted(_files(tmp_path)) == [
+            "current.open",
+            "foreign.txt",
+            "lost",
+            "noted.open",
+            "pending.open",
+        ]
 
     def test_a_file_that_stays_is_an_error(self, tmp_path):
         """A failed sweep raises StoreError."""
@@ -297,7 +319,9 @@ class TestSweep:
 
 
 class PowerCut(BreakingDisk, ForgetfulDisk):
-    """Fails at the n-th operation, then loses what was not synced: a renamed file has its old name again."""
+    """Fails at the n-th operation, then loses what was not synced: a renamed file has its old name
+    again.
+    """
 
     def __init__(self, fail_at=0):
         ForgetfulDisk.__init__(self)
@@ -314,7 +338,9 @@ STEPS = 2
 
 
 def _live(root, disk, done):
-    """Each step finishes a file, leaves another one half-filled, and makes a checkpoint; then all is closed."""
+    """Each step finishes a file, leaves another one half-filled, and makes a checkpoint; then all
+    is closed.
+    """
     with closing(Crawl(root, disk)) as crawl:
         crawl.outputs.sweep("warc/*.open")
         first = int(crawl.db.get("step") or b"0")
@@ -330,7 +356,9 @@ def _live(root, disk, done):
 
 
 def _assert_state(root, step):
-    """Asserts that after reopening the files are as of this step's checkpoint, with final names if finished."""
+    """Asserts that after reopening the files are as of this step's checkpoint, with final names if
+    finished.
+    """
     with closing(Crawl(root)) as crawl:
         crawl.outputs.sweep("warc/*.open")
         assert int(crawl.db.get("step") or b"0") == step
@@ -345,7 +373,8 @@ def _assert_state(root, step):
 @pytest.mark.parametrize("kind", ["full for good", "broken once", "power cut"])
 def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, kind):
     """After any failed operation the next start restores the noted length and name of every file."""
-    Crawl(tmp_path / "new").close()  # creating the database is tested elsewhere and takes half of the time
+    # creating the database is tested elsewhere and takes half of the time
+    Crawl(tmp_path / "new").close()
     shutil.copytree(tmp_path / "new", tmp_path / "whole")
     noting = Noting()
     _live(tmp_path / "whole", noting, [])
@@ -353,7 +382,11 @@ def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, k
     for fail_at in range(1, noting.operations + 1):
         root, done = tmp_path / str(fail_at), []
         shutil.copytree(tmp_path / "new", root)
-        disk = PowerCut(fail_at) if kind == "power cut" else BreakingDisk(fail_at, for_good=kind == "full for good")
+        disk = (
+            PowerCut(fail_at)
+            if kind == "power cut"
+            else BreakingDisk(fail_at, for_good=kind == "full for good")
+        )
         with contextlib.suppress(StoreError, OSError):
             _live(root, disk, done)
         assert disk.broken

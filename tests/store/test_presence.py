@@ -1,4 +1,6 @@
-"""A checkpoint is none when the files it is written to are no longer where the next run looks for them."""
+"""A checkpoint is none when the files it is written to are no longer where the next run looks for
+them.
+"""
 
 import os
 import shutil
@@ -38,10 +40,16 @@ def replace(path):
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("name", ["state/crawl.db", "state/crawl.db-wal", "state/crawl.db-shm", "logs/crawl.log"])
-@pytest.mark.parametrize(("change", "word"), [(lambda path: path.unlink(), "moved or removed"), (replace, "replaced")])
+@pytest.mark.parametrize(
+    "name", ["state/crawl.db", "state/crawl.db-wal", "state/crawl.db-shm", "logs/crawl.log"]
+)
+@pytest.mark.parametrize(
+    ("change", "word"), [(lambda path: path.unlink(), "moved or removed"), (replace, "replaced")]
+)
 def test_a_file_that_is_taken_away(job, crawl, name, change, word):
-    """A file that is gone, or another one, fails the checkpoint with its path; nothing more can be done after that."""
+    """A file that is gone, or another one, fails the checkpoint with its path; nothing more can be
+    done after that.
+    """
     change(job / name)
 
     with pytest.raises(TakenAway) as caught:
@@ -85,7 +93,9 @@ def test_what_is_put_in_its_place_is_left_alone(tmp_path, job, crawl):
 
 
 def test_a_copy_back_does_not_reach_what_is_put_in_its_place(tmp_path, job, crawl):
-    """The log of a crawl that was moved is copied into the crawl's own database, not into a copy at its old path."""
+    """The log of a crawl that was moved is copied into the crawl's own database, not into a copy at
+    its old path.
+    """
     go_on = threading.Event()
     crawl.db.worker.submit(go_on.wait)
     crawl.db._log.copy_back()
@@ -125,7 +135,9 @@ def test_what_was_closed_may_go(job, crawl):
 
 @pytest.mark.parametrize("name", ["logs/crawl.log", "state/crawl.db", "seen"])
 def test_a_file_that_is_cut_off(job, crawl, name):
-    """A file that has lost its end fails the checkpoint, though what is appended to it seems to be kept."""
+    """A file that has lost its end fails the checkpoint, though what is appended to it seems to be
+    kept.
+    """
     path = job / name
     if name == "seen":
         path.write_bytes(b"eight by")
@@ -146,7 +158,9 @@ def test_what_is_longer_is_left(job, crawl):
 
 
 def test_a_closed_file_is_missed_once(job, crawl, caplog):
-    """An output that no pipeline of this run writes is warned of, once, if it is gone: a later run may need it."""
+    """An output that no pipeline of this run writes is warned of, once, if it is gone: a later run
+    may need it.
+    """
     other = crawl.outputs.open("logs/links.log")
     other.write(b"data")
     other.close()
@@ -156,7 +170,9 @@ def test_a_closed_file_is_missed_once(job, crawl, caplog):
     for _ in range(3):
         crawl.checkpoint()
 
-    assert caplog.messages == [f"{job}/logs/links.log: moved or removed: the crawl cannot be resumed without it"]
+    assert caplog.messages == [
+        f"{job}/logs/links.log: moved or removed: the crawl cannot be resumed without it"
+    ]
 
 
 def test_what_closing_removes(crawl):

@@ -45,7 +45,9 @@ def test_the_last_whole_line_is_found(tmp_path, whole, torn):
 
 
 def test_a_full_disk_leaves_no_piece_of_a_line(tmp_path):
-    """A write that fails has written nothing: `verify` called the line that followed the piece damaged for ever."""
+    """A write that fails has written nothing: `verify` called the line that followed the piece
+    damaged for ever.
+    """
     path, disk = tmp_path / "x.log", BreakingDisk()
     log = SyncedLog(disk, path)
     log.write(b"one\n")
@@ -93,7 +95,8 @@ def test_a_disk_that_fails_is_a_store_error(tmp_path):
 
 @pytest.fixture(name="run")
 def _run(tmp_path):
-    """One run of a crawl, from a time on, with checkpoints at others; `end`: it says so before the last of them.
+    """One run of a crawl, from a time on, with checkpoints at others; `end`: it says so before the
+    last of them.
 
     `asked`: when the last request of all runs before was sent.
     """
@@ -132,7 +135,9 @@ def test_a_run_that_is_killed_before_its_first_checkpoint_widens_it(run):
 
 @pytest.mark.parametrize(("ended", "since"), [([2.0, 3.0], 3.0), ([], 0.0)])
 def test_a_kill_before_the_first_checkpoint_leaves_one(run, ended, since):
-    """The log of requests has some that no checkpoint knows of: of a resumed run, or of the very first."""
+    """The log of requests has some that no checkpoint knows of: of a resumed run, or of the very
+    first.
+    """
     if ended:
         run(1.0, *ended, end=True)
     run(5.0, end=False)

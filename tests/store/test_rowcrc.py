@@ -32,7 +32,9 @@ def flips(value):
         yield from (value ^ 1 << bit for bit in range(63))
     elif isinstance(value, float):
         (number,) = rowcrc.struct.unpack("<q", rowcrc.UNTIL.pack(value))
-        yield from (rowcrc.UNTIL.unpack(rowcrc.struct.pack("<q", number ^ 1 << bit))[0] for bit in range(63))
+        yield from (
+            rowcrc.UNTIL.unpack(rowcrc.struct.pack("<q", number ^ 1 << bit))[0] for bit in range(63)
+        )
     else:
         data = value.encode("latin-1") if isinstance(value, str) else value
         for bit in range(len(data) * 8):
@@ -44,7 +46,9 @@ def flips(value):
 class TestRows:
     @pytest.mark.parametrize("table", ROWS)
     def test_every_bit_counts(self, table):
-        """A row that differs in one bit has another checksum, except for a state beyond 32 bits, which is invalid."""
+        """A row that differs in one bit has another checksum, except for a state beyond 32 bits,
+        which is invalid.
+        """
         formula, row = FORMULAS[table][0], ROWS[table]
         crc = formula(*row)
         assert rowcrc.agrees(formula, (*row, crc))
@@ -53,13 +57,18 @@ class TestRows:
             for other in flips(value):
                 if table == "host" and at == 1 and not -(1 << 31) <= other < 1 << 31:
                     continue
-                assert not rowcrc.agrees(formula, (*row[:at], other, *row[at + 1 :], crc)), (at, other)
+                assert not rowcrc.agrees(formula, (*row[:at], other, *row[at + 1 :], crc)), (
+                    at,
+                    other,
+                )
         assert not any(rowcrc.agrees(formula, (*row, other)) for other in flips(crc))
 
     @pytest.mark.parametrize("table", ROWS)
     @pytest.mark.parametrize("other", [None, 1, 1.5, "text", b"bytes", -1, "\ud800"])
     def test_a_value_of_another_type(self, table, other):
-        """A value of the wrong type, as a flipped bit in a row's header can make it, disagrees without an error."""
+        """A value of the wrong type, as a flipped bit in a row's header can make it, disagrees
+        without an error.
+        """
         formula, row = FORMULAS[table][0], ROWS[table]
 
         for at in [at for at, value in enumerate(row) if type(value) is not type(other)]:
@@ -96,7 +105,9 @@ class TestText:
         """A damaged table definition is damage, even if SQLite's message is not UTF-8."""
         CrawlDB(tmp_path).close()
         path = tmp_path / "crawl.db"
-        path.write_bytes(path.read_bytes().replace(b"seq INTEGER PRIMARY KEY", b"seq INTEGER PRIMARY K\xc5Y"))
+        path.write_bytes(
+            path.read_bytes().replace(b"seq INTEGER PRIMARY KEY", b"seq INTEGER PRIMARY K\xc5Y")
+        )
 
         for read in (CrawlDB, Snapshot):
             with pytest.raises(DamagedFile, match=r"malformed|codec"):
@@ -104,7 +115,9 @@ class TestText:
 
 
 class TestMeta:
-    @pytest.mark.parametrize("change", ["value = x'30'", "name = 'a.c'", "crc = crc + 1", "value = '1'"])
+    @pytest.mark.parametrize(
+        "change", ["value = x'30'", "name = 'a.c'", "crc = crc + 1", "value = '1'"]
+    )
     def test_a_damaged_value(self, tmp_path, change):
         """An altered small value raises DamagedFile with its name, read alone or with others."""
         with closing(CrawlDB(tmp_path)) as db:
@@ -114,7 +127,9 @@ class TestMeta:
             db.execute(f"UPDATE meta SET {change} WHERE name = 'a.b'")
             ((name,),) = db.query("SELECT name FROM meta WHERE name GLOB 'a.*'")
 
-            with pytest.raises(DamagedFile, match=f"crawl.db: damaged at byte 0: table meta, {name}: checksum"):
+            with pytest.raises(
+                DamagedFile, match=f"crawl.db: damaged at byte 0: table meta, {name}: checksum"
+            ):
                 db.get(name)
             with pytest.raises(DamagedFile, match=f"table meta, {name}: checksum"):
                 db.named("a.")

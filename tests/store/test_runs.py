@@ -24,7 +24,10 @@ def _write(path, *columns, pieces=1):
     writer = RunWriter(Disk(), path, len(columns))
     for piece in range(pieces):
         writer.append(
-            *(column[len(column) * piece // pieces : len(column) * (piece + 1) // pieces] for column in columns)
+            *(
+                column[len(column) * piece // pieces : len(column) * (piece + 1) // pieces]
+                for column in columns
+            )
         )
     writer.finish()
     return Run(path)
@@ -53,7 +56,8 @@ class TestOneColumn:
     def test_contains_is_numpys(self, tmp_path_factory, data):
         """For any keys, looked up at any density, the answers are those of a set."""
         present = _array(
-            data.draw(st.sets(KEYS, max_size=50)) | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
+            data.draw(st.sets(KEYS, max_size=50))
+            | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
         )
         asked = _array(data.draw(st.sets(KEYS | st.integers(990, 11_000), max_size=50)))
         run = _write(tmp_path_factory.mktemp("runs") / "a.run", present)
@@ -66,12 +70,18 @@ class TestOneColumn:
     def test_between_is_a_slice(self, tmp_path_factory, data):
         """`between` gives the keys between two bounds, both included, in order."""
         present = _array(
-            data.draw(st.sets(KEYS, max_size=50)) | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
+            data.draw(st.sets(KEYS, max_size=50))
+            | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
         )
-        low, high = data.draw(KEYS | st.integers(990, 11_000)), data.draw(KEYS | st.integers(990, 11_000))
+        low, high = (
+            data.draw(KEYS | st.integers(990, 11_000)),
+            data.draw(KEYS | st.integers(990, 11_000)),
+        )
         run = _write(tmp_path_factory.mktemp("runs") / "a.run", present)
 
-        assert run.between(low, high)[0].tolist() == [key for key in present.tolist() if low <= key <= high]
+        assert run.between(low, high)[0].tolist() == [
+            key for key in present.tolist() if low <= key <= high
+        ]
         run.close()
 
     def test_sparse_questions_read_few_pages(self, tmp_path, monkeypatch):
@@ -79,7 +89,9 @@ class TestOneColumn:
         keys = _many(100 * PAGE)
         run = _write(tmp_path / "a.run", keys)
         read, original = [], run._read
-        monkeypatch.setattr(run, "_read", lambda first, last: (read.append(last - first), original(first, last))[1])
+        monkeypatch.setattr(
+            run, "_read", lambda first, last: (read.append(last - first), original(first, last))[1]
+        )
 
         assert run.contains(keys[[5, 200_000, 390_000]]).all()
         assert read == [1, 1, 1]
@@ -90,7 +102,9 @@ class TestOneColumn:
         keys = _many(3 * runs.SPAN * PAGE)
         run = _write(tmp_path / "a.run", keys)
         read, original = [], run._read
-        monkeypatch.setattr(run, "_read", lambda first, last: (read.append(last - first), original(first, last))[1])
+        monkeypatch.setattr(
+            run, "_read", lambda first, last: (read.append(last - first), original(first, last))[1]
+        )
 
         assert run.contains(keys).all()
         assert max(read) == runs.SPAN
@@ -107,12 +121,21 @@ class TestTwoColumns:
         repeats = data.draw(st.integers(0, 2)) * PAGE
         same = data.draw(KEYS)
         pairs = sorted({*pairs, *((same, second) for second in range(repeats))})
-        asked = sorted({*data.draw(st.sets(st.tuples(KEYS, KEYS), max_size=10)), *pairs[::500], (same, 5), (same, TOP)})
+        asked = sorted(
+            {
+                *data.draw(st.sets(st.tuples(KEYS, KEYS), max_size=10)),
+                *pairs[::500],
+                (same, 5),
+                (same, TOP),
+            }
+        )
         columns = np.array(pairs, np.uint64).reshape(-1, 2).T
         questions = np.array(asked, np.uint64).T
         run = _write(tmp_path_factory.mktemp("runs") / "a.run", *columns)
 
-        assert run.contains(questions[0], questions[1]).tolist() == [pair in set(pairs) for pair in asked]
+        assert run.contains(questions[0], questions[1]).tolist() == [
+            pair in set(pairs) for pair in asked
+        ]
         assert [run.holds(*pair) for pair in asked] == [pair in set(pairs) for pair in asked]
         assert run.between(0, TOP).tolist() == columns.tolist()
         assert list(run.check()) == []
@@ -133,7 +156,9 @@ class TestTwoColumns:
 class TestTheDoor:
     @pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.float64])
     def test_other_numbers_are_refused(self, tmp_path, dtype):
-        """Only uint64 keys are accepted: numpy compares uint64 with int64 as float64, with wrong results."""
+        """Only uint64 keys are accepted: numpy compares uint64 with int64 as float64, with wrong
+        results.
+        """
         writer = RunWriter(Disk(), tmp_path / "a.run")
         with pytest.raises(TypeError, match="columns of"):
             writer.append(np.array([1, 2], dtype))
@@ -268,7 +293,9 @@ class TestDamage:
 
 class TestFaults:
     def test_every_failed_step_is_raised_and_leaves_nothing_open(self, tmp_path):
-        """If any create, write or sync fails, the caller gets the error, and abandon removes the file."""
+        """If any create, write or sync fails, the caller gets the error, and abandon removes the
+        file.
+        """
         steps = 0
         for fail_at in range(1, 100):
             disk = BreakingDisk(fail_at)
@@ -276,7 +303,9 @@ class TestFaults:
             try:
                 writer = RunWriter(disk, tmp_path / "a.run")
                 for _ in range(2):
-                    writer.append(np.arange(writer.count, writer.count + 2 * PAGE + 5, dtype=np.uint64))
+                    writer.append(
+                        np.arange(writer.count, writer.count + 2 * PAGE + 5, dtype=np.uint64)
+                    )
                 writer.finish()
             except OSError:
                 steps += 1
@@ -286,4 +315,5 @@ class TestFaults:
                 writer.abandon()
                 assert writer._fd is None
             assert list(tmp_path.iterdir()) == []
-        assert steps == 8  # create, header, two pieces, the rest with its page, trailer, sync, folder
+        # create, header, two pieces, the rest with its page, trailer, sync, folder
+        assert steps == 8

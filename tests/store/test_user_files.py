@@ -1,4 +1,6 @@
-"""Feeds as files: what a crashed crawl has written after its last checkpoint, and what is not the crawl's to cut."""
+"""Feeds as files: what a crashed crawl has written after its last checkpoint, and what is not the
+crawl's to cut.
+"""
 
 import errno
 import logging
@@ -52,7 +54,9 @@ def crashed(folder, feed, *, noted=b"a\n", lost=b"b\n"):
 
 
 def test_a_crash_cuts_back_to_the_checkpoint(tmp_path, feed):
-    """What was written after the last checkpoint is written again: the next run cuts it off, and goes on."""
+    """What was written after the last checkpoint is written again: the next run cuts it off, and
+    goes on.
+    """
     crashed(tmp_path, feed)
     assert feed.read_bytes() == b"a\nb\n"
 
@@ -65,7 +69,9 @@ def test_a_crash_cuts_back_to_the_checkpoint(tmp_path, feed):
 
 
 def test_before_the_first_checkpoint(tmp_path, feed):
-    """A crawl that crashes before any checkpoint leaves a feed as it was before the crawl, however often it does."""
+    """A crawl that crashes before any checkpoint leaves a feed as it was before the crawl, however
+    often it does.
+    """
     feed.write_bytes(b"theirs\n")
 
     for _ in "123":
@@ -93,7 +99,9 @@ def test_a_second_crash(tmp_path, feed, again):
 
 
 def test_what_another_program_has_appended(tmp_path, feed, caplog):
-    """A file that is longer than the crawl meant to make it is not cut back: a line says what that means."""
+    """A file that is longer than the crawl meant to make it is not cut back: a line says what that
+    means.
+    """
     crashed(tmp_path, feed)
     with feed.open("ab") as file:
         file.write(b"theirs\n")
@@ -123,7 +131,9 @@ def test_another_crawl_between_two_runs(tmp_path, feed):
 
 
 def test_two_programs_at_once(tmp_path, feed, caplog):
-    """A file to which another program writes at the same time is appended to, with a line, and never cut back."""
+    """A file to which another program writes at the same time is appended to, with a line, and
+    never cut back.
+    """
     run = Run(tmp_path)
     file = run.append(feed, b"a\n")
     with feed.open("ab") as other:
@@ -177,7 +187,9 @@ def test_moved_while_the_crawl_runs(tmp_path, feed, caplog):
 
 
 class Full(Disk):
-    """Takes only the first bytes of what is written to a feed, and cannot cut them off again at once."""
+    """Takes only the first bytes of what is written to a feed, and cannot cut them off again at
+    once.
+    """
 
     writes, cuts = 2, 1  # that fail
 
@@ -213,7 +225,9 @@ def test_a_full_disk(tmp_path, feed):
 
 
 def test_overwriting(tmp_path, feed):
-    """A file of another crawl is emptied if that is wanted; this crawl's own is continued by each run."""
+    """A file of another crawl is emptied if that is wanted; this crawl's own is continued by each
+    run.
+    """
     feed.write_bytes(b"theirs\n")
     run = Run(tmp_path)
     run.append(feed, b"a\n", overwrite=True)
@@ -230,7 +244,9 @@ def test_overwriting(tmp_path, feed):
 
 
 def test_what_ends_a_file(tmp_path, feed):
-    """What ends a file, after the last checkpoint, stays until a run appends, which cuts it off first."""
+    """What ends a file, after the last checkpoint, stays until a run appends, which cuts it off
+    first.
+    """
     run = Run(tmp_path)
     file = run.append(feed, b"[1")
     run.checkpoint()
@@ -249,7 +265,9 @@ def test_what_ends_a_file(tmp_path, feed):
 
 
 def test_what_ends_a_file_under_way(tmp_path, feed):
-    """The same holds for a batch that was complete before a checkpoint, runs later, and for what was cut off."""
+    """The same holds for a batch that was complete before a checkpoint, runs later, and for what
+    was cut off.
+    """
     run = Run(tmp_path)
     file = run.append(feed, b"[1")
     file.freeze()
@@ -272,7 +290,9 @@ def test_what_ends_a_file_under_way(tmp_path, feed):
 
 
 def test_a_batch_that_no_checkpoint_has(tmp_path, feed):
-    """A file that was begun and closed since the last checkpoint is emptied after a crash or a failure."""
+    """A file that was begun and closed since the last checkpoint is emptied after a crash or a
+    failure.
+    """
     for is_over in (False, True):  # a crawl whose last checkpoint fails closes its feeds, too
         run = Run(tmp_path)
         file = run.append(feed, b"a\n")

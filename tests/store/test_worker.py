@@ -29,7 +29,10 @@ def test_jobs_are_done_in_their_order(one):
     """A job begins when the one before it has ended, in a thread that is not the caller's."""
     done, here = [], threading.get_ident()
 
-    futures = [one.submit(lambda number: done.append(number) or threading.get_ident(), number) for number in range(5)]
+    futures = [
+        one.submit(lambda number: done.append(number) or threading.get_ident(), number)
+        for number in range(5)
+    ]
 
     assert here not in {one.result(future) for future in futures}
     assert done == [0, 1, 2, 3, 4]
@@ -64,7 +67,9 @@ def test_a_worker_that_is_forgotten_ends():
 
 
 def test_a_thread_that_is_refused(monkeypatch):
-    """Where the system starts no thread, there is no worker, and later threads have stacks as large as ever."""
+    """Where the system starts no thread, there is no worker, and later threads have stacks as large
+    as ever.
+    """
 
     def refuse(*_):
         raise RuntimeError("can't start new thread")
@@ -155,7 +160,9 @@ def test_an_error_of_one():
     done = []
 
     with pytest.raises(ZeroDivisionError):
-        side_by_side([partial(divmod, 1, 0), *[partial(done.append, number) for number in range(10)]])
+        side_by_side(
+            [partial(divmod, 1, 0), *[partial(done.append, number) for number in range(10)]]
+        )
     assert len(done) == 10
 
 
@@ -190,7 +197,8 @@ def test_a_checkpoint_of_many_outputs(tmp_path):
     db.checkpoint()
     outputs.close()
 
-    assert time.monotonic() - begun < 20 * SLOW  # one after the other: 12 files, 5 folders, 12 new names
+    # one after the other: 12 files, 5 folders, 12 new names
+    assert time.monotonic() - begun < 20 * SLOW
     assert len(list(tmp_path.glob("folder*/*.log"))) == 12
     db.close()
 

@@ -17,7 +17,9 @@ KINDS = ("page", "twin", "moved", "image", "forbidden", "missing")
 
 
 class Everything(Site):
-    """Numbered pages, each linked by the one before, with twins, redirects, images and what is not crawled."""
+    """Numbered pages, each linked by the one before, with twins, redirects, images and what is not
+    crawled.
+    """
 
     asked: ClassVar = Counter()
 
@@ -32,12 +34,16 @@ class Everything(Site):
             return self.say(302, b"", location=f"/page/{number}")
         if kind == "missing":
             return self.say(404, b"nothing here", content_type="text/html")
-        return self.say(200, page(0 if kind == "twin" else int(number)), content_type="text/html; charset=utf-8")
+        return self.say(
+            200, page(0 if kind == "twin" else int(number)), content_type="text/html; charset=utf-8"
+        )
 
 
 def page(number):
     """The body of /page/NUMBER; twins have that of page 0."""
-    links = "".join(f'<a href="/{kind}/{number + 1}">{kind}</a>' for kind in KINDS if number < PAGES)
+    links = "".join(
+        f'<a href="/{kind}/{number + 1}">{kind}</a>' for kind in KINDS if number < PAGES
+    )
     words = " ".join(f"word{(number + 1) * word % 1009}" for word in range(100))
     own = f"<x-{number % 3}></x-{number % 3}>"
     return (

@@ -1,4 +1,6 @@
-"""`scrapy crawl web` on a disk with a fault at one chosen operation: it fails, or the process dies there."""
+"""`scrapy crawl web` on a disk with a fault at one chosen operation: it fails, or the process dies
+there.
+"""
 
 import errno
 import os
@@ -15,7 +17,8 @@ from tests.support.crawling import Running, _crawl, _forked, copy_of
 from tests.support.faults import ForgetfulDisk
 
 FAILS = ("eio", "full", "late")  # one error; a full disk from then on; done, but reported as failed
-DIES = ("before", "after", "power")  # killed before it, or after it; a power cut that also loses unsynced data
+# killed before it, or after it; a power cut that also loses unsynced data
+DIES = ("before", "after", "power")
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class DoomedDisk(ForgetfulDisk):
         self._full = False
 
     def step(self, what, work, half=lambda: None, error=OSError):
-        """Does the work, unless the fault is at this operation; then, depending on the fault, all, half or none."""
+        """Does the work, unless the fault is at this operation; then, depending on the fault, all,
+        half or none.
+        """
         with self._lock:
             self._counts[what] += 1
             os.write(self._notes, f"{what}\n".encode())
@@ -73,13 +78,19 @@ class DoomedDisk(ForgetfulDisk):
         view = memoryview(data).cast("B")
         half = view[: len(view) // 2]
         name = f"write {_kind(self._paths[fd])}"
-        self.step(name, lambda: ForgetfulDisk.write(self, fd, view), lambda: ForgetfulDisk.write(self, fd, half))
+        self.step(
+            name,
+            lambda: ForgetfulDisk.write(self, fd, view),
+            lambda: ForgetfulDisk.write(self, fd, half),
+        )
 
     def sync(self, fd):
         self.step(f"sync {_kind(self._paths[fd])}", lambda: ForgetfulDisk.sync(self, fd))
 
     def truncate(self, fd, length):
-        self.step(f"truncate {_kind(self._paths[fd])}", lambda: ForgetfulDisk.truncate(self, fd, length))
+        self.step(
+            f"truncate {_kind(self._paths[fd])}", lambda: ForgetfulDisk.truncate(self, fd, length)
+        )
 
     def rename(self, old, new):
         self.step(f"rename {_kind(old)}", lambda: ForgetfulDisk.rename(self, old, new))
@@ -120,7 +131,13 @@ def _kind(path):
 def run(crawl, fault=NOTHING):
     """Crawls on the doomed disk; returns the exit status."""
     words = crawl.words()
-    arguments = (words, str(crawl.project), str(crawl.output), fault, crawl.jobdir.with_suffix(".ops"))
+    arguments = (
+        words,
+        str(crawl.project),
+        str(crawl.output),
+        fault,
+        crawl.jobdir.with_suffix(".ops"),
+    )
     process = _forked.Process(target=_doomed, args=arguments, daemon=True)
     process.start()
     return Running(crawl, process).wait()
@@ -164,7 +181,9 @@ def _doomed(words, project, output, fault, notes):
 
 
 def small():
-    """In the child process: files and buffers so small that a small crawl does all that a large one does."""
+    """In the child process: files and buffers so small that a small crawl does all that a large one
+    does.
+    """
     import webcrawl.crawl.outputs.warc
     import webcrawl.frontier.seen.content
     import webcrawl.frontier.seen.disk
@@ -181,5 +200,7 @@ def _roomy(words, project, output, free):
     from webcrawl.crawl import disk_space
 
     disk_space.INTERVAL = 0.02
-    disk_space.shutil = SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=int(free.read_text() or 0) << 20))
+    disk_space.shutil = SimpleNamespace(
+        disk_usage=lambda _: SimpleNamespace(free=int(free.read_text() or 0) << 20)
+    )
     _crawl(words, project, output)

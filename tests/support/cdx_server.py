@@ -1,4 +1,6 @@
-"""A stand-in for OutbackCDX: its paths, its questions and its answers, in 11 columns; or pywb's, in CDXJ."""
+"""A stand-in for OutbackCDX: its paths, its questions and its answers, in 11 columns; or pywb's, in
+CDXJ.
+"""
 
 import json
 import threading
@@ -10,7 +12,9 @@ from webcrawl.base.surt import surt
 
 
 class CdxIndex:
-    """Lines of CDXJ, asked for at `address`; `asked` has the questions so far, and `fail` answers in its stead."""
+    """Lines of CDXJ, asked for at `address`; `asked` has the questions so far, and `fail` answers
+    in its stead.
+    """
 
     def __init__(self, lines=()):
         self.lines, self.asked, self.pywb, self.fail = list(lines), [], False, None
@@ -19,12 +23,16 @@ class CdxIndex:
     def add_crawl(self, jobdir):
         """What an indexer finds in the archive of a crawl at this moment."""
         found = (path.read_bytes() for path in sorted((jobdir / "warc").glob("*.cdxj*")))
-        self.lines = sorted({*self.lines, *(line + b"\n" for data in found for line in data.splitlines())})
+        self.lines = sorted(
+            {*self.lines, *(line + b"\n" for data in found for line in data.splitlines())}
+        )
 
     def answer(self, query):
         """Those lines that OutbackCDX and pywb would give, in their order."""
         key, how = surt(query["url"]), query.get("matchType", "exact")
-        start = {"host": key.partition(")")[0] + ")/", "prefix": key, "exact": f"{key} "}[how].encode()
+        start = {"host": key.partition(")")[0] + ")/", "prefix": key, "exact": f"{key} "}[
+            how
+        ].encode()
         found = [line for line in self.lines if line.startswith(start)]
         if query.get("filter") == "!mimetype:warc/revisit":
             found = [line for line in found if b'"warc/revisit"' not in line]

@@ -20,7 +20,9 @@ def placed(data):
 
 
 def places(path):
-    """URL, time, digest if the record has it, length and offset of each record that belongs in the index."""
+    """URL, time, digest if the record has it, length and offset of each record that belongs in the
+    index.
+    """
     found = []
     for record, at, length in placed(path.read_bytes()):
         if record.kind in INDEXED:
@@ -47,7 +49,9 @@ def indexed(path):
     rows = sorted(entries(path), key=lambda row: int(row[2]["offset"]))
     name = path.name.removesuffix(".open").removesuffix(".cdxj") + ".warc.gz"
     assert {values["filename"] for _, _, values in rows} <= {name}
-    return [(row["url"], when, row["digest"], row["length"], row["offset"]) for _, when, row in rows]
+    return [
+        (row["url"], when, row["digest"], row["length"], row["offset"]) for _, when, row in rows
+    ]
 
 
 def assert_index(archive):
@@ -57,4 +61,7 @@ def assert_index(archive):
     assert lines == sorted(lines)
     wanted, found = places(archive), indexed(index)
     assert [row[:2] + row[3:] for row in found] == [row[:2] + row[3:] for row in wanted]
-    assert all(theirs in (None, ours) for (*_, ours, _, _), (*_, theirs, _, _) in zip(found, wanted, strict=True))
+    assert all(
+        theirs in (None, ours)
+        for (*_, ours, _, _), (*_, theirs, _, _) in zip(found, wanted, strict=True)
+    )

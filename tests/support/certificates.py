@@ -25,8 +25,12 @@ AUTHORITYS = x509.KeyUsage(
 def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
     """A certificate for these names and addresses, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0] if names else "nobody")])
-    authority = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)]) if issuer else subject
+    subject = x509.Name(
+        [x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0] if names else "nobody")]
+    )
+    authority = (
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)]) if issuer else subject
+    )
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -37,10 +41,15 @@ def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
         .not_valid_after(NOW + timedelta(days=days[1]))
     )
     if names:
-        kinds = [x509.IPAddress(ip_address(n)) if n[-1].isdigit() or ":" in n else x509.DNSName(n) for n in names]
+        kinds = [
+            x509.IPAddress(ip_address(n)) if n[-1].isdigit() or ":" in n else x509.DNSName(n)
+            for n in names
+        ]
         builder = builder.add_extension(x509.SubjectAlternativeName(kinds), critical=False)
     if not issuer:
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
         builder = builder.add_extension(AUTHORITYS, critical=True)
     signers = (signer or key).public_key()
     for extension in (
@@ -57,14 +66,18 @@ def encoded(*names):
 
 
 def written(folder, *names):
-    """The paths of an authority's certificate, of one for these names that it has signed, and of the latter's key."""
+    """The paths of an authority's certificate, of one for these names that it has signed, and of
+    the latter's key.
+    """
     authority, signer = certificate("Test Authority", issuer="")
     signed, key = certificate(*names, signer=signer)
     texts = {
         "authority.pem": authority.public_bytes(serialization.Encoding.PEM),
         "certificate.pem": signed.public_bytes(serialization.Encoding.PEM),
         "key.pem": key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         ),
     }
     for name, text in texts.items():

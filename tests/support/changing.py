@@ -1,4 +1,6 @@
-"""Whole crawls that revisit a synthetic web whose pages change, a day of theirs in a second or less."""
+"""Whole crawls that revisit a synthetic web whose pages change, a day of theirs in a second or
+less.
+"""
 
 import tempfile
 from collections import Counter, defaultdict
@@ -86,10 +88,14 @@ def seen(server, since=0):
 
 
 def run_until(crawl, server, happened, since=0):
-    """Crawls until something has happened, and then stops as by Ctrl-C: the exit status, and what the server saw."""
+    """Crawls until something has happened, and then stops as by Ctrl-C: the exit status, and what
+    the server saw.
+    """
     running = crawl.start()
     try:
-        wait_until(lambda: not running.process.is_alive() or happened(seen(server, since)), pause=LOOK)
+        wait_until(
+            lambda: not running.process.is_alive() or happened(seen(server, since)), pause=LOOK
+        )
         running.interrupt()
         status = running.wait()
     finally:
@@ -100,10 +106,11 @@ def run_until(crawl, server, happened, since=0):
 
 
 def records_of(crawl):
-    """How many records each URL has in the last checkpoint, waiting or in the frontier; and what was fetched.
+    """How many records each URL has in the last checkpoint, waiting or in the frontier; and what
+    was fetched.
 
-    A link that fetches a page ahead of its turn has none. One to where a page has moved takes along what was known of
-    that page, but there is no record of its own before its first fetch.
+    A link that fetches a page ahead of its turn has none. One to where a page has moved takes along
+    what was known of that page, but there is no record of its own before its first fetch.
     """
     with tempfile.TemporaryDirectory(prefix="records-") as folder:
         copy = Path(folder) / "job"
@@ -120,8 +127,15 @@ def records_of(crawl):
             found = Counter(record.url for record in released if record.signal is None)
             links = [*map(unpack, _queued(parts))]
             queued = [link for link in links if not is_ahead(link)]
-            found.update(link.url for link in queued if (record := record_of(link)) and record.fetched)
-            signals = len(released) + len(links) - len(queued) - sum(record.signal is None for record in released)
+            found.update(
+                link.url for link in queued if (record := record_of(link)) and record.fetched
+            )
+            signals = (
+                len(released)
+                + len(links)
+                - len(queued)
+                - sum(record.signal is None for record in released)
+            )
             assert found.total() + signals == count
             lines = [line.split() for line in (copy / "logs/crawl.log").read_text().splitlines()]
             return found, {url for _, _, _, url, path, *_ in lines if not path.endswith("P")}

@@ -33,7 +33,9 @@ class Document:
         headers = {**self.headers, **{name: value for name, value in validators.items() if value}}
         conditional = "If-None-Match" in asked or "If-Modified-Since" in asked
         good = self.etag and asked.get("If-None-Match") == self.etag
-        good = good or (self.modified and not self.etag and asked.get("If-Modified-Since") == self.modified)
+        good = good or (
+            self.modified and not self.etag and asked.get("If-Modified-Since") == self.modified
+        )
         if self.always or (conditional and (self.liar or (good and self.honours))):
             return 304, headers, self.late_body
         return self.status, headers, self.body
@@ -53,7 +55,9 @@ class Asked:
 
 
 class ChangingSite:
-    """`documents` by path may be changed at any time; `asked` lists the requests so far, robots.txt left out."""
+    """`documents` by path may be changed at any time; `asked` lists the requests so far, robots.txt
+    left out.
+    """
 
     def __init__(self, documents):
         self.documents, self.asked, self.address, self._serial = documents, [], "", count()
@@ -76,8 +80,15 @@ class ChangingSite:
         """A crawl of this site in which every page is fetched again after a fifth of a second."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "seeds.txt").write_text("\n".join(self.url(seed) for seed in seeds or ("/",)))
-        again = {"REVISIT_POLICY": "fixed", "REVISIT_AGE": 0.2, "SITEMAPS": False, "FEED_LINKS": False}
-        return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**QUICK, **again, **settings})
+        again = {
+            "REVISIT_POLICY": "fixed",
+            "REVISIT_AGE": 0.2,
+            "SITEMAPS": False,
+            "FEED_LINKS": False,
+        }
+        return Crawl(
+            folder / "job", {"seeds": folder / "seeds.txt"}, {**QUICK, **again, **settings}
+        )
 
     def until(self, path, times, running):
         """Waits until this path was asked for so often, then stops the crawl; its exit status."""
@@ -112,6 +123,8 @@ def changing_site(documents):
 
 def log_of(crawl):
     """The lines of crawl.log, robots.txt left out: status, path of the URL, notes."""
-    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    lines = [
+        line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
+    ]
     rows = [(int(line[1]), "/" + line[3].split("/", 3)[3], line[-1].split(",")) for line in lines]
     return [row for row in rows if row[1] != "/robots.txt"]

@@ -1,6 +1,7 @@
 """Ordinary Scrapy spiders, and the site that they crawl, for tests/end_to_end/test_citizens.py.
 
-A spider here knows nothing of webcrawl. To add one: write the class, and its line in the table of the test.
+A spider here knows nothing of webcrawl. To add one: write the class, and its line in the table of
+the test.
 """
 
 import gzip
@@ -55,7 +56,9 @@ class Town(Site):
         return f"http://{self.headers['Host']}"
 
     def on_robots(self, path, body):
-        self.say(200, f"User-agent: *\nDisallow:\nSitemap: {self.root}/sitemap/index.xml\n".encode())
+        self.say(
+            200, f"User-agent: *\nDisallow:\nSitemap: {self.root}/sitemap/index.xml\n".encode()
+        )
 
     def on_sitemap(self, path, body):
         kind, name, files = "urlset", "url", ["/shop/1", "/about", "/shop/2"]
@@ -69,7 +72,11 @@ class Town(Site):
 
     def on_feed(self, path, body):
         rows = "".join(f"<entry><name>n{at}</name><size>{at * 2}</size></entry>" for at in range(4))
-        self.say(200, f"<?xml version='1.0'?><feed>{rows}</feed>".encode(), content_type="application/xml")
+        self.say(
+            200,
+            f"<?xml version='1.0'?><feed>{rows}</feed>".encode(),
+            content_type="application/xml",
+        )
 
     def on_table(self, path, body):
         self.say(200, b"name,size\na,1\nb,2\n", content_type="text/csv")
@@ -84,7 +91,9 @@ class Town(Site):
 
     def on_account(self, path, body):
         good = "session=s1" in self.headers.get("Cookie", "")
-        self.say(200 if good else 403, b"<title>hello</title>" if good else b"who?", content_type=HTML)
+        self.say(
+            200 if good else 403, b"<title>hello</title>" if good else b"who?", content_type=HTML
+        )
 
     def on_gate(self, path, body):
         """Redirects to itself until it gets back the cookie that it gives."""
@@ -95,7 +104,11 @@ class Town(Site):
 
     def on_busy(self, path, body):
         self.asked[path] += 1
-        self.say(200, b"<title>%s</title>" % (b"busy" if self.asked[path] < 2 else b"done"), content_type=HTML)
+        self.say(
+            200,
+            b"<title>%s</title>" % (b"busy" if self.asked[path] < 2 else b"done"),
+            content_type=HTML,
+        )
 
     def on_echo(self, path, body):
         names = ("Accept", "Content-Type", "Cookie", "Referer", "X-Word")
@@ -112,7 +125,14 @@ def note(crawler, *what):
 class Events:
     """An extension that notes what a user's own would hear, and some counters at the end."""
 
-    HEARD = ("item_scraped", "item_dropped", "item_error", "spider_error", "spider_opened", "spider_closed")
+    HEARD = (
+        "item_scraped",
+        "item_dropped",
+        "item_error",
+        "spider_error",
+        "spider_opened",
+        "spider_closed",
+    )
     COUNTED = ("item_scraped_count", "item_dropped_count", "finish_reason", "request_depth_max")
 
     def __init__(self, crawler):
@@ -141,7 +161,9 @@ class Events:
 
     def spider_closed(self, spider, reason):
         stats = self.crawler.stats.get_stats()
-        errors = {name: value for name, value in stats.items() if name.startswith("spider_exceptions")}
+        errors = {
+            name: value for name, value in stats.items() if name.startswith("spider_exceptions")
+        }
         counted = {name: stats[name] for name in self.COUNTED if name in stats}
         note(self.crawler, "closed", reason, counted | errors)
 
@@ -178,7 +200,12 @@ class Following(Citizen):
 class Ruled(Citizen, CrawlSpider):
     name = "ruled"
     rules = (
-        Rule(LinkExtractor(allow=r"/shop/\d", deny="page="), callback="of_shop", follow=True, process_request="mark"),
+        Rule(
+            LinkExtractor(allow=r"/shop/\d", deny="page="),
+            callback="of_shop",
+            follow=True,
+            process_request="mark",
+        ),
         Rule(LinkExtractor(allow="/about"), callback="of_shop", errback="never"),
     )
 
@@ -215,7 +242,10 @@ class Fed(Citizen, XMLFeedSpider):
     parse = XMLFeedSpider.parse
 
     def parse_node(self, response, selector):
-        yield {"name": selector.xpath("name/text()").get(), "size": selector.xpath("size/text()").get()}
+        yield {
+            "name": selector.xpath("name/text()").get(),
+            "size": selector.xpath("size/text()").get(),
+        }
         yield response.follow(f"/shop/{selector.xpath('size/text()').get()}", self.of_entry)
 
     def of_entry(self, response):
@@ -233,7 +263,9 @@ class Tabled(Citizen, CSVFeedSpider):
 
 
 class Member(Citizen):
-    """Fills in a form, and gets further with the cookie; another start page wants its cookie back at once."""
+    """Fills in a form, and gets further with the cookie; another start page wants its cookie back
+    at once.
+    """
 
     name = "member"
     paths = ("/login", "/gate")
@@ -254,7 +286,11 @@ class Failing(Citizen):
     name = "failing"
 
     async def start(self):
-        yield Request(f"http://127.0.0.2:{free_port()}/closed", errback=self.failed, cb_kwargs={"word": "refused"})
+        yield Request(
+            f"http://127.0.0.2:{free_port()}/closed",
+            errback=self.failed,
+            cb_kwargs={"word": "refused"},
+        )
         yield Request(f"{self.here}/missing", errback=self.failed, cb_kwargs={"word": "missing"})
         yield Request(f"{self.here}/missing/unheard")
         yield Request(f"{self.here}/missing/wanted", meta={"handle_httpstatus_list": [404]})
@@ -293,11 +329,15 @@ class Repeating(Citizen):
 
     async def start(self):
         for jar in (1, 2, 3):
-            yield Request(f"{self.here}/shop/1", self.of_jar, meta={"cookiejar": jar}, dont_filter=True)
+            yield Request(
+                f"{self.here}/shop/1", self.of_jar, meta={"cookiejar": jar}, dont_filter=True
+            )
         yield Request(f"{self.here}/about", self.again, dont_filter=True)
 
     def of_jar(self, response):
-        yield self.item(response, jar=response.meta["cookiejar"], start=response.meta["is_start_request"])
+        yield self.item(
+            response, jar=response.meta["cookiejar"], start=response.meta["is_start_request"]
+        )
 
     def again(self, response, times=0):
         yield self.item(response, times=times)
@@ -317,7 +357,9 @@ class Retrying(Citizen):
         if response.css("title::text").get() == "busy":
             yield get_retry_request(response.request, spider=self, reason="busy")
         else:
-            yield self.item(response, times=response.meta["retry_times"], word=response.meta.get("word"))
+            yield self.item(
+                response, times=response.meta["retry_times"], word=response.meta.get("word")
+            )
             if response.url.endswith("start"):
                 yield response.follow("/busy/more", meta={"word": "w"})
 
@@ -330,12 +372,21 @@ class Telling(Citizen):
     async def start(self):
         url = f"{self.here}/echo"
         yield JsonRequest(f"{url}/json", data={"a": [1, "ä"]})
-        yield Request(f"{url}/put", method="PUT", body="text", headers={"X-Word": "Wört", "Content-Type": "text/x"})
+        yield Request(
+            f"{url}/put",
+            method="PUT",
+            body="text",
+            headers={"X-Word": "Wört", "Content-Type": "text/x"},
+        )
         yield FormRequest(f"{url}/form", formdata={"a": "1", "b": ["2", "3"]})
         yield FormRequest(f"{url}/query", method="GET", formdata={"a": "ä b"})
         yield Request(f"{url}/cookies", cookies={"c": "1"}, headers={"Accept": "text/plain"})
         yield Request.from_curl(f"curl '{url}/curl' -H 'X-Word: curled' --data 'q=1'")
-        yield Request(f"{url}/one?a=b%20c&d=%C3%A4#fragment", self.one, cb_kwargs={"deep": {"list": [1, None, "x"]}})
+        yield Request(
+            f"{url}/one?a=b%20c&d=%C3%A4#fragment",
+            self.one,
+            cb_kwargs={"deep": {"list": [1, None, "x"]}},
+        )
 
     def parse(self, response):
         yield response.json()
@@ -345,7 +396,9 @@ class Telling(Citizen):
         yield response.follow("two", self.two, flags=["mine"], meta={"own": (1, 2)})
 
     async def two(self, response):
-        return [{**response.json(), "flags": response.request.flags, "own": list(response.meta["own"])}]
+        return [
+            {**response.json(), "flags": response.request.flags, "own": list(response.meta["own"])}
+        ]
 
 
 class Staying(Citizen):

@@ -1,4 +1,6 @@
-"""Clocks: one that a test sets, and one that is wrong or set while a crawl runs, in the place of `time.time`."""
+"""Clocks: one that a test sets, and one that is wrong or set while a crawl runs, in the place of
+`time.time`.
+"""
 
 import gc
 import time
@@ -46,7 +48,9 @@ def _install(seconds, step):
             if one.__defaults__:
                 one.__defaults__ = tuple(map(_ours, one.__defaults__))
             if one.__kwdefaults__:
-                one.__kwdefaults__ = {name: _ours(value) for name, value in one.__kwdefaults__.items()}
+                one.__kwdefaults__ = {
+                    name: _ours(value) for name, value in one.__kwdefaults__.items()
+                }
     time.time = _clock
 
 

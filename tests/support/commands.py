@@ -1,4 +1,6 @@
-"""`python -m MODULE …` in a process that is forked from one that has imported everything, as crawls are."""
+"""`python -m MODULE …` in a process that is forked from one that has imported everything, as crawls
+are.
+"""
 
 import os
 import runpy
@@ -24,7 +26,10 @@ class Done:
 
 
 def command(module, *words, cwd=ROOT, environment=(), stdout=None):
-    """Runs a module to its end, with nothing to read. `stdout` is a path, such as that of a full device."""
+    """Runs a module to its end, with nothing to read.
+
+    `stdout` is a path, such as that of a full device.
+    """
     with TemporaryDirectory() as folder:
         outputs = [Path(folder) / name for name in ("stdout", "stderr")]
         paths = [str(stdout or outputs[0]), str(outputs[1])]
@@ -33,7 +38,9 @@ def command(module, *words, cwd=ROOT, environment=(), stdout=None):
         process.start()
         process.join(PATIENCE)
         assert not process.is_alive(), f"{module} {words} has not ended"
-        return Done(process.exitcode, "" if stdout else outputs[0].read_text(), outputs[1].read_text())
+        return Done(
+            process.exitcode, "" if stdout else outputs[0].read_text(), outputs[1].read_text()
+        )
 
 
 class Started:
@@ -67,7 +74,9 @@ class Started:
 
 @contextmanager
 def heeded(number):
-    """What is started meanwhile does not ignore this signal, though whoever started the tests may, as nohup does."""
+    """What is started meanwhile does not ignore this signal, though whoever started the tests may,
+    as nohup does.
+    """
     before = signal.signal(number, signal.SIG_DFL)
     try:
         yield
@@ -76,7 +85,9 @@ def heeded(number):
 
 
 def served(folder, *words):
-    """The process of a command that serves on any free port until it is ended, by its own entry point."""
+    """The process of a command that serves on any free port until it is ended, by its own entry
+    point.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", "webcrawl", *words, "--port", "0"],
         cwd=folder,
@@ -92,7 +103,8 @@ def _run(module, words, cwd, outputs, environment):
         os.dup2(os.open(output, os.O_RDWR | os.O_CREAT), descriptor)
     os.environ.update(environment)
     os.chdir(cwd)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if the tests were started in the background,
+    # ignored if the tests were started in the background,
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # or by nohup
     sys.path.insert(0, cwd)
     sys.argv[1:] = words

@@ -31,12 +31,16 @@ from webcrawl.lab.simweb.mix import GROUPS
 from webcrawl.lab.simweb.web_answers import Ask
 from webcrawl.tools.verify_crawl import verify
 
-# The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page takes a host's turn.
+# The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page
+# takes a host's turn.
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing", "trap_calendar"}
-HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | even(GROUPS["scheme"], 0.3)
+HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | even(
+    GROUPS["scheme"], 0.3
+)
 TRAPPED = 30  # most pages of one trap
 MISDEED = re.compile(r"https://[^/]+/x/(\w+)/")
-LOGGED = {"LOG_FORMAT": "%(created)f %(message)s"}  # times of checkpoints, to be compared with the server's log
+# times of checkpoints, to be compared with the server's log
+LOGGED = {"LOG_FORMAT": "%(created)f %(message)s"}
 CHECKPOINT = re.compile(r"^([\d.]+) checkpoint in ([\d.]+) s", re.MULTILINE)
 
 
@@ -53,7 +57,9 @@ class Death:
         """URLs that were answered before the last checkpoint began but are not in it."""
         if self.checkpoint is None:
             return set()
-        ended = {hit.url for hit in self.hits if hit.wall + hit.ended - hit.started < self.checkpoint}
+        ended = {
+            hit.url for hit in self.hits if hit.wall + hit.ended - hit.started < self.checkpoint
+        }
         return ended - self.cut.logged.keys() - self.cut.robots.keys()
 
 
@@ -81,14 +87,18 @@ class Killed:
         return [hit for run in self.runs for hit in run]
 
     def again(self):
-        """URLs fetched although they were finished in an earlier checkpoint; except robots.txt, which may expire."""
+        """URLs fetched although they were finished in an earlier checkpoint; except robots.txt,
+        which may expire.
+        """
         for number, death in enumerate(self.deaths, 1):
             for run in self.runs[number:]:
                 yield from (hit.url for hit in run if hit.url in death.cut.logged)
 
 
 def warm():
-    """Generates decompression bombs in advance: that takes half a second, during which the server would not answer."""
+    """Generates decompression bombs in advance: that takes half a second, during which the server
+    would not answer.
+    """
     world = World(1, 1)
     for kind in HOSTILE.keys() & GROUPS["page"]:
         world.answer(Ask(0, f"/x/{kind}/0"))
@@ -105,18 +115,35 @@ def crawl_of(folder, server, settings, kind=Crawl):
 # -- the crash
 
 
-def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}), patience=PATIENCE, pause=0):  # noqa: B008
-    """Runs the crawl; kills it `kills` times, each after some more requests (a range) and some milliseconds.
+def crash(
+    crawl,
+    server,
+    chance,
+    *,
+    kills=0,
+    requests=(0, 0),
+    settings=repeat({}),  # noqa: B008
+    patience=PATIENCE,
+    pause=0,
+):
+    """Runs the crawl; kills it `kills` times, each after some more requests (a range) and some
+    milliseconds.
 
-    `pause`: up to so many seconds more, so that a crawl gets beyond the many requests with which it begins. Before
-    every other kill it gets the signal for a checkpoint, so that many kills hit one. `settings` are per run.
+    `pause`: up to so many seconds more, so that a crawl gets beyond the many requests with which it
+    begins. Before every other kill it gets the signal for a checkpoint, so that many kills hit one.
+    `settings` are per run.
     """
     deaths, done, had = [], len(server.log.hits), []
     for others in settings:
         had.append(others)
         running, mortal = crawl.start(**LOGGED, **others), len(deaths) < kills
         if mortal and _die(
-            running, server, chance, done + chance.randint(*requests), pause=pause, signalled=len(deaths) % 2
+            running,
+            server,
+            chance,
+            done + chance.randint(*requests),
+            pause=pause,
+            signalled=len(deaths) % 2,
         ):
             hits, done = _hits(server, done)
             left = sound(crawl.jobdir, archive=all(map(archived, had)))
@@ -129,7 +156,8 @@ def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}
 
 
 def sound(jobdir, *, archive=True, taken=None):
-    """The cut in this JOBDIR; asserts that `scrapy verify` finds no damage but that somebody has taken this file.
+    """The cut in this JOBDIR; asserts that `scrapy verify` finds no damage but that somebody has
+    taken this file.
 
     `archive`: it is to have every answer.
     """
@@ -160,23 +188,29 @@ def _hits(server, done):
 
 def _checkpoint(output: Path):
     said = CHECKPOINT.findall(output.read_text())
-    return float(said[-1][0]) - float(said[-1][1]) - 0.01 if said else None  # the log line rounds to hundredths
+    # the log line rounds to hundredths
+    return float(said[-1][0]) - float(said[-1][1]) - 0.01 if said else None
 
 
 # -- what must not happen
 
 
 def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond=False):
-    """Asserts that requests and result are those of an untouched crawl, except for what each kill lost.
+    """Asserts that requests and result are those of an untouched crawl, except for what each kill
+    lost.
 
-    `beyond`: pages' requisites are fetched too, by the crawl or a browser; no link of the truth leads there.
-    Returns the URLs, without ports, that only one of both crawls need have.
+    `beyond`: pages' requisites are fetched too, by the crawl or a browser; no link of the truth
+    leads there. Returns the URLs, without ports, that only one of both crawls need have.
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
     gone = _given_up(killed.cut, expected)
     ended = {f"not requested: {url}" for url in killed.cut.given_up if _comparable([url]) & gone}
-    others = (line for line in complaints(expected, killed) if not (beyond and line.startswith("must not be")))
+    others = (
+        line
+        for line in complaints(expected, killed)
+        if not (beyond and line.startswith("must not be"))
+    )
     others = (line for line in others if line not in ended)
     for found in (others, rudeness(server.world, killed, slack), killed.again()):
         first = list(islice(found, 10))
@@ -186,35 +220,47 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
         assert len(late) <= in_flight, late  # only those whose answers were in transit
     assert max(trap_hits({hit.url: hit for hit in killed.hits}.values()).values()) <= TRAPPED
     left = _comparable(killed.cut.known - killed.cut.logged + (whole.cut.known - whole.cut.logged))
-    assert left <= _comparable(expected.retried)  # lone URLs of hosts that fail: the next run's, and the crawl says so
+    # lone URLs of hosts that fail: the next run's, and the crawl says so
+    assert left <= _comparable(expected.retried)
     left |= gone | _given_up(whole.cut, expected) | _protocols(killed.cut) | _protocols(whole.cut)
     pairs = zip(_pages(killed.cut), _pages(whole.cut), (True, killed.whole), strict=True)
-    for mine, others, complete in ((mine - left, others - left, complete) for mine, others, complete in pairs):
+    for mine, others, complete in (
+        (mine - left, others - left, complete) for mine, others, complete in pairs
+    ):
         assert mine == others if complete else mine <= others, mine ^ others
     return left
 
 
 def _given_up(found, expected):
-    """Of the URLs that ended with their host, those of hosts with two broken URLs: five failures in a row, it may be.
+    """Of the URLs that ended with their host, those of hosts with two broken URLs: five failures in
+    a row, it may be.
 
-    Whether nothing else comes between these, and for how long, is up to the order of the crawl and to its kills.
+    Whether nothing else comes between these, and for how long, is up to the order of the crawl and
+    to its kills.
     """
     broken = Counter(map(host_of, _comparable(found.logged) & _comparable(expected.retried)))
     return {url for url in _comparable(+found.given_up) if broken[host_of(url)] > 1}
 
 
 def _protocols(found):
-    """Misdeeds of TLS hosts of which an answer once looked like HTTP/2, which is then spoken with them.
+    """Misdeeds of TLS hosts of which an answer once looked like HTTP/2, which is then spoken with
+    them.
 
     Not all of these have a form there; how many come before it is up to the order of the crawl.
     """
-    hosts = {host_of(url) for url in found.logged if url.startswith("https:") and "/x/speaks_http2/" in url}
+    hosts = {
+        host_of(url)
+        for url in found.logged
+        if url.startswith("https:") and "/x/speaks_http2/" in url
+    }
     mine = (url for url in _comparable(found.logged) if host_of(url) in hosts)
     return {url for url in mine if (match := MISDEED.match(url)) and match[1] in {*LIARS, *BROKEN}}
 
 
 def complaints(expected, killed):
-    """Every way in which the requests differ from the truth; each run may repeat unfinished requests."""
+    """Every way in which the requests differ from the truth; each run may repeat unfinished
+    requests.
+    """
     yield from expected.complaints({hit.url: hit for hit in killed.hits}.values())
     for run in killed.runs:
         yield from (line for line in expected.complaints(run) if line.startswith("requested"))
@@ -236,12 +282,16 @@ def hurried(world, killed, **polite):
         first = {hit.host: hit for hit in sorted(run, key=lambda hit: -hit.started)}
         finished = death.cut.logged + death.cut.robots
         for host in last.keys() & first.keys():
-            if last[host].url in finished and first[host].started < last[host].ended + rule(last[host]):
+            if last[host].url in finished and first[host].started < last[host].ended + rule(
+                last[host]
+            ):
                 yield last[host], first[host]
 
 
 def _pages(found):
-    """The URLs in the log and in the archive, without ports and without traps, to compare crawls of two servers."""
+    """The URLs in the log and in the archive, without ports and without traps, to compare crawls of
+    two servers.
+    """
     return [_comparable(urls) for urls in (found.logged, found.archived)]
 
 

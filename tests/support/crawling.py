@@ -1,6 +1,8 @@
-"""Crawls as a user starts them: `scrapy crawl …` in a separate process, against servers on loopback.
+"""Crawls as a user starts them: `scrapy crawl …` in a separate process, against servers on
+loopback.
 
-The processes are forked from one that has imported everything: start-up takes a twentieth of two seconds.
+The processes are forked from one that has imported everything: start-up takes a twentieth of two
+seconds.
 """
 
 import json
@@ -15,7 +17,8 @@ from pathlib import Path
 
 from tests.support.places import ROOT
 
-PATIENCE = 120.0  # seconds after which a crawl that has not ended is a failure, on a busy machine too
+# seconds after which a crawl that has not ended is a failure, on a busy machine too
+PATIENCE = 120.0
 POLITE = {"factor": 2.0, "minimum": 0.01, "maximum": 0.5, "crawl_delay_max": 0.5}
 """Politeness that a test can wait for: simweb's `mercator` takes it as it is."""
 SETTINGS = {
@@ -36,7 +39,12 @@ SETTINGS = {
     "TRAP_MAX_PAGES": 20,
     "SOFT404_PROBE": 0,  # the truth of a synthetic web has no request that no link leads to
 }
-QUICK = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20, "DNS_TIMEOUT": 20}
+QUICK = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "DOWNLOAD_TIMEOUT": 20,
+    "DNS_TIMEOUT": 20,
+}
 """For webs in which nothing is slow on purpose: the machine may be."""
 _forked = get_context("forkserver")
 _forked.set_forkserver_preload(["tests.support.crawling_loaded"])
@@ -101,7 +109,10 @@ class Running:
         self.process.join()
 
     def wait(self, seconds=PATIENCE):
-        """The exit status once the crawl has ended. Kills a crawl that does not end, and reports its last output."""
+        """The exit status once the crawl has ended.
+
+        Kills a crawl that does not end, and reports its last output.
+        """
         self.process.join(seconds)
         if self.process.is_alive():
             self.kill()
@@ -126,7 +137,9 @@ def copy_of(jobdir, target):
 
 def scrapy(words, project, output):
     """The exit status of any `scrapy` command in this project."""
-    process = _forked.Process(target=_crawl, args=(["scrapy", *words], str(project), str(output)), daemon=True)
+    process = _forked.Process(
+        target=_crawl, args=(["scrapy", *words], str(project), str(output)), daemon=True
+    )
     process.start()
     process.join(PATIENCE)
     return process.exitcode

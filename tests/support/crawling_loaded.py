@@ -1,4 +1,6 @@
-"""What crawls and other commands import, imported once for all those of the tests (tests/support/crawling.py)."""
+"""What crawls and other commands import, imported once for all those of the tests
+(tests/support/crawling.py).
+"""
 
 import gc
 import sys
@@ -10,23 +12,40 @@ from webcrawl.urls.host_names import RegisteredDomains
 
 NAMES = (
     *("aiohttp.web", "cProfile", "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors"),
-    *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
+    *(
+        "uvloop",
+        "webcrawl.adapter.handlers",
+        "webcrawl.adapter.logformat",
+        "webcrawl.adapter.dupefilter",
+    ),
     *(
         "webcrawl.adapter.preflight",
         "webcrawl.tools.verify_crawl",
         "scrapy.core.downloader.handlers._aiohttp",
         "scrapy.pqueues",
     ),
-    *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.feeds"),
+    *(
+        "redis.asyncio",
+        "scrapy_redis.connection",
+        "webcrawl.adapter.hive_membership",
+        "webcrawl.adapter.feeds",
+    ),
     *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics", "webcrawl.crawl.sitemaps"),
-    *("webcrawl.lab.walks.spider", "scrapy.core.downloader.handlers.datauri", "scrapy.extensions.memdebug"),
+    *(
+        "webcrawl.lab.walks.spider",
+        "scrapy.core.downloader.handlers.datauri",
+        "scrapy.extensions.memdebug",
+    ),
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.crawl.earlier_pages",
         "webcrawl.crawl.hive_parts",
         "webcrawl.content.image_headers",
     ),
-    *(f"scrapy.extensions.{name}" for name in ("closespider", "corestats", "logcount", "memusage", "telnet")),
+    *(
+        f"scrapy.extensions.{name}"
+        for name in ("closespider", "corestats", "logcount", "memusage", "telnet")
+    ),
 )
 PACKAGES = (
     *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
@@ -38,7 +57,12 @@ PACKAGES = (
         "webcrawl.frontier.politeness",
     ),
     *("webcrawl.frontier.prioritizers", "webcrawl.adapter.pipelines", "webcrawl.frontier.seen"),
-    *("webcrawl.frontier.seen.caches", "webcrawl.adapter.spiders", "webcrawl.urls", "webcrawl.urls.filters"),
+    *(
+        "webcrawl.frontier.seen.caches",
+        "webcrawl.adapter.spiders",
+        "webcrawl.urls",
+        "webcrawl.urls.filters",
+    ),
 )
 
 for name in NAMES:

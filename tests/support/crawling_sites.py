@@ -14,7 +14,9 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Sites:
-    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` lists the requested URLs."""
+    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` lists the
+    requested URLs.
+    """
 
     def __init__(self, answer, address, tls):
         self.answer, self.address, self.asked = answer, address, []
@@ -22,7 +24,9 @@ class Sites:
 
     async def start(self):
         self._servers = [
-            await asyncio.start_server(self._handler(scheme), self.address, port, ssl=self._contexts[scheme])
+            await asyncio.start_server(
+                self._handler(scheme), self.address, port, ssl=self._contexts[scheme]
+            )
             for scheme, port in PORTS.items()
         ]
 
@@ -106,7 +110,11 @@ def _tls(folder, names):
     path = folder / "server.pem"
     path.write_bytes(
         one.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)

@@ -17,9 +17,11 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\
 
 
 class Crowd:
-    """`page(host, path)` gives the HTML of a host's page; there is no robots.txt. `asked` counts each host's pages.
+    """`page(host, path)` gives the HTML of a host's page; there is no robots.txt. `asked` counts
+    each host's pages.
 
-    `drips(host, path)` gives the number of bytes that come at once, where the others come one per second.
+    `drips(host, path)` gives the number of bytes that come at once, where the others come one per
+    second.
     """
 
     def __init__(self, page, drips=lambda _host, _path: None):
@@ -70,7 +72,9 @@ class _Visitor(asyncio.Protocol):
         while b"\r\n\r\n" in self.read:
             head, _, self.read = self.read.partition(b"\r\n\r\n")
             first, *fields = head.decode("latin-1").split("\r\n")
-            host = next(field[6:] for field in fields if field.lower().startswith("host: ")).partition(":")[0]
+            host = next(
+                field[6:] for field in fields if field.lower().startswith("host: ")
+            ).partition(":")[0]
             self.answer(host, first.split(" ")[1])
 
     def answer(self, host, path):
@@ -127,9 +131,15 @@ def side_by_side(folder, seconds, pairs, **settings):
     with ExitStack() as stack:
         for number, (crowd, hosts) in enumerate(pairs):
             stack.enter_context(served(crowd))
-            (folder / f"seeds{number}.txt").write_text("".join(f"http://{host}:{crowd.port}/\n" for host in hosts))
+            (folder / f"seeds{number}.txt").write_text(
+                "".join(f"http://{host}:{crowd.port}/\n" for host in hosts)
+            )
             arguments = {"seeds": folder / f"seeds{number}.txt"}
-            crawl = Crawl(folder / f"job{number}", arguments, {"DNS_NAMESERVERS": crowd.nameserver, **settings})
+            crawl = Crawl(
+                folder / f"job{number}",
+                arguments,
+                {"DNS_NAMESERVERS": crowd.nameserver, **settings},
+            )
             stack.callback(_kill, crawl.start().process)
         wait_until(lambda: any(crowd.asked for crowd, _ in pairs))
         time.sleep(seconds)

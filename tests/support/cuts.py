@@ -1,4 +1,6 @@
-"""Checks a copy of a JOBDIR as of its last checkpoint: every URL is in exactly one place, every file is whole."""
+"""Checks a copy of a JOBDIR as of its last checkpoint: every URL is in exactly one place, every
+file is whole.
+"""
 
 import re
 import tempfile
@@ -32,15 +34,20 @@ MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 @dataclass
 class Cut:
-    """URLs by state. robots.txt files, and what pages await, are separate because no link leads to them."""
+    """URLs by state. robots.txt files, and what pages await, are separate because no link leads to
+    them.
+    """
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
-    robots: Counter = field(default_factory=Counter)  # finished robots.txt files, and inline downloads
-    answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
+    # finished robots.txt files, and inline downloads
+    robots: Counter = field(default_factory=Counter)
+    # finished with an answer, including robots.txt
+    answered: Counter = field(default_factory=Counter)
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
     excused: Counter = field(default_factory=Counter)  # those that used up no attempt, it may be
-    given_up: Counter = field(default_factory=Counter)  # of the finished ones, those that ended with their host
+    # of the finished ones, those that ended with their host
+    given_up: Counter = field(default_factory=Counter)
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
@@ -63,9 +70,11 @@ def cut(jobdir, *, archive=True, **settings):
 
 
 def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
-    """The cut that these drones have together: each URL is in one place, of one of them, and in one seen store.
+    """The cut that these drones have together: each URL is in one place, of one of them, and in one
+    seen store.
 
-    `moved`: slots have changed hands; their former owners still know what was seen, and have answers to attempts.
+    `moved`: slots have changed hands; their former owners still know what was seen, and have
+    answers to attempts.
     """
     parts = [_cut(jobdir, settings, archive=archive, moved=moved) for jobdir in jobdirs]
     whole = Cut()
@@ -120,7 +129,8 @@ def _look(parts, jobdir, *, archive, moved):
     noted = dict(parts.db.query("SELECT path, length FROM output"))
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")) if (jobdir / "warc").exists() else []:
         name = f"warc/{path.name}"
-        if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the next start removes the others
+        # the next start removes the others
+        if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:
             found.files.append(path.name)
             for url, is_excused in _captures(path):
                 found.archived[url] += 1
@@ -134,7 +144,10 @@ def _look(parts, jobdir, *, archive, moved):
 
 
 def _assert_archived(found, *, archive):
-    """No more answers than attempts, and each answer that ended a URL. What is queued knows all of its attempts."""
+    """No more answers than attempts, and each answer that ended a URL.
+
+    What is queued knows all of its attempts.
+    """
     excused = Counter({url: count for url, count in found.excused.items() if url in found.logged})
     assert found.archived - excused <= found.tried, _differences(found)
     assert found.answered <= found.archived or not archive, _differences(found)
@@ -155,11 +168,15 @@ def _read_log(path, found):
         found.answered[url] += int(status) > 0
         found.given_up[url] += "given_up" in notes.split(",")
         tries = re.search(r"\b(\d+)t\b", notes)
-        found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
+        found.tried[url] += (int(tries[1]) if tries else 1) - (
+            int(status) <= Status.ROBOTS_UNREACHABLE
+        )
 
 
 def _captures(path):
-    """The URL of each answer, and whether it may be the host's fault: then crawl.log does not count it as a try."""
+    """The URL of each answer, and whether it may be the host's fault: then crawl.log does not count
+    it as a try.
+    """
     for record in read(path):
         if record.kind in ("response", "revisit"):
             yield record.fields["WARC-Target-URI"], int(record.block[9:12]) in UNWELL
@@ -169,7 +186,10 @@ def _read_frontier(parts, found):
     frontier = parts.frontier
     hosts = [frontier.core.hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
     outside = [*frontier.core.queues.front.queues, *frontier.core.queues.lines.queues.values()]
-    table, waiting = frontier.core.queues.budgets.table, parts.db.query("SELECT name FROM domain WHERE waiting > 0")
+    table, waiting = (
+        frontier.core.queues.budgets.table,
+        parts.db.query("SELECT name FROM domain WHERE waiting > 0"),
+    )
     outside += [table.get(name).queue for (name,) in waiting]
     queues = [*outside, frontier.core.queues.parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
@@ -178,7 +198,8 @@ def _read_frontier(parts, found):
     for queue in (*outside, *chain(*(host.queues() for host in hosts))):
         while queue:
             records.append(queue.pop())
-    records = [record for record in records if b" " in record]  # in lines there are names of hosts too
+    # in lines there are names of hosts too
+    records = [record for record in records if b" " in record]
     assert len(records) == frontier.queued, (len(records), frontier.queued)
     for link in map(unpack, records):
         found.tried[link.url] += link.attempt + link.struck

@@ -88,7 +88,9 @@ class Visitor:
 
         async def asking():
             given = self.cookie if cookies is None else cookies
-            asked = self._session.request(method, self.at(path), allow_redirects=False, cookies=given, **more)
+            asked = self._session.request(
+                method, self.at(path), allow_redirects=False, cookies=given, **more
+            )
             async with asked as answer:
                 text = await answer.text(errors="replace")
                 return SimpleNamespace(status=answer.status, headers=answer.headers, text=text)

@@ -1,6 +1,8 @@
-"""The command blocks of README and the guides, and how to run them as they stand there: without any library.
+"""The command blocks of README and the guides, and how to run them as they stand there: without any
+library.
 
-In a copy of the checkout, with a site on loopback in place of example.org, without waits between requests.
+In a copy of the checkout, with a site on loopback in place of example.org, without waits between
+requests.
 """
 
 from __future__ import annotations
@@ -17,9 +19,17 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/guides.md", "docs/from-scrapy.md", "docs/from-wget.md", "docs/from-heritrix.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/guides.md",
+    "docs/from-scrapy.md",
+    "docs/from-wget.md",
+    "docs/from-heritrix.md",
+)
 DOCUMENTS += ("docs/from-crawlee.md",)
-FENCE = re.compile(r"(?:`(?P<file>[\w./-]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"(?:`(?P<file>[\w./-]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 SECTION = re.compile(r"^## ", re.MULTILINE)
 ADDRESS = re.compile(r"https?://(?:www\.)?example\.org/")
 CRAWL = re.compile(r"\b((?:webcrawl|scrapy) (?:crawl|runspider|hive))(?= )")
@@ -28,13 +38,17 @@ LEFT_OUT = {
     "-m pytest": "the first thing that CI does",
     "pywb/bin/wayback   ": "serves until it is ended",
 }
-if not any(map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))):
+if not any(
+    map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
+):
     LEFT_OUT["RENDER=auto"] = "there is no browser here"
 PATIENCE = 1200  # seconds: a busy machine is no fault of the document
 
 
 class Section(NamedTuple):
-    """A part of a document whose blocks are run one after the other: a whole one, or of the guides each."""
+    """A part of a document whose blocks are run one after the other: a whole one, or of the guides
+    each.
+    """
 
     document: str
     title: str
@@ -57,7 +71,11 @@ def local(script: str, site: str) -> str:
     """The script with the address of a site on loopback, and without what is left out."""
     lines = (line for line in script.splitlines() if not any(word in line for word in LEFT_OUT))
     port = urlsplit(site).port
-    given = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "PORTS_ALLOWED": port, "POLITENESS_FACTOR": 0}
+    given = {
+        "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
+        "PORTS_ALLOWED": port,
+        "POLITENESS_FACTOR": 0,
+    }
     given |= {"POLITENESS_MIN_DELAY": 0, "MIN_FREE_DISK": 0}
     settings = "".join(f" -s {name}={value}" for name, value in given.items())
     script = CRAWL.sub(rf"\1{settings}", ADDRESS.sub(f"{site}/", "\n".join(lines)))
@@ -67,19 +85,29 @@ def local(script: str, site: str) -> str:
 
 
 def checkout(folder: Path, site: str) -> Path:
-    """A copy of what the repository has, with a list of the top million that is as long as the site."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    """A copy of what the repository has, with a list of the top million that is as long as the
+    site.
+    """
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
+    ).stdout
     folder.mkdir(parents=True)
-    subprocess.run(["xargs", "-0", "cp", "--parents", "-t", folder], cwd=ROOT, input=names, check=True)
+    subprocess.run(
+        ["xargs", "-0", "cp", "--parents", "-t", folder], cwd=ROOT, input=names, check=True
+    )
     (folder / "seeds/top1m.csv").write_text(f"1,{urlsplit(site).netloc}\n")
     return folder
 
 
 def run(section: Section, folder: Path, site: str, path: str) -> tuple[int, str, float]:
-    """Exit status, output and seconds of a section's commands, by one shell that stops at the first failure."""
+    """Exit status, output and seconds of a section's commands, by one shell that stops at the first
+    failure.
+    """
     script = f"set -eux\n{local(section.script, site)}\n"
     environment = {"PATH": path, "HOME": str(folder), "PIP_CACHE_DIR": _cache(), "LANG": "C.UTF-8"}
-    environment |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    environment |= {
+        name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))
+    }
     environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}
     start = time.monotonic()
     done = subprocess.run(

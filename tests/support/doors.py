@@ -35,8 +35,8 @@ class Doors:
         self._stop.set()
 
     def _send_away(self, visitor, visitors):
-        # The door is not closed yet: what a visitor says to a closed one resets the connection, which now and then
-        # overtakes the end that the visitor was to read.
+        # The door is not closed yet: what a visitor says to a closed one resets the connection,
+        # which now and then overtakes the end that the visitor was to read.
         with suppress(OSError):
             visitor.shutdown(socket.SHUT_WR)
         visitors.add(visitor)
@@ -54,7 +54,9 @@ class Doors:
 
 @contextmanager
 def doors(ports):
-    """They listen on these ports of an address of their own; on those below 1024 only where that is allowed."""
+    """They listen on these ports of an address of their own; on those below 1024 only where that is
+    allowed.
+    """
     with ExitStack() as stack:
         address, listening = _listening(ports)
         for door in listening:

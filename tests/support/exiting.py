@@ -1,4 +1,6 @@
-"""Components that call `sys.exit`: on a third page, at the end of a crawl or after it, while they are made."""
+"""Components that call `sys.exit`: on a third page, at the end of a crawl or after it, while they
+are made.
+"""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""Hosts of their own names and addresses whose pages fail as a test says: by a status, cut short, or all at once."""
+"""Hosts of their own names and addresses whose pages fail as a test says: by a status, cut short,
+or all at once.
+"""
 
 import asyncio
 import gzip
@@ -16,7 +18,8 @@ TEXT = b"<p>All that there is to say of this page.</p>" * 40
 class FailingHosts:
     """host1.test to hostN.test, each with `pages` pages, /0 to /N, which are named by the first.
 
-    `behave(host, path, times)` gives a status, or how the body of a 200 ends, from how often the page was asked for.
+    `behave(host, path, times)` gives a status, or how the body of a 200 ends, from how often the
+    page was asked for.
     """
 
     def __init__(self, hosts, pages, behave, *, pause=0.0):
@@ -36,10 +39,14 @@ class FailingHosts:
 
     async def _open(self):
         for at in range(2, len(self.names) + 2):
-            self._servers.append(await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port))
+            self._servers.append(
+                await asyncio.start_server(self._serve, f"127.0.0.{at}", self.port)
+            )
 
     async def _close(self, midway=0):
-        """Refuses all connections, and cuts those that there are, as soon as so many answers are halfway."""
+        """Refuses all connections, and cuts those that there are, as soon as so many answers are
+        halfway.
+        """
         while len(self.midway) < midway:  # noqa: ASYNC110 - in the loop whose answers it counts: none ends in between
             await asyncio.sleep(0.001)
         for server in self._servers:
@@ -68,10 +75,16 @@ class FailingHosts:
 
     async def _answer(self, lines, writer):
         path = lines[0].split(" ")[1]
-        host = next(line[6:].partition(":")[0] for line in lines if line.lower().startswith("host:"))
+        host = next(
+            line[6:].partition(":")[0] for line in lines if line.lower().startswith("host:")
+        )
         self.asked[host + path] += 1
         does = 404 if path == "/robots.txt" else self.behave(host, path, self.asked[host + path])
-        links = b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages)) if path == "/0" else b""
+        links = (
+            b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages))
+            if path == "/0"
+            else b""
+        )
         body = b"<title>%s %s</title>" % (host.encode(), path.encode()) + links + TEXT
         status, coding = does if isinstance(does, int) else 200, b""
         if does == UNENDED:

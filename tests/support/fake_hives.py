@@ -33,7 +33,9 @@ class FakeHive:
 
     def start(self, *words, **settings):
         """The command under way."""
-        return Started(COMMAND, *self.words(*words, **settings), said=self.jobdir.with_suffix(".err"))
+        return Started(
+            COMMAND, *self.words(*words, **settings), said=self.jobdir.with_suffix(".err")
+        )
 
     def runs(self, number):
         """The identifiers of a drone's processes so far."""

@@ -8,21 +8,29 @@ from webcrawl.store.disk import Buffer, Disk
 
 
 class BreakingDisk(Disk):
-    """Raises OSError at its `fail_at`-th operation, the first being 1, and at all later ones if `for_good`.
+    """Raises OSError at its `fail_at`-th operation, the first being 1, and at all later ones if
+    `for_good`.
 
     A failing write writes half of its bytes first, as happens on a full disk.
     """
 
-    def __init__(self, fail_at: int = 0, error: int = errno.ENOSPC, *, for_good: bool = False) -> None:
+    def __init__(
+        self, fail_at: int = 0, error: int = errno.ENOSPC, *, for_good: bool = False
+    ) -> None:
         self.fail_at, self.error, self.for_good = fail_at, error, for_good
         self.operations = 0
         self.broken: list[str] = []  # what failed
 
     def _step(self, what: str) -> None:
         self.operations += 1
-        if self.operations == self.fail_at or (self.for_good and 0 < self.fail_at <= self.operations):
+        if self.operations == self.fail_at or (
+            self.for_good and 0 < self.fail_at <= self.operations
+        ):
             self.broken.append(what)
-            raise OSError(self.error, f"{os.strerror(self.error)} (injected at operation {self.operations}: {what})")
+            raise OSError(
+                self.error,
+                f"{os.strerror(self.error)} (injected at operation {self.operations}: {what})",
+            )
 
     def create(self, path: Path, mode: int = 0o644) -> int:
         self._step(f"create {path.name}")

@@ -1,6 +1,8 @@
-"""Runs tests in processes forked from the one that has collected them, which takes five seconds of CPU or more.
+"""Runs tests in processes forked from the one that has collected them, which takes five seconds of
+CPU or more.
 
-pytest-xdist, whose option `-n` this answers, starts processes that import and collect everything again, each of them.
+pytest-xdist, whose option `-n` this answers, starts processes that import and collect everything
+again, each of them.
 """
 
 import os
@@ -43,7 +45,8 @@ class Forked:
     """The plugin: takes the place of the loop over all tests."""
 
     count: int
-    waits: Callable[[pytest.Item], bool]  # whether a test waits for others' processes most of the time
+    # whether a test waits for others' processes most of the time
+    waits: Callable[[pytest.Item], bool]
 
     def pytest_report_header(self):
         return f"{self.count} processes"
@@ -58,7 +61,11 @@ class Forked:
             forkserver.ensure_running()
         left = set(range(len(session.items)))
         while left:  # again if a process died: with what it had still to do
-            units = [kept for unit in units_of(session.items) if (kept := [one for one in unit if one in left])]
+            units = [
+                kept
+                for unit in units_of(session.items)
+                if (kept := [one for one in unit if one in left])
+            ]
             _Run(session, units, left).work(self.count, self.waits)
         return True
 
@@ -82,7 +89,9 @@ class _Run:
     workers: list[_Worker] = field(default_factory=list)
 
     def work(self, count, waits):
-        """One process per core begins with what takes its time; all others take what waits, beside it, and end."""
+        """One process per core begins with what takes its time; all others take what waits, beside
+        it, and end.
+        """
         cores, halves = len(os.sched_getaffinity(0)), ([], [])
         for number, unit in enumerate(self.units):
             halves[not waits(self.session.items[unit[0]])].append(number)
@@ -105,7 +114,8 @@ class _Run:
         reader, writer = Pipe(duplex=False)
         sys.stdout.flush()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: numpy's threads bear a fork
+            # of Python 3.12: numpy's threads bear a fork
+            warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:
             writer.close()
@@ -166,9 +176,14 @@ class _Run:
         worker.reader.close()
         status = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
         if worker.at is not None:
-            item, said = self.session.items[worker.at], f"the process of this test ended with {status}"
+            item, said = (
+                self.session.items[worker.at],
+                f"the process of this test ended with {status}",
+            )
             report = pytest.TestReport(item.nodeid, item.location, {}, "failed", said, "call")
-            data = self.session.config.hook.pytest_report_to_serializable(config=self.session.config, report=report)
+            data = self.session.config.hook.pytest_report_to_serializable(
+                config=self.session.config, report=report
+            )
             self._report(worker, [data], [])
         elif status:
             raise self.session.Interrupted(f"a process of the tests ended with {status}")
@@ -186,7 +201,9 @@ def _queue(numbers):
 
 
 def _become_worker(config, number):
-    """Lets go of what is the parent's: the terminal, the files of captured output, the folder of temporary ones."""
+    """Lets go of what is the parent's: the terminal, the files of captured output, the folder of
+    temporary ones.
+    """
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
     capture = plugins.getplugin("capturemanager")
@@ -194,7 +211,8 @@ def _become_worker(config, number):
     capture.start_global_capturing()
     capture.suspend_global_capture()
     if CRAWLS in sys.modules:
-        forkserver._forkserver.ensure_running = lambda: None  # it would look after a process that is not its child
+        # it would look after a process that is not its child
+        forkserver._forkserver.ensure_running = lambda: None
     folders = config._tmp_path_factory
     folders._basetemp = folders.getbasetemp() / f"gw{number}"
     folders._basetemp.mkdir(0o700, exist_ok=True)
@@ -222,9 +240,15 @@ class _Teller:
 
     def pytest_runtest_logreport(self, report):
         config = self._session.config
-        self._reports.append(config.hook.pytest_report_to_serializable(config=config, report=report))
+        self._reports.append(
+            config.hook.pytest_report_to_serializable(config=config, report=report)
+        )
 
     def pytest_warning_recorded(self, warning_message, when, nodeid, location):
         text, kind = str(warning_message.message), warning_message.category
-        plain = warnings.WarningMessage(text, kind, warning_message.filename, warning_message.lineno)
-        self._warned.append({"warning_message": plain, "when": when, "nodeid": nodeid, "location": location})
+        plain = warnings.WarningMessage(
+            text, kind, warning_message.filename, warning_message.lineno
+        )
+        self._warned.append(
+            {"warning_message": plain, "when": when, "nodeid": nodeid, "location": location}
+        )

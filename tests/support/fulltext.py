@@ -27,7 +27,9 @@ class Texts:
             self.outputs = Outputs(self.db, root, at_once=0)
             self.files = TextFiles(self.db, self.outputs, max_size)
             if index:
-                self.indexer = Indexer(self.db, root, self.files, lambda host: ".".join(host.split(".")[-2:]))
+                self.indexer = Indexer(
+                    self.db, root, self.files, lambda host: ".".join(host.split(".")[-2:])
+                )
         except BaseException:
             self.close()
             raise

@@ -1,4 +1,6 @@
-"""Strokes against a running hive at random moments (seeded): its drones, its server, and the network between them."""
+"""Strokes against a running hive at random moments (seeded): its drones, its server, and the
+network between them.
+"""
 
 import os
 import signal
@@ -22,7 +24,13 @@ class Campaign:
     """A hive behind a wire to its server. `say` is told each stroke."""
 
     def __init__(self, hive, server, wire, chance, say=lambda _: None):
-        self.hive, self._server, self._wire, self._chance, self._say = hive, server, wire, chance, say
+        self.hive, self._server, self._wire, self._chance, self._say = (
+            hive,
+            server,
+            wire,
+            chance,
+            say,
+        )
         self._remembered = False
         self.killed = set()  # numbers and lives of the drones that were
         self.struck = []
@@ -38,7 +46,9 @@ class Campaign:
             self.struck.append(stroke)
             what = STROKES[stroke](self)
             name = stroke if what is None else f"{stroke} {what}"
-            self._say(f"{name} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)")
+            self._say(
+                f"{name} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)"
+            )
 
     # -- strokes at drones
 
@@ -60,7 +70,9 @@ class Campaign:
     def kill_two(self):
         """Two drones at once, or all that there are."""
         self._settle()
-        both = self._chance.sample(sorted(self.hive.taking_part), min(2, len(self.hive.taking_part)))
+        both = self._chance.sample(
+            sorted(self.hive.taking_part), min(2, len(self.hive.taking_part))
+        )
         for drone in both:
             self._kill(drone)
         self._pause()
@@ -80,7 +92,8 @@ class Campaign:
     def interrupt(self):
         """Ctrl-C of one drone, which is started again."""
         drone = self._drone()
-        wait_until(lambda: self.hive.crawls[drone].output.stat().st_size or drone in self._ended())  # it listens
+        # it listens
+        wait_until(lambda: self.hive.crawls[drone].output.stat().st_size or drone in self._ended())
         self._signal(drone, signal.SIGINT)
         status = self.hive.running[drone].wait()
         assert status == 0, f"exit status {status}: {self._tail(drone)}"
@@ -179,7 +192,10 @@ class Campaign:
     # --
 
     def _more(self, requests):
-        """Waits for so many more requests; whether the hive still runs then. The last hosts may want two minutes."""
+        """Waits for so many more requests; whether the hive still runs then.
+
+        The last hosts may want two minutes.
+        """
         goal = self.hive.web.log.count + requests
         wait_until(lambda: self.hive.web.log.count >= goal or self._ended(), seconds=5 * PATIENCE)
         ended = self._ended()
@@ -189,7 +205,9 @@ class Campaign:
         return not ended
 
     def _ended(self):
-        return [drone for drone in self.hive.members if not self.hive.running[drone].process.is_alive()]
+        return [
+            drone for drone in self.hive.members if not self.hive.running[drone].process.is_alive()
+        ]
 
     def _signal(self, drone, number):
         if self.hive.running[drone].process.is_alive():
@@ -207,7 +225,9 @@ class Campaign:
         """Waits until the hive knows this drone, or it has ended."""
         process = self.hive.running[drone].process
         with self._server.client() as client:
-            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)) or not process.is_alive())
+            wait_until(
+                lambda: client.hexists(Keys(NAME).drones, str(drone)) or not process.is_alive()
+            )
 
     def _all_known(self):
         """A new drone cannot begin without the server, and says so."""
@@ -264,9 +284,14 @@ def campaign(folder, web, chance, say=lambda _: None, **options):
 
 
 def assert_survived(struck, *, slack=0.001, patience=PATIENCE, patient=False):
-    """Asserts that the hive, left alone, ends like one that was never touched. Returns what `assert_whole` does."""
+    """Asserts that the hive, left alone, ends like one that was never touched.
+
+    Returns what `assert_whole` does.
+    """
     hive = struck.hive
-    failed = [hive.said(drone)[-3000:] for drone, status in enumerate(hive.wait(patience)) if status]
+    failed = [
+        hive.said(drone)[-3000:] for drone, status in enumerate(hive.wait(patience)) if status
+    ]
     assert failed == [], "\n".join(failed)
     assert {hive.crawls[drone].stats["reason"] for drone in hive.members} == {"finished"}
     return assert_whole(hive, hive.hits(), killed=struck.killed, slack=slack, patient=patient)

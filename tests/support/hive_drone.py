@@ -1,4 +1,5 @@
-"""A stand-in for `scrapy crawl`, which does what its script says: a word per run, the last one from then on.
+"""A stand-in for `scrapy crawl`, which does what its script says: a word per run, the last one from
+then on.
 
 It listens to signals as a drone does. Its JOBDIR's parent holds the scripts.
 """
@@ -43,15 +44,25 @@ def do(word, jobdir, stopped):
         time.sleep(0.01)
     while word == "deaf" and time.monotonic() < end:
         time.sleep(0.01)
-    reason = {"finish": "finished", "empty": "finished", "limit": "closespider_pagecount"}.get(word, "shutdown")
-    figures = {"reason": reason, "pages": 7 * (word != "empty"), "queued": 2, "failures": 1, "bytes": 1000, "hosts": 3}
+    reason = {"finish": "finished", "empty": "finished", "limit": "closespider_pagecount"}.get(
+        word, "shutdown"
+    )
+    figures = {
+        "reason": reason,
+        "pages": 7 * (word != "empty"),
+        "queued": 2,
+        "failures": 1,
+        "bytes": 1000,
+        "hosts": 3,
+    }
     (jobdir / "stats.json").write_text(json.dumps(figures))
     if word == "fail":
         sys.exit(1)
 
 
 def say(line):
-    os.write(1, f"{line}\n".encode())  # not by sys.stdout: a signal may come in the middle of another line
+    # not by sys.stdout: a signal may come in the middle of another line
+    os.write(1, f"{line}\n".encode())
 
 
 if __name__ == "__main__":

@@ -23,15 +23,26 @@ def named(root: Path, drones, **more) -> None:
 
 
 def crawled(root: Path, world, server, **settings) -> list[str]:
-    """A hive of two drones that have crawled half of this web each, as far as its hosts go; returns the seeds."""
+    """A hive of two drones that have crawled half of this web each, as far as its hosts go; returns
+    the seeds.
+    """
     seeds = [*world.seeds(), "http://nowhere.test/"]
     runs = []
     for drone in range(2):
         folder = root / f"drone-{drone}"
         own = root.parent / f"seeds-{drone}.txt"
         own.write_text("\n".join(seeds[drone::2]))
-        more = {"DNS_NAMESERVERS": server.nameserver, "RETRY_TIMES": 1, "WARC_PREFIX": f"drone{drone}", **settings}
-        runs.append(Crawl(folder, {"seeds": own, "scope": "seeds"}, more, output=root.parent / f"{drone}.out").start())
+        more = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "RETRY_TIMES": 1,
+            "WARC_PREFIX": f"drone{drone}",
+            **settings,
+        }
+        runs.append(
+            Crawl(
+                folder, {"seeds": own, "scope": "seeds"}, more, output=root.parent / f"{drone}.out"
+            ).start()
+        )
     assert [run.wait() for run in runs] == [0, 0]
     named(root, range(2))
     return seeds

@@ -1,4 +1,6 @@
-"""Drones as an operator sees them: they join a hive in a real server, say how they are, and carry out commands."""
+"""Drones as an operator sees them: they join a hive in a real server, say how they are, and carry
+out commands.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -15,8 +17,16 @@ PAUSE = 0.02  # seconds between two signs of life
 class Members:
     """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
 
-    def __init__(self, url, number, name="web", deaf=(), moving=(), refuses="", founders=0, **figures):
-        self._url, self._number, self._name, self._deaf, self._figures = url, number, name, deaf, figures
+    def __init__(
+        self, url, number, name="web", deaf=(), moving=(), refuses="", founders=0, **figures
+    ):
+        self._url, self._number, self._name, self._deaf, self._figures = (
+            url,
+            number,
+            name,
+            deaf,
+            figures,
+        )
         self._moving, self._refuses, self._founders = moving, refuses, founders or number
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
@@ -44,7 +54,10 @@ class Members:
                 for drone, server in enumerate(servers):
                     report = self._report(drone, beat, applied[drone], slots)
                     told = await server.beat(
-                        report.pack(), lease=LEASE, generation=slots.generation, after=applied[drone]
+                        report.pack(),
+                        lease=LEASE,
+                        generation=slots.generation,
+                        after=applied[drone],
                     )
                     if drone == 0:
                         for command in told.commands:
@@ -73,7 +86,9 @@ class Members:
             moving=self._moving,
             state=State.RUNNING if drone in slots.drones else State.RETIRED,
             applied=applied,
-            refusals=((applied, self._refuses), (applied + 1, "another one")) if self._refuses else (),
+            refusals=((applied, self._refuses), (applied + 1, "another one"))
+            if self._refuses
+            else (),
             unacknowledged=drone,
             seconds=beat * PAUSE,
             lease=LEASE,

@@ -1,4 +1,6 @@
-"""A server for hives on loopback that tests kill, restart empty or with old data, and a wire to it that can be cut."""
+"""A server for hives on loopback that tests kill, restart empty or with old data, and a wire to it
+that can be cut.
+"""
 
 import asyncio
 import shutil
@@ -16,11 +18,19 @@ PATIENCE = 20.0  # seconds for a start
 
 
 class StreamServer:
-    """Valkey on a port that it keeps over restarts. It forgets everything, unless `remember` was called before."""
+    """Valkey on a port that it keeps over restarts.
+
+    It forgets everything, unless `remember` was called before.
+    """
 
     def __init__(self, folder, *options, password=""):
         folder.mkdir(parents=True, exist_ok=True)
-        self.port, self._folder, self._options, self._password = free_port(), folder, [*map(str, options)], password
+        self.port, self._folder, self._options, self._password = (
+            free_port(),
+            folder,
+            [*map(str, options)],
+            password,
+        )
         self._process = None
 
     @property
@@ -31,12 +41,19 @@ class StreamServer:
         return redis.Redis(port=self.port, password=self._password or None, socket_timeout=PATIENCE)
 
     def start(self):
-        asked = [*("--port", self.port), *("--bind", "127.0.0.1"), *("--dir", self._folder), *("--save", "")]
+        asked = [
+            *("--port", self.port),
+            *("--bind", "127.0.0.1"),
+            *("--dir", self._folder),
+            *("--save", ""),
+        ]
         if self._password:
             asked += ["--requirepass", self._password]
         with (self._folder / "log").open("ab") as log:
             program = str(ValkeyServer(data_dir=str(self._folder))._binary_path)
-            self._process = subprocess.Popen([program, *map(str, asked), *self._options], stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [program, *map(str, asked), *self._options], stdout=log, stderr=log
+            )
         end = time.monotonic() + PATIENCE
         while True:
             with suppress(redis.ConnectionError), self.client() as client:
@@ -97,7 +114,10 @@ class Wire:
         its_reader, its_writer = await asyncio.open_connection("127.0.0.1", self._port)
         ends = {writer.transport, its_writer.transport}
         self._transports |= ends
-        ways = [asyncio.create_task(self._carry(*way)) for way in ((reader, its_writer), (its_reader, writer))]
+        ways = [
+            asyncio.create_task(self._carry(*way))
+            for way in ((reader, its_writer), (its_reader, writer))
+        ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -1,4 +1,6 @@
-"""Hives as users start them: N times `scrapy crawl web`, each with its JOBDIR; what the web's log says of them."""
+"""Hives as users start them: N times `scrapy crawl web`, each with its JOBDIR; what the web's log
+says of them.
+"""
 
 import re
 import time
@@ -12,7 +14,15 @@ from tests.support.cuts import hive_cut
 from tests.support.warc_reader import read
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.partition import SlotMap, partition_of
-from webcrawl.lab.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.lab.simweb import (
+    by_host,
+    gaps,
+    mercator,
+    overlaps,
+    robots_first,
+    truth,
+    wait_until_idle,
+)
 from webcrawl.lab.simweb.truth import registered
 from webcrawl.tools.verify_hive import verify_hive
 
@@ -85,14 +95,19 @@ class Hive:
         return process.exitcode == -9
 
     def wait(self, seconds=PATIENCE):
-        """The exit statuses in the end, by drone; a drone that has not ended when the time is over is killed."""
+        """The exit statuses in the end, by drone; a drone that has not ended when the time is over
+        is killed.
+        """
         end = time.monotonic() + seconds
         try:
             for running in self.running.values():
                 running.process.join(max(0.0, end - time.monotonic()))
             stuck = [drone for drone, running in self.running.items() if running.process.is_alive()]
             if stuck:
-                said = "\n".join(f"-- drone {drone}\n{self.said(drone)[-3000:]}" for drone in sorted(self.running))
+                said = "\n".join(
+                    f"-- drone {drone}\n{self.said(drone)[-3000:]}"
+                    for drone in sorted(self.running)
+                )
                 raise TimeoutError(f"drones {stuck} did not end in {seconds} s; all said:\n{said}")
             return [self.running[drone].process.exitcode for drone in sorted(self.running)]
         finally:
@@ -112,8 +127,11 @@ class Hive:
 
     def said(self, drone):
         """What a drone has printed in all its lives."""
-        lives = (self.folder / f"drone-{drone}-{life}.out" for life in range(1, self.lives[drone] + 1))
-        return "".join(life.read_text() for life in lives if life.exists())  # a process makes it when it has begun
+        lives = (
+            self.folder / f"drone-{drone}-{life}.out" for life in range(1, self.lives[drone] + 1)
+        )
+        # a process makes it when it has begun
+        return "".join(life.read_text() for life in lives if life.exists())
 
     def hits(self):
         wait_until_idle(self.web)
@@ -133,7 +151,9 @@ def owners(drones=3, way="domain"):
 def name_of(drone, drones=3):
     """A domain of this drone."""
     owner = owners(drones)
-    return next(name for name in (f"d{number}.test" for number in range(1000)) if owner(name) == drone)
+    return next(
+        name for name in (f"d{number}.test" for number in range(1000)) if owner(name) == drone
+    )
 
 
 # -- what the web's log says
@@ -160,8 +180,8 @@ def shared(hits):
 def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
     """Impoliteness within each life of a drone, between drones, and requests before robots.txt.
 
-    Between two lives of one drone nothing is compared: what a killed drone asked last may be in no checkpoint.
-    `killed`: numbers and lives of such drones.
+    Between two lives of one drone nothing is compared: what a killed drone asked last may be in no
+    checkpoint. `killed`: numbers and lives of such drones.
     """
     wanted = mercator(world, **polite)
     lives = defaultdict(list)
@@ -204,14 +224,17 @@ def repeated(hits, expected, killed=()):
 
 
 def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
-    """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and kept it all.
+    """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and
+    kept it all.
 
-    `patient`: pages that fail however often they are requested may still be queued in the end, and what waits behind
-    them. Returns the pages that fail.
+    `patient`: pages that fail however often they are requested may still be queued in the end, and
+    what waits behind them. Returns the pages that fail.
     """
     expected = hive.truth()
     way = str(hive.settings.get("HIVE_PARTITION", "domain"))
-    whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
+    whole = hive_cut(
+        hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way
+    )
     failing = _set_aside(expected, whole.queued) if patient else set()
     for found in (
         expected.complaints({hit.url: hit for hit in hits}.values()),
@@ -232,7 +255,10 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
 
 
 def _set_aside(expected, queued):
-    """The failing pages that are queued. What else of their hosts is queued may have been requested, or not."""
+    """The failing pages that are queued.
+
+    What else of their hosts is queued may have been requested, or not.
+    """
     failing = expected.must & expected.busy & queued.keys()
     hosts = {*map(host_of, failing)}
     waiting = {url for url in expected.must & queued.keys() - failing if host_of(url) in hosts}
@@ -244,4 +270,8 @@ def _set_aside(expected, queued):
 def captured(jobdir):
     """The URL of each answer in the archive."""
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
-        yield from (one.fields["WARC-Target-URI"] for one in read(path) if one.kind in ("response", "revisit"))
+        yield from (
+            one.fields["WARC-Target-URI"]
+            for one in read(path)
+            if one.kind in ("response", "revisit")
+        )

@@ -58,7 +58,9 @@ def _kib(name):
 def served():
     """The URLs of the misdeeds, without and with TLS: `…/x/NAME/1`."""
     command = [sys.executable, "-m", "tests.support.hostile"]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         yield json.loads(process.stdout.readline())
     finally:
@@ -70,7 +72,10 @@ def _serve():
     for bomb in BOMBS:  # slow to make; cached from here on
         world.answer(Ask(0, f"/x/{bomb}/0"))
     with running(world):
-        print(json.dumps([f"http://site0.test:{world.port}", f"https://site0.test:{world.tls_port}"]), flush=True)  # noqa: T201
+        print(  # noqa: T201
+            json.dumps([f"http://site0.test:{world.port}", f"https://site0.test:{world.tls_port}"]),
+            flush=True,
+        )
         sys.stdin.read()
 
 

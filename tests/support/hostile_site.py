@@ -50,7 +50,12 @@ def site(answers, host="127.0.0.1", port=0):
 
 def page(body, *fields, status=b"200 OK"):
     """A response that ends its connection."""
-    lines = [b"HTTP/1.1 " + status, b"Content-Length: %d" % len(body), b"Connection: close", *fields]
+    lines = [
+        b"HTTP/1.1 " + status,
+        b"Content-Length: %d" % len(body),
+        b"Connection: close",
+        *fields,
+    ]
     if not any(field.lower().startswith(b"content-type:") for field in fields):
         lines.append(b"Content-Type: text/html; charset=utf-8")
     return b"\r\n".join(lines) + b"\r\n\r\n" + body

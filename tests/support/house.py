@@ -1,4 +1,6 @@
-"""How the code hangs together, read from its text: imports, private names, and who replaces whose methods."""
+"""How the code hangs together, read from its text: imports, private names, and who replaces whose
+methods.
+"""
 
 import ast
 import gc
@@ -37,7 +39,9 @@ def module_of(path: Path, package: Path = PACKAGE) -> str:
 
 
 def room_of(module: str) -> str:
-    """The folder or file directly below the package; the empty string is the package itself, or another's."""
+    """The folder or file directly below the package; the empty string is the package itself, or
+    another's.
+    """
     package, _, rest = module.partition(".")
     return rest.partition(".")[0] if package == PACKAGE.name else ""
 
@@ -48,7 +52,8 @@ def is_fast_path(module: str) -> bool:
 
 
 def imports(tree: ast.Module) -> set[str]:
-    """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and `a.b`.
+    """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and
+    `a.b`.
 
     Imports by a call with a literal name count too, and look-ups in `sys.modules`.
     """
@@ -69,7 +74,12 @@ def imports(tree: ast.Module) -> set[str]:
 
 def with_packages(names: set[str]) -> set[str]:
     """And the packages that are executed on the way to them."""
-    return {".".join(parts[:end]) for name in names for parts in [name.split(".")] for end in range(1, len(parts) + 1)}
+    return {
+        ".".join(parts[:end])
+        for name in names
+        for parts in [name.split(".")]
+        for end in range(1, len(parts) + 1)
+    }
 
 
 def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
@@ -87,18 +97,29 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 @cache
 def graph_of(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Module -> what it imports, packages included."""
-    return {module_of(path, package): with_packages(imports(parsed(path))) for path in sources(package)}
+    return {
+        module_of(path, package): with_packages(imports(parsed(path))) for path in sources(package)
+    }
 
 
 def own_names(tree: ast.Module) -> set[str]:
-    """Underscored names that a module defines itself: functions, methods, attributes of self, fields."""
-    names = {node.name for node in nodes(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    names |= {node.attr for node in nodes(tree) if isinstance(node, ast.Attribute) and _is_set(node)}
+    """Underscored names that a module defines itself: functions, methods, attributes of self,
+    fields.
+    """
+    names = {
+        node.name
+        for node in nodes(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    names |= {
+        node.attr for node in nodes(tree) if isinstance(node, ast.Attribute) and _is_set(node)
+    }
     return names | {node.id for node in nodes(tree) if isinstance(node, ast.Name)}
 
 
 def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
-    """Where it touches an underscored attribute of an object that is not its own, or imports an underscored name.
+    """Where it touches an underscored attribute of an object that is not its own, or imports an
+    underscored name.
 
     In a module that imports Scrapy, names that its classes have too are free on `self` only.
     """
@@ -108,26 +129,51 @@ def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
             free = node.attr in (own_private() | own if _is_self(node.value) else own - scrapys)
             found += [] if free else [(node.lineno, node.attr)]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # getattr, vars(x)[…], attrgetter
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # getattr, vars(x)[…], attrgetter
             parts = [part for part in node.value.split(".") if _is_private(part)]
             found += [(node.lineno, part) for part in parts if part in scrapys]
-        elif isinstance(node, ast.Call) and _name(node.func) in ("getattr", "setattr", "hasattr", "delattr"):
-            found += [(node.lineno, name) for name in _strings(node.args[1]) if _is_private(name) and name not in own]
+        elif isinstance(node, ast.Call) and _name(node.func) in (
+            "getattr",
+            "setattr",
+            "hasattr",
+            "delattr",
+        ):
+            found += [
+                (node.lineno, name)
+                for name in _strings(node.args[1])
+                if _is_private(name) and name not in own
+            ]
         elif isinstance(node, ast.ImportFrom):
             found += [(node.lineno, alias.name) for alias in node.names if _is_private(alias.name)]
     return found
 
 
 def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[int, str]]:
-    """Where it replaces or deletes a method of an object that is not its own, or anything of an imported class."""
+    """Where it replaces or deletes a method of an object that is not its own, or anything of an
+    imported class.
+    """
     scrapys = scrapys_imports(tree)
     found = []
     for node in nodes(tree):
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not _is_self(node.value):
-            found += [(node.lineno, node.attr)] if node.attr in methods or _root(node) in scrapys else []
-        elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and not _is_self(node.value):
+        if (
+            isinstance(node, ast.Attribute)
+            and not isinstance(node.ctx, ast.Load)
+            and not _is_self(node.value)
+        ):
+            found += (
+                [(node.lineno, node.attr)] if node.attr in methods or _root(node) in scrapys else []
+            )
+        elif (
+            isinstance(node, ast.Attribute) and node.attr == "__dict__" and not _is_self(node.value)
+        ):
             found.append((node.lineno, node.attr))
-        elif isinstance(node, ast.Call) and _name(node.func) in ("setattr", "delattr", "__setattr__", "__delattr__"):
+        elif isinstance(node, ast.Call) and _name(node.func) in (
+            "setattr",
+            "delattr",
+            "__setattr__",
+            "__delattr__",
+        ):
             names = {name for argument in node.args[1:2] for name in _strings(argument)}
             ours = bool(names) and not names & methods and _root(node.args[0]) not in scrapys
             found += [] if ours else [(node.lineno, ast.unparse(node))]
@@ -136,12 +182,17 @@ def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[in
 
 @cache
 def own_private() -> frozenset[str]:
-    """The underscored names that this package's own classes define or set on themselves, outside the fast path."""
+    """The underscored names that this package's own classes define or set on themselves, outside
+    the fast path.
+    """
     paths = [path for path in sources() if not is_fast_path(module_of(path))]
     all_nodes = [node for path in paths for node in nodes(parsed(path))]
     kinds = [node for node in all_nodes if isinstance(node, ast.ClassDef)]
     names = {name for kind in kinds for statement in kind.body for name in _defined(statement)}
-    return frozenset(names | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)})
+    return frozenset(
+        names
+        | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)}
+    )
 
 
 @cache
@@ -172,14 +223,23 @@ def scrapys_imports(tree: ast.Module) -> set[str]:
 def own_attributes() -> frozenset[str]:
     """The names of all fields and attributes of this package's own classes."""
     all_nodes = [node for path in sources() for node in nodes(parsed(path))]
-    named = [node for node in all_nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    named = [
+        node
+        for node in all_nodes
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
     fields = {node.target.id for node in named}
-    return frozenset(fields | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)})
+    return frozenset(
+        fields
+        | {node.attr for node in all_nodes if isinstance(node, ast.Attribute) and _is_set(node)}
+    )
 
 
 @cache
 def scrapys_methods() -> frozenset[str]:
-    """The names of all methods of Scrapy's classes, but for those that are attributes of our own objects too."""
+    """The names of all methods of Scrapy's classes, but for those that are attributes of our own
+    objects too.
+    """
     names: set[str] = set()
     for path in sources(Path(scrapy.__file__).parent):
         for kind in nodes(parsed(path)):
@@ -198,8 +258,16 @@ def overridden_private(module: object) -> list[str]:
     found = []
     for kind in vars(module).values():
         if isinstance(kind, type) and kind.__module__ == module.__name__:
-            bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] in ("scrapy", "twisted")]
-            found += [f"{kind.__name__}.{name}" for name in vars(kind) if _is_private(name) and _is_of(name, bases)]
+            bases = [
+                base
+                for base in kind.__mro__
+                if base.__module__.partition(".")[0] in ("scrapy", "twisted")
+            ]
+            found += [
+                f"{kind.__name__}.{name}"
+                for name in vars(kind)
+                if _is_private(name) and _is_of(name, bases)
+            ]
     return [name for name in found if not name.endswith("._abc_impl")]  # of every abstract class
 
 

@@ -1,4 +1,6 @@
-"""Servers that speak only HTTP/2: a well-behaved one, one that sends exactly a test's frames, and doors before them."""
+"""Servers that speak only HTTP/2: a well-behaved one, one that sends exactly a test's frames, and
+doors before them.
+"""
 
 import asyncio
 import ssl
@@ -34,7 +36,8 @@ def context(folder, *names, protocols=("h2",)):
 
 
 class Http2Pages:
-    """Answers each request with `answer(authority, path, fields)`: status, fields and body; None is a 404.
+    """Answers each request with `answer(authority, path, fields)`: status, fields and body; None is
+    a 404.
 
     `last`: the number of requests after which it says GOAWAY, as servers do.
     """
@@ -58,7 +61,9 @@ class Http2Pages:
                     bodies[event.stream_id] = bodies.get(event.stream_id, b"") + event.data
                 elif isinstance(event, StreamEnded):
                     count += 1
-                    found = self._answer(fields.pop(event.stream_id), bodies.pop(event.stream_id, b""))
+                    found = self._answer(
+                        fields.pop(event.stream_id), bodies.pop(event.stream_id, b"")
+                    )
                     await self._send(h2, reader, writer, event.stream_id, *found)
                     if count == self.last:
                         writer.write(GoAwayFrame(0, last_stream_id=event.stream_id).serialize())
@@ -70,7 +75,11 @@ class Http2Pages:
     def _answer(self, fields, body):
         asked = {name.decode(): value.decode() for name, value in fields.items()}
         self.asked.append((asked[":authority"], asked[":path"], asked, body))
-        return self.answer(asked[":authority"].partition(":")[0], asked[":path"], asked) or (404, [], b"")
+        return self.answer(asked[":authority"].partition(":")[0], asked[":path"], asked) or (
+            404,
+            [],
+            b"",
+        )
 
     async def _send(self, h2, reader, writer, stream, status, fields, body):
         h2.send_headers(stream, [(":status", str(status)), *fields], end_stream=not body)
@@ -114,7 +123,9 @@ SETTINGS = SettingsFrame(0).serialize()
 
 
 def frames(*pieces, hang=False, first=SETTINGS, endless=b""):
-    """A handler that reads a request, sends these pieces, `endless` again and again, and ends or stays silent."""
+    """A handler that reads a request, sends these pieces, `endless` again and again, and ends or
+    stays silent.
+    """
 
     async def handler(reader, writer):
         await reader.readexactly(len(PREFACE))
@@ -144,7 +155,10 @@ def frames(*pieces, hang=False, first=SETTINGS, endless=b""):
 
 
 class Door:
-    """Before a server with TLS. `shut`: what a client hears that does not offer h2; None: it gets in nevertheless."""
+    """Before a server with TLS.
+
+    `shut`: what a client hears that does not offer h2; None: it gets in nevertheless.
+    """
 
     def __init__(self, port, shut=NO_PROTOCOL):
         self.port, self.shut, self.hellos = port, shut, []

@@ -32,12 +32,17 @@ class Hub:
         }
         return got(Request(f"{form['hub.callback']}?{urlencode(said)}"))  # noqa: S310 - a callback of ours
 
-    def publish(self, body, *, media="application/atom+xml", secret=None, signature=None, form=None):
+    def publish(
+        self, body, *, media="application/atom+xml", secret=None, signature=None, form=None
+    ):
         """Sends this to a callback, the last one if nothing else is said; the status of the answer."""
         form = form or self.asked[-1]
         digest = hmac.new((secret or form["hub.secret"]).encode(), body, hashlib.sha256).hexdigest()
         signed = {"X-Hub-Signature": f"sha256={digest}" if signature is None else signature}
-        headers = {"Content-Type": media, **{name: value for name, value in signed.items() if value}}
+        headers = {
+            "Content-Type": media,
+            **{name: value for name, value in signed.items() if value},
+        }
         return got(Request(form["hub.callback"], body, headers, method="POST"))[0]  # noqa: S310
 
 

@@ -8,7 +8,12 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from tests.support import certificates
 from webcrawl.net.identity.key_directory import PATH
@@ -45,7 +50,9 @@ def fields_of(site):
 
 @contextmanager
 def origin(folder, answer):
-    """An https server on loopback; gives its origin, and the environment in which its certificate is trusted."""
+    """An https server on loopback; gives its origin, and the environment in which its certificate
+    is trusted.
+    """
     authority, certificate, private = certificates.written(folder, "127.0.0.1")
 
     class Handler(BaseHTTPRequestHandler):

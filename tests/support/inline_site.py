@@ -1,4 +1,6 @@
-"""Some hosts on one port, and a note of every request: when it came, and when its answer was about to be sent."""
+"""Some hosts on one port, and a note of every request: when it came, and when its answer was about
+to be sent.
+"""
 
 import time
 from collections import defaultdict
@@ -40,7 +42,11 @@ class Noted(Site):
         if self.path.startswith("/many"):
             return 200, "".join(f"<img src=/img/{number}>" for number in range(100)).encode()
         if self.path.startswith("/page"):
-            links = "".join(f"<a href=/page{self.path[5:]}{number}>" for number in range(3) if len(self.path) < 6)
+            links = "".join(
+                f"<a href=/page{self.path[5:]}{number}>"
+                for number in range(3)
+                if len(self.path) < 6
+            )
             images = "".join(f"<img src=/img{self.path}/{number}>" for number in range(4))
             return 200, f"<title>{host}{self.path}</title>{links}{images}".encode()
         return 200, f"{host}{self.path}".encode()
@@ -66,10 +72,15 @@ class Place:
 
     def paths(self, host=None, *, robots=False):
         """What was asked for, in order."""
-        return [path for name, path, *_ in self.hits if host in (None, name) and (robots or path != "/robots.txt")]
+        return [
+            path
+            for name, path, *_ in self.hits
+            if host in (None, name) and (robots or path != "/robots.txt")
+        ]
 
     def check_polite(self, least, hosts=None):
-        """No two requests to a host at once, each at least `least` seconds after the answer to the one before.
+        """No two requests to a host at once, each at least `least` seconds after the answer to the
+        one before.
 
         `hosts` maps names to what shares a turn; by default every host is its own.
         """
@@ -79,7 +90,9 @@ class Place:
         for host, some in turns.items():
             some.sort()
             for (_, answered, before), (begun, _, path) in pairwise(some):
-                assert begun - answered >= least, f"{host}: {path} {begun - answered:.4f} s after {before}"
+                assert begun - answered >= least, (
+                    f"{host}: {path} {begun - answered:.4f} s after {before}"
+                )
 
 
 @contextmanager

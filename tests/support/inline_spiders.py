@@ -33,7 +33,9 @@ class Images(FilesPipeline):
     """Downloads the images of pages."""
 
     def get_media_requests(self, item, info):
-        return [Request(urljoin(item.url, path)) for path in re.findall("<img src=([^>]*)>", item.text)]
+        return [
+            Request(urljoin(item.url, path)) for path in re.findall("<img src=([^>]*)>", item.text)
+        ]
 
     def item_completed(self, results, item, info):
         note(self.crawler, "page", item.url, sum(ok for ok, _ in results), len(results))
@@ -73,10 +75,16 @@ class Awaiting(Spider):
         if self.how == "errback":  # robots.txt forbids it
             yield Request(f"{self.here}/forbidden/1", errback=self.failed)
         elif self.how == "each other":
-            yield Request(f"{self.here}/one", self.each_other, cb_kwargs={"other": f"{self.there}/two"})
-            yield Request(f"{self.there}/one", self.each_other, cb_kwargs={"other": f"{self.here}/two"})
+            yield Request(
+                f"{self.here}/one", self.each_other, cb_kwargs={"other": f"{self.there}/two"}
+            )
+            yield Request(
+                f"{self.there}/one", self.each_other, cb_kwargs={"other": f"{self.here}/two"}
+            )
         else:
-            yield Request(f"{self.here}/first", getattr(self, self.how.replace(" ", "_"), self.after))
+            yield Request(
+                f"{self.here}/first", getattr(self, self.how.replace(" ", "_"), self.after)
+            )
 
     def note(self, *what):
         note(self.crawler, *what)
@@ -124,14 +132,21 @@ class Awaiting(Spider):
         self.note(await ask(self.crawler, f"{self.here}/slow"))
 
     async def cancelled(self, response):
-        tasks = [asyncio.create_task(ask(self.crawler, f"{self.here}/slow{number}")) for number in range(3)]
+        tasks = [
+            asyncio.create_task(ask(self.crawler, f"{self.here}/slow{number}"))
+            for number in range(3)
+        ]
         await asyncio.sleep(0.1)
         for task in tasks[:2]:  # one is being downloaded, one waits for its turn
             task.cancel()
-        self.note(*(type(one).__name__ for one in await asyncio.gather(*tasks, return_exceptions=True)))
+        self.note(
+            *(type(one).__name__ for one in await asyncio.gather(*tasks, return_exceptions=True))
+        )
 
     async def foreign(self, response):
-        self.note(await ask(self.crawler, "data:,hello"), await ask(self.crawler, "http://a..test:0/"))
+        self.note(
+            await ask(self.crawler, "data:,hello"), await ask(self.crawler, "http://a..test:0/")
+        )
 
     async def unreachable(self, response):
         self.note(await ask(self.crawler, "http://nowhere.test/"))
@@ -141,7 +156,11 @@ class Awaiting(Spider):
             self.note(await ask(self.crawler, f"{self.here}/one"))
 
     async def many(self, response):
-        self.note(*await asyncio.gather(*(ask(self.crawler, f"{self.here}/{number}") for number in range(100))))
+        self.note(
+            *await asyncio.gather(
+                *(ask(self.crawler, f"{self.here}/{number}") for number in range(100))
+            )
+        )
 
 
 class Again:
@@ -197,7 +216,9 @@ class Answering:
 
     def process_request(self, request):
         if request.url.endswith("/robots.txt"):
-            return Response(request.url, body=b"User-agent: *\nDisallow: /forbidden\nDisallow: /one\n")
+            return Response(
+                request.url, body=b"User-agent: *\nDisallow: /forbidden\nDisallow: /one\n"
+            )
         return None
 
 
@@ -211,7 +232,10 @@ class Paging(WebSpider):
 
     async def later(self, response, pages):
         url = urlsplit(response.url)
-        texts = [await ask(self.crawler, response.urljoin(f"/beside{url.path}/{number}")) for number in range(3)]
+        texts = [
+            await ask(self.crawler, response.urljoin(f"/beside{url.path}/{number}"))
+            for number in range(3)
+        ]
         for page in pages:
             yield page
         there = {"a": "b", "b": "c", "c": "d", "d": "a"}[url.netloc[0]] + url.netloc[1:]

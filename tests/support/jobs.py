@@ -1,4 +1,6 @@
-"""JOBDIRs made without a network: every part of a crawl has worked a little, some with small limits."""
+"""JOBDIRs made without a network: every part of a crawl has worked a little, some with small
+limits.
+"""
 
 import hashlib
 import shutil
@@ -80,12 +82,20 @@ class Job:
             numbers = range(self._number, self._number + 20)
             self._number += 20
             urls = [f"http://{self._hosts}{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
-            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page's links, or of ordinary requests
+            # of a page's links, or of ordinary requests
+            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]
             links = [
-                Link(url, "L" * (len(url) % 4), seed=f"http://{self._hosts}0.test/", request=words[number % len(words)])
+                Link(
+                    url,
+                    "L" * (len(url) % 4),
+                    seed=f"http://{self._hosts}0.test/",
+                    request=words[number % len(words)],
+                )
                 for url, number in zip(urls, numbers, strict=True)
             ]
-            keys = [int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links]
+            keys = [
+                int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links
+            ]
             self.seen.submit(keys, [link.pack() for link in links])
             self.frontier.add(self.seen.take(30))
             self._page(links)
@@ -100,7 +110,9 @@ class Job:
             self.seen.merge()
             return
         origin = link.url[: link.url.index("/", 8)]
-        self.robots.answered(origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now)
+        self.robots.answered(
+            origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now
+        )
         self.frontier.domains.heard(link.url, [one.url for one in links])
         answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
         self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
@@ -117,7 +129,8 @@ class Job:
     def killed(self, target: Path) -> Path:
         """A copy of what `kill -9` would leave now."""
         self.db._log.wait()  # otherwise the copy may mix pages of different moments
-        wait_until(lambda: not self.seen.busy)  # otherwise a scratch file may be gone before it is copied
+        # otherwise a scratch file may be gone before it is copied
+        wait_until(lambda: not self.seen.busy)
         shutil.copytree(self.root, target)
         return target
 
@@ -142,9 +155,12 @@ def stopped(root: Path, store: str = "disk", hosts: str = "h") -> Path:
 
 
 def killed(root: Path, target: Path, store: str = "disk") -> Path:
-    """A JOBDIR of a crawl killed between two checkpoints, with a log that is not entirely copied back."""
+    """A JOBDIR of a crawl killed between two checkpoints, with a log that is not entirely copied
+    back.
+    """
     job = Job(root, store)
-    with closing(sqlite3.connect(job.db.path)) as reader:  # while it reads, the log cannot begin anew
+    # while it reads, the log cannot begin anew
+    with closing(sqlite3.connect(job.db.path)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM meta").fetchone()
         for _ in range(3):

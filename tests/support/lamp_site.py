@@ -27,7 +27,17 @@ PAGES = {
     "/": "<title>Home</title><p>Pages: "
     + "".join(
         f'<a href="/{name}">{name}</a> '
-        for name in ("article", "near", "slovene", "forbidden", "plain", "copy", "missing", "moved", "image")
+        for name in (
+            "article",
+            "near",
+            "slovene",
+            "forbidden",
+            "plain",
+            "copy",
+            "missing",
+            "moved",
+            "image",
+        )
     ),
     "/article": ARTICLE,
     "/near": ARTICLE.replace("the brightest kind", "the brightest sort"),
@@ -43,7 +53,9 @@ class Lamps(Site):
     def answer(self):
         if self.path in PAGES:
             more = {"content_usage": "train-ai=n"} if self.path == "/forbidden" else {}
-            return self.say(200, PAGES[self.path].encode(), content_type="text/html; charset=utf-8", **more)
+            return self.say(
+                200, PAGES[self.path].encode(), content_type="text/html; charset=utf-8", **more
+            )
         if self.path == "/plain":
             return self.say(200, b"A plain text,\r\nof two lines.")
         if self.path == "/image":

@@ -69,7 +69,9 @@ async def ticks():
 @asynccontextmanager
 async def asking(server, **options):
     async with server.running():
-        lookup = NameServers([("127.0.0.1", server.port)], **({"timeout": 5.0, "tries": 1} | options))
+        lookup = NameServers(
+            [("127.0.0.1", server.port)], **({"timeout": 5.0, "tries": 1} | options)
+        )
         try:
             yield lookup
         finally:

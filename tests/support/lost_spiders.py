@@ -1,4 +1,6 @@
-"""A user's own spiders whose requests cannot be kept, or go to another drone's hosts, for tests/end_to_end."""
+"""A user's own spiders whose requests cannot be kept, or go to another drone's hosts, for
+tests/end_to_end.
+"""
 
 import json
 from datetime import UTC, datetime
@@ -27,7 +29,9 @@ class Noting(Spider):
 
 
 class Lambdas(Noting):
-    """Asks for four pages with functions of no spider, for three that can be kept, and one with an answer."""
+    """Asks for four pages with functions of no spider, for three that can be kept, and one with an
+    answer.
+    """
 
     name = "lambdas"
 
@@ -38,7 +42,11 @@ class Lambdas(Noting):
         for number in range(3):
             yield Request(f"{self.here[0]}/lambda/{number}", lambda answer: self.page(answer))  # noqa: PLW0108
             yield Request(f"{self.here[0]}/kept/{number}", self.page)
-        yield Request(f"{self.here[0]}/lambda/3", self.page, errback=lambda failure: self.failed(failure))  # noqa: PLW0108
+        yield Request(
+            f"{self.here[0]}/lambda/3",
+            self.page,
+            errback=lambda failure: self.failed(failure),  # noqa: PLW0108
+        )
         yield Request(f"{self.here[0]}/held/0", self.second, cb_kwargs={"answer": response})
 
     def second(self, response, answer):
@@ -50,7 +58,9 @@ class Product(Item):
 
 
 class Valued(Noting):
-    """Asks for pages with values that Scrapy's disk queues keep, and for some with one that no disk keeps."""
+    """Asks for pages with values that Scrapy's disk queues keep, and for some with one that no disk
+    keeps.
+    """
 
     name = "valued"
 
@@ -61,9 +71,21 @@ class Valued(Noting):
         when = datetime(2026, 11, 27, tzinfo=UTC)
         for number in range(10):
             product = Product(name=str(number))
-            values = {"product": product, "price": Decimal("1.10"), "pair": (number, {when}), "call": self.failed}
-            values["next"] = Request(f"{self.here[0]}/next/{number}", self.page, meta={"product": product})
-            yield Request(f"{self.here[0]}/kept/{number}", self.detail, meta={**values}, cb_kwargs={"values": values})
+            values = {
+                "product": product,
+                "price": Decimal("1.10"),
+                "pair": (number, {when}),
+                "call": self.failed,
+            }
+            values["next"] = Request(
+                f"{self.here[0]}/next/{number}", self.page, meta={"product": product}
+            )
+            yield Request(
+                f"{self.here[0]}/kept/{number}",
+                self.detail,
+                meta={**values},
+                cb_kwargs={"values": values},
+            )
             other = {"selector": response.selector}
             yield Request(f"{self.here[0]}/held/{number}", self.held, meta=other, cb_kwargs=other)
 

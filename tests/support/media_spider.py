@@ -1,4 +1,6 @@
-"""A user's spider with files, images and downloads of its own, for webcrawl and for plain Scrapy alike."""
+"""A user's spider with files, images and downloads of its own, for webcrawl and for plain Scrapy
+alike.
+"""
 
 import json
 from pathlib import Path
@@ -21,9 +23,15 @@ class Media(Spider):
 
     async def parse(self, response):
         inner = await self.crawler.engine.download_async(Request(f"{self.here}/inner"))
-        moved = await self.crawler.engine.download_async(Request(f"{self.here}/moved", meta={"word": 1}))
-        self.note(inner.url, inner.status, inner.text, type(inner).__name__, moved.url, moved.meta["word"])
-        self.note(sorted(key for key in inner.meta if not key.startswith("download_")), inner.request.url)
+        moved = await self.crawler.engine.download_async(
+            Request(f"{self.here}/moved", meta={"word": 1})
+        )
+        self.note(
+            inner.url, inner.status, inner.text, type(inner).__name__, moved.url, moved.meta["word"]
+        )
+        self.note(
+            sorted(key for key in inner.meta if not key.startswith("download_")), inner.request.url
+        )
         images = [response.urljoin(path) for path in response.css("img::attr(src)").getall()]
         yield {
             "number": 1,
@@ -34,7 +42,11 @@ class Media(Spider):
 
     def second(self, response):
         self.note(response.url, response.flags)
-        yield {"number": 2, "file_urls": [f"{self.here}/missing", f"{self.here}/inner"], "image_urls": []}
+        yield {
+            "number": 2,
+            "file_urls": [f"{self.here}/missing", f"{self.here}/inner"],
+            "image_urls": [],
+        }
 
     def note(self, *what):
         with self.notes.open("a") as file:

@@ -1,4 +1,6 @@
-"""Drones without a fetcher or a server: real frontiers, seen stores and slots in motion, letters by hand."""
+"""Drones without a fetcher or a server: real frontiers, seen stores and slots in motion, letters by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Letter:
 
 
 class Box:
-    """Outbox and inbox as one part of the checkpoint: numbers of exact letters, the position in the stream."""
+    """Outbox and inbox as one part of the checkpoint: numbers of exact letters, the position in the
+    stream.
+    """
 
     def __init__(self, db, me, streams):
         self.db, self.me, self.streams = db, me, streams
@@ -89,10 +93,17 @@ class Box:
         if kind in EXACT:
             self.numbers[drone] += 1
             number = self.numbers[drone]
-        self.letters.append((drone, Letter(self.me, kind, number, self.generation, pickle.loads(pickle.dumps(items)))))  # noqa: S301
+        self.letters.append(
+            (
+                drone,
+                Letter(self.me, kind, number, self.generation, pickle.loads(pickle.dumps(items))),  # noqa: S301
+            )
+        )
 
     def send(self):
-        """Sends what may be sent: exact letters only after a checkpoint; the order among them stays."""
+        """Sends what may be sent: exact letters only after a checkpoint; the order among them
+        stays.
+        """
         while self.sent < len(self.letters):
             drone, letter = self.letters[self.sent]
             if letter.number and self.sent >= self.ready:
@@ -155,7 +166,9 @@ class Drone:
     def open(self):
         world = self.world
         self.db = CrawlDB(self.folder)
-        self.seen = self.factory(self.db, sizes=ROOMY) if self.factory is disk else self.factory(self.db)
+        self.seen = (
+            self.factory(self.db, sizes=ROOMY) if self.factory is disk else self.factory(self.db)
+        )
         options = {"allowance": world.allowance, "now": world.now, "revisits": self.again}
         self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, **options)
         self.box = Box(self.db, self.number, world.streams)
@@ -185,7 +198,9 @@ class Drone:
 
     def accept(self, kind, items):
         for item in items:
-            assert self.moving.owned[self.moving.slot(kind, item)], "accepted, though its slot is not here"
+            assert self.moving.owned[self.moving.slot(kind, item)], (
+                "accepted, though its slot is not here"
+            )
         if kind is Kind.QUEUED:
             self.frontier.add(items)
         else:
@@ -330,9 +345,16 @@ def run(world, drones, rounds=3000):
             if drone.box.sent < len(drone.box.letters):
                 drone.checkpoint()
                 busy = True
-            busy = busy or bool(drone.seen.pending) or len(drone.frontier) > drone.frontier.over_budget
-            busy = busy or not drone.moving.settled or drone.moving.map.generation < world.maps[-1].generation
-        busy = busy or any(drone.box.place < len(world.streams[drone.number]) for drone in drones)  # not read yet
+            busy = (
+                busy or bool(drone.seen.pending) or len(drone.frontier) > drone.frontier.over_budget
+            )
+            busy = (
+                busy
+                or not drone.moving.settled
+                or drone.moving.map.generation < world.maps[-1].generation
+            )
+        # not read yet
+        busy = busy or any(drone.box.place < len(world.streams[drone.number]) for drone in drones)
         if not busy:
             return
         ready = [at for drone in drones if (at := drone.frontier.next_ready()) is not None]

@@ -39,7 +39,9 @@ class Sites:
         """A crawl that starts at these hosts or URLs."""
         urls = [seed if "://" in seed else self.url(seed) for seed in seeds]
         (folder / "seeds.txt").write_text("\n".join(urls))
-        names = sorted({url.split("/")[2].partition(":")[0] for url in urls} | set(settings.pop("names", ())))
+        names = sorted(
+            {url.split("/")[2].partition(":")[0] for url in urls} | set(settings.pop("names", ()))
+        )
         (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
         settings = {"HOSTS_FILE": folder / "hosts", **QUICK, **settings}
         return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
@@ -47,15 +49,19 @@ class Sites:
 
 @contextmanager
 def sites(answer, *, all_headers=False, six=False):
-    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status, headers and body.
+    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status,
+    headers and body.
 
-    With `all_headers` it gets those of the request instead of the cookie; with `six` [::1] serves the same, too.
+    With `all_headers` it gets those of the request instead of the cookie; with `six` [::1] serves
+    the same, too.
     """
     found = Sites(answer)
 
     class Named(Site):
         def answer(self):
-            asked = Asked(self.headers["Host"].partition(":")[0], self.path, self.headers.get("Cookie", ""))
+            asked = Asked(
+                self.headers["Host"].partition(":")[0], self.path, self.headers.get("Cookie", "")
+            )
             found.asked.append(asked)
             answered = found.answer(*asked[:2], self.headers if all_headers else asked.cookie)
             status, headers, body = (404, [], b"") if answered is None else (200, [], answered)
@@ -65,7 +71,11 @@ def sites(answer, *, all_headers=False, six=False):
             elif isinstance(answered, tuple):
                 status, headers, body = answered
             self.send_response(status)
-            for name, value in [("Content-Type", media), ("Content-Length", str(len(body))), *headers]:
+            for name, value in [
+                ("Content-Type", media),
+                ("Content-Length", str(len(body))),
+                *headers,
+            ]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

@@ -11,13 +11,18 @@ NOERROR, SERVFAIL, NXDOMAIN, REFUSED = 0, 2, 3, 5
 
 
 def _name(text: str) -> bytes:
-    return b"".join(bytes([len(label)]) + label.encode() for label in text.split(".") if label) + b"\0"
+    return (
+        b"".join(bytes([len(label)]) + label.encode() for label in text.split(".") if label) + b"\0"
+    )
 
 
 def _record(owner: str, kind: int, ttl: int, value: str) -> bytes:
     if kind == TXT:  # in strings of up to 255 bytes
         text = value.encode()
-        data = b"".join(bytes([len(text[at : at + 255])]) + text[at : at + 255] for at in range(0, len(text) or 1, 255))
+        data = b"".join(
+            bytes([len(text[at : at + 255])]) + text[at : at + 255]
+            for at in range(0, len(text) or 1, 255)
+        )
     else:
         data = _name(value) if kind in (CNAME, PTR) else ip_address(value).packed
     return _name(owner) + struct.pack(">HHIH", kind, 1, ttl, len(data)) + data
@@ -53,7 +58,11 @@ class NameServer:
         self.asked.set()
         if name in self.silent:
             return None
-        records = [record for record in self.zone.get(name, ()) if record[1] in (kind, CNAME) or record[0] != name]
+        records = [
+            record
+            for record in self.zone.get(name, ())
+            if record[1] in (kind, CNAME) or record[0] != name
+        ]
         code = self.codes.get(name, NOERROR if name in self.zone else NXDOMAIN)
         cut = name in self.truncated and transport == "udp"
         if cut or code:
@@ -71,7 +80,9 @@ class NameServer:
         udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         udp.bind(("127.0.0.1", self.port))
         loop = asyncio.get_running_loop()
-        transport, datagrams = await loop.create_datagram_endpoint(lambda: _Datagrams(self), sock=udp)
+        transport, datagrams = await loop.create_datagram_endpoint(
+            lambda: _Datagrams(self), sock=udp
+        )
         try:
             yield self
         finally:

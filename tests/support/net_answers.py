@@ -11,7 +11,12 @@ ZIPPED = gzip.compress(PAGE, mtime=0)
 
 def chunked(data, size=50, trailer=b""):
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n" + trailer + b"\r\n"
+    return (
+        b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+        + b"0\r\n"
+        + trailer
+        + b"\r\n"
+    )
 
 
 def head(*fields, status=b"200 OK", version=b"1.1"):
@@ -33,7 +38,17 @@ def read(data, cuts=(), *, truncate=100_000, close=True, bodiless=False, claim=N
 def told(message):
     wire, payload, body = message.forms()
     head = message.head
-    return head.status, head.raw, head.headers, wire, payload, body, message.truncated, message.flaws, message.reusable
+    return (
+        head.status,
+        head.raw,
+        head.headers,
+        wire,
+        payload,
+        body,
+        message.truncated,
+        message.flaws,
+        message.reusable,
+    )
 
 
 WHOLE = {
@@ -43,7 +58,8 @@ WHOLE = {
     "close": head(b"Connection: close") + PAGE,
     "1.0": head(b"Content-Type: text/html", version=b"1.0") + PAGE,
     "gzip": head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(ZIPPED)) + ZIPPED,
-    "gzip chunked": head(b"Content-Encoding: gzip", b"Transfer-Encoding: chunked") + chunked(ZIPPED, 7),
+    "gzip chunked": head(b"Content-Encoding: gzip", b"Transfer-Encoding: chunked")
+    + chunked(ZIPPED, 7),
     "gzip transfer": head(b"Transfer-Encoding: gzip, chunked") + chunked(ZIPPED, 7),
     "interim": head(status=b"102 Processing")
     + head(b"A: b", status=b"103 Early Hints")

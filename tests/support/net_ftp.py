@@ -23,9 +23,16 @@ class RealServer:
     def __init__(self, folder, address="127.0.0.1", port=0, *, without=(), **options):
         authorizer = DummyAuthorizer()
         authorizer.add_anonymous(str(folder))
-        commands = {name: about for name, about in FTPHandler.proto_cmds.items() if name not in without}
+        commands = {
+            name: about for name, about in FTPHandler.proto_cmds.items() if name not in without
+        }
         self.asked = []
-        options = {"authorizer": authorizer, "proto_cmds": commands, "banner": "ready.", "auth_failed_timeout": 0}
+        options = {
+            "authorizer": authorizer,
+            "proto_cmds": commands,
+            "banner": "ready.",
+            "auth_failed_timeout": 0,
+        }
         asked = self.asked
 
         def log_cmd(handler, cmd, arg, respcode, respstr):
@@ -58,8 +65,16 @@ class Script:
     An empty reply is silence; `None` ends the connection. Every transfer sends `data`.
     """
 
-    def __init__(self, data=b"", greeting=b"220 hello\r\n", end=b"226 done\r\n", *, stall=False, **replies):
-        self.data, self.greeting, self.end, self.stall, self.replies = data, greeting, end, stall, replies
+    def __init__(
+        self, data=b"", greeting=b"220 hello\r\n", end=b"226 done\r\n", *, stall=False, **replies
+    ):
+        self.data, self.greeting, self.end, self.stall, self.replies = (
+            data,
+            greeting,
+            end,
+            stall,
+            replies,
+        )
         self.asked = []
         self._go, self.quit = asyncio.Event(), asyncio.Event()
 
@@ -81,7 +96,9 @@ class Script:
                 if verb == "QUIT":
                     self.quit.set()
                 begins = verb in ("RETR", "MLSD", "LIST")
-                reply = self.replies.get(verb, usual.get(verb, b"150 now\r\n" if begins else b"500 what?\r\n"))
+                reply = self.replies.get(
+                    verb, usual.get(verb, b"150 now\r\n" if begins else b"500 what?\r\n")
+                )
                 if reply is None:
                     return
                 writer.write(reply.replace(b"PORT", b"%d" % port))
@@ -108,7 +125,9 @@ class Script:
 async def client(guard=None, **options):
     """A client with short deadlines that is closed at the end."""
     names = Names(a=["127.0.0.1"], six=["::1"], b=["127.0.0.2", "127.0.0.1"])
-    ftp = FtpClient(Access(names, guard or Gate()), bounds(options), **{"user_agent": "tests/1", **options})
+    ftp = FtpClient(
+        Access(names, guard or Gate()), bounds(options), **{"user_agent": "tests/1", **options}
+    )
     try:
         yield ftp
     finally:

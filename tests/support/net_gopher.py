@@ -48,9 +48,13 @@ ignorepatt = ^$
 def real(root, scratch, name="127.0.0.1", address="127.0.0.1"):
     """Serve the folder as `name`; yields the port."""
     (scratch / "types").write_text("text/plain txt\ntext/html html\nimage/gif gif\n")
-    (scratch / "settings").write_text(SETTINGS.format(address=address, name=name, root=root, types=scratch / "types"))
+    (scratch / "settings").write_text(
+        SETTINGS.format(address=address, name=name, root=root, types=scratch / "types")
+    )
     command = [sys.executable, "-W", "error", "-c", SERVE, str(scratch / "settings")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             port = server.stdout.readline()
             assert port, server.stderr.read()

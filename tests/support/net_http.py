@@ -1,4 +1,6 @@
-"""Shared by the tests of the HTTP client: loops, small misbehaving servers, fakes of resolver and guard."""
+"""Shared by the tests of the HTTP client: loops, small misbehaving servers, fakes of resolver and
+guard.
+"""
 
 import asyncio
 import socket
@@ -25,7 +27,8 @@ def _uvloop():
     return pytest.importorskip("uvloop").new_event_loop()
 
 
-# Crawls run on uvloop; asyncio's own loop is for programs that have begun one, and tests/hostile is run on it too.
+# Crawls run on uvloop; asyncio's own loop is for programs that have begun one, and tests/hostile is
+# run on it too.
 LOOPS = (pytest.param("asyncio", marks=pytest.mark.campaign), "uvloop")
 _FACTORIES = {"asyncio": asyncio.new_event_loop, "uvloop": _uvloop}
 
@@ -41,7 +44,8 @@ class Names:
 
     def __init__(self, **table: list[str]) -> None:
         self.table = table
-        self.more: dict[str, list[str]] = {}  # all addresses of a name whose other family was not asked for
+        # all addresses of a name whose other family was not asked for
+        self.more: dict[str, list[str]] = {}
         self.asked: list[str] = []
 
     async def resolve(self, host: str) -> list[str]:
@@ -84,7 +88,9 @@ class Gate:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0):
+async def serving(
+    handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0
+):
     """A server in the same loop; yields its port."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -129,7 +135,10 @@ def in_thread(manager):
 
 
 async def tunnel(reader, writer, port, first=b""):
-    """Connects a client with what listens at this port of 127.0.0.1, until both have ended. `first` goes there."""
+    """Connects a client with what listens at this port of 127.0.0.1, until both have ended.
+
+    `first` goes there.
+    """
     its_reader, its_writer = await asyncio.open_connection("127.0.0.1", port)
     its_writer.write(first)
     try:
@@ -154,7 +163,12 @@ def bounds(options: dict[str, Any]) -> FetchLimits:
 
 
 @asynccontextmanager
-async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
+async def client(
+    names: Names | None = None,
+    guard: Gate | None = None,
+    connect_timeout: float = 5.0,
+    **options: Any,
+):
     """A client with short deadlines that is closed at the end."""
     shared = {name: options.pop(name) for name in ("shortage", "bind", "room") if name in options}
     access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
@@ -166,7 +180,9 @@ async def client(names: Names | None = None, guard: Gate | None = None, connect_
 
 
 def replay(*pieces: bytes, hang: bool = False) -> Handler:
-    """A handler that reads one request head, sends these pieces one by one and closes (or stays silent)."""
+    """A handler that reads one request head, sends these pieces one by one and closes (or stays
+    silent).
+    """
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -16,7 +16,10 @@ def status(number):
 
 
 class Proxy:
-    """Every name is 127.0.0.1 to it. `own`: what it answers itself, by host; `auth`: credentials that it wants."""
+    """Every name is 127.0.0.1 to it.
+
+    `own`: what it answers itself, by host; `auth`: credentials that it wants.
+    """
 
     def __init__(self, *, auth=b"", own=None):
         self.auth, self.own = auth, own or {}
@@ -48,10 +51,14 @@ class Proxy:
 
     async def _ask(self, method, parts):
         reader, writer = await asyncio.open_connection("127.0.0.1", parts.port)
-        writer.write(f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        writer.write(
+            f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+        )
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            return head + await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+            return head + await reader.readexactly(
+                int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            )
         finally:
             writer.close()
 

@@ -9,7 +9,10 @@ ADDRESS = "test://store/crawl"
 
 
 class FakePlace:
-    """Keeps files in a dictionary. `away`: what every call raises; `cuts`: bytes of a file that arrive, at most."""
+    """Keeps files in a dictionary.
+
+    `away`: what every call raises; `cuts`: bytes of a file that arrive, at most.
+    """
 
     def __init__(self):
         self.files, self.sent, self.removed = {}, [], []
@@ -104,7 +107,9 @@ class StoredCrawl(Crawl):
             self.sent()
 
     def rest(self, tick=1.0):
-        """The end of the crawl, by a clock that goes on by `tick` in each slice that waits for the store."""
+        """The end of the crawl, by a clock that goes on by `tick` in each slice that waits for the
+        store.
+        """
         for pause in self.storing.rest():
             self.now += tick if pause is not None else 0.0
             time.sleep(0.0005)

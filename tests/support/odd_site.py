@@ -1,4 +1,6 @@
-"""Three small sites of which much is odd, crawled once: what is said of them can be compared with what they are."""
+"""Three small sites of which much is odd, crawled once: what is said of them can be compared with
+what they are.
+"""
 
 from types import SimpleNamespace
 
@@ -7,7 +9,20 @@ from tests.support.named_sites import sites
 WALL = b"""<!doctype html><title>Making sure you're not a bot!</title><link rel=stylesheet
 href="/.within.website/x/xess/xess.css"><h1>Making sure you're not a bot!</h1><a href=/beyond>x</a>"""
 PAGES = ("a", "b", "c", "new", "here")  # of good.test, besides its first one; b is a copy of a
-LINKS = ("a", "b", "c", "gone", "lost", "secret/1", "secret/2", "secret/3", "old", "error", "wall", "wp-login.php")
+LINKS = (
+    "a",
+    "b",
+    "c",
+    "gone",
+    "lost",
+    "secret/1",
+    "secret/2",
+    "secret/3",
+    "old",
+    "error",
+    "wall",
+    "wp-login.php",
+)
 AWAY = ("1", "2", "3")  # pages of away.test, where nothing listens
 
 
@@ -16,24 +31,42 @@ def served(port):
 
     def answer(host, path, _cookie):
         if host == "moved.test":
-            return None if path == "/robots.txt" else (301, [("Location", f"http://good.test:{port()}/here")], b"")
+            return (
+                None
+                if path == "/robots.txt"
+                else (301, [("Location", f"http://good.test:{port()}/here")], b"")
+            )
         if path == "/robots.txt":
             return b"User-agent: *\nDisallow: /secret/\n"
         name = path.removeprefix("/")
         if name == "":
             away = "".join(f"<a href=http://away.test:{port()}/{page}>away</a>" for page in AWAY)
-            return (f"<title>odd</title>{away}" + "".join(f"<a href=/{link}>{link}</a>" for link in LINKS)).encode()
+            return (
+                f"<title>odd</title>{away}"
+                + "".join(f"<a href=/{link}>{link}</a>" for link in LINKS)
+            ).encode()
         if name in PAGES:
             return f"<title>tea</title><p>{name.replace('b', 'a')} is a page about tea".encode()
-        return {"old": (301, [("Location", "/new")], b""), "error": (500, [], b"no"), "wall": WALL}.get(name)
+        return {
+            "old": (301, [("Location", "/new")], b""),
+            "error": (500, [], b"no"),
+            "wall": WALL,
+        }.get(name)
 
     return answer
 
 
 def crawled(folder):
-    """A crawl of good.test, of moved.test, which leads there, of away.test, and of an address that is no public one."""
+    """A crawl of good.test, of moved.test, which leads there, of away.test, and of an address that
+    is no public one.
+    """
     with sites(served(lambda: site.port)) as site:
-        seeds = [site.url("good.test"), site.url("moved.test"), site.url("away.test", "/0"), "http://10.0.0.1/"]
+        seeds = [
+            site.url("good.test"),
+            site.url("moved.test"),
+            site.url("away.test", "/0"),
+            "http://10.0.0.1/",
+        ]
         settings = {
             "PORTS_ALLOWED": site.port,
             "OUTPUTS": "warc cdxj tables text index",
@@ -43,7 +76,9 @@ def crawled(folder):
             "OUTAGE_END_WAIT": 1,
         }
         crawl = site.crawl(folder, seeds, **settings)
-        (folder / "hosts").write_text("127.0.0.1 good.test\n127.0.0.1 moved.test\n127.0.0.3 away.test\n")
+        (folder / "hosts").write_text(
+            "127.0.0.1 good.test\n127.0.0.1 moved.test\n127.0.0.3 away.test\n"
+        )
         with (folder / "seeds.txt").open("ab") as file:
             file.write(b"\n# a comment\n\xff\n")
         status = crawl.run()

@@ -5,7 +5,11 @@ from contextlib import contextmanager
 from threading import Thread
 
 INFO = "# Server\r\nredis_version:5.0.14\r\nrun_id:0123456789012345678901234567890123456789\r\nmaxmemory:0\r\n"
-ANSWERS = {b"PING": b"+PONG\r\n", b"INFO": b"$%d\r\n%s\r\n" % (len(INFO), INFO.encode()), b"SELECT": b"+OK\r\n"}
+ANSWERS = {
+    b"PING": b"+PONG\r\n",
+    b"INFO": b"$%d\r\n%s\r\n" % (len(INFO), INFO.encode()),
+    b"SELECT": b"+OK\r\n",
+}
 
 
 class _Talk(socketserver.StreamRequestHandler):

@@ -1,4 +1,6 @@
-"""Policies by which only sitemaps and feeds are fetched again in their turns, or nothing: all else is by signals."""
+"""Policies by which only sitemaps and feeds are fetched again in their turns, or nothing: all else
+is by signals.
+"""
 
 from webcrawl.crawl.revisit.policies import Fixed
 
@@ -11,11 +13,15 @@ class OnlyListings(Fixed):
     early = False
 
     def due(self, record, now, place):
-        return super().due(record, now, place) if record.url.endswith(("map.xml", "feed")) else NEVER
+        return (
+            super().due(record, now, place) if record.url.endswith(("map.xml", "feed")) else NEVER
+        )
 
 
 class OnlySignals(OnlyListings):
-    """No page is due, whatever it is; with a small REVISIT_AGE it may be fetched again soon at a signal."""
+    """No page is due, whatever it is; with a small REVISIT_AGE it may be fetched again soon at a
+    signal.
+    """
 
     def due(self, record, now, place):
         return NEVER

@@ -25,9 +25,17 @@ class Choosing(Spider):
 
     def parse(self, response):
         self.note(
-            response.url, response.status, len(response.body), response.flags, response.meta.get("download_latency")
+            response.url,
+            response.status,
+            len(response.body),
+            response.flags,
+            response.meta.get("download_latency"),
         )
 
     def failed(self, failure):
         response = getattr(failure.value, "response", None)
-        self.note(failure.request.url, failure.type.__name__, getattr(response, "status", str(failure.value)))
+        self.note(
+            failure.request.url,
+            failure.type.__name__,
+            getattr(response, "status", str(failure.value)),
+        )

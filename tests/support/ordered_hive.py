@@ -12,7 +12,10 @@ from webcrawl.crawl.control.client import NAME
 
 @contextmanager
 def two_drones(folder, server, seeds):
-    """The process of a hive in `folder / "job"`, once both drones take orders. It has to be stopped by one."""
+    """The process of a hive in `folder / "job"`, once both drones take orders.
+
+    It has to be stopped by one.
+    """
     jobdir = folder / "job"
     (folder / "seeds.txt").write_text("".join(f"{url}\n" for url in seeds))
     values = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver, "JOBDIR": jobdir, "HIVE_LEASE": 4}

@@ -16,7 +16,8 @@ class Aftermath:
     status: int  # the exit status
     hits: list[Hit]
     lost: set[str]  # URLs that were owed and never got an answer that no outage had a hand in
-    complaints: list[str]  # what a crawl without outages would be blamed for: URLs fetched twice, foreign ones
+    # what a crawl without outages would be blamed for: URLs fetched twice, foreign ones
+    complaints: list[str]
 
 
 def crawl_of(server, folder, *, seeds=(), arguments=None, **settings):
@@ -29,7 +30,10 @@ def crawl_of(server, folder, *, seeds=(), arguments=None, **settings):
 
 
 def crawl_through(server, crawl, happenings=lambda: None, *, seconds=PATIENCE, **known):
-    """Runs the crawl, and meanwhile `happenings`, which begins and ends outages. `known` goes to `truth`."""
+    """Runs the crawl, and meanwhile `happenings`, which begins and ends outages.
+
+    `known` goes to `truth`.
+    """
     running = crawl.start()
     try:
         happenings()
@@ -47,12 +51,17 @@ def aftermath(server, crawl, status=0, **known):
     hits, owed = list(server.log.hits), truth(server.world, seeds, **known)
     good = [hit for hit in hits if not hit.outage]
     answered = {hit.url for hit in good if hit.outcome == "sent" or hit.url in owed.retried}
-    complaints = [line for line in owed.complaints(without_late(good, owed)) if not line.startswith("not requested")]
+    complaints = [
+        line
+        for line in owed.complaints(without_late(good, owed))
+        if not line.startswith("not requested")
+    ]
     return Aftermath(status, hits, owed.must - answered, complaints)
 
 
 def without_late(hits, expected, late=()):
-    """All requests but those of sound pages that the crawl has left and made again: this machine was slow.
+    """All requests but those of sound pages that the crawl has left and made again: this machine
+    was slow.
 
     `late`: URLs that it has left, as it knows itself; a busy server may have answered all the same.
     """
@@ -60,7 +69,9 @@ def without_late(hits, expected, late=()):
     return [
         hit
         for hit in hits
-        if (hit.outcome != "left" and hit.url not in late) or hit.url in expected.retried or hit is last[hit.url]
+        if (hit.outcome != "left" and hit.url not in late)
+        or hit.url in expected.retried
+        or hit is last[hit.url]
     ]
 
 
@@ -69,12 +80,17 @@ def pages(hits, since=0.0, until=float("inf")):
     return [
         hit
         for hit in hits
-        if since <= hit.started < until and hit.outcome == "sent" and not hit.outage and not is_robots(hit.path)
+        if since <= hit.started < until
+        and hit.outcome == "sent"
+        and not hit.outage
+        and not is_robots(hit.path)
     ]
 
 
 def back_after(hits, outage, host=None):
-    """Seconds from the end of an outage to the first page, of this host or of any; infinite if none came."""
+    """Seconds from the end of an outage to the first page, of this host or of any; infinite if none
+    came.
+    """
     times = [hit.started for hit in pages(hits, outage.ended) if host in (None, hit.host)]
     return min(times, default=float("inf")) - outage.ended
 

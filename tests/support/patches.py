@@ -8,7 +8,9 @@ from unittest.mock import patch
 
 
 def patched(*modules: tuple[ModuleType, Mapping[str, Any]]) -> ExitStack:
-    """Gives modules these constants until it is closed: a test that fails before that changes all that come later."""
+    """Gives modules these constants until it is closed: a test that fails before that changes all
+    that come later.
+    """
     patches = ExitStack()
     for module, constants in modules:
         patches.enter_context(patch.multiple(module, **constants))

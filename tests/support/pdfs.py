@@ -22,7 +22,9 @@ def bomb(size=1 << 26):
 def with_content(content, how="", urls=(), pages=1):
     """Its pages all have this content."""
     kids = " ".join(f"{10 + at} 0 R" for at in range(pages))
-    annots = "".join(f"<</Type/Annot/Subtype/Link/Rect[0 0 9 9]/A<</S/URI/URI({url})>>>>" for url in urls)
+    annots = "".join(
+        f"<</Type/Annot/Subtype/Link/Rect[0 0 9 9]/A<</S/URI/URI({url})>>>>" for url in urls
+    )
     objects = {
         1: b"<</Type/Catalog/Pages 2 0 R>>",
         2: f"<</Type/Pages/Kids[{kids}]/Count {pages}>>".encode(),

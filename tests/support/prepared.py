@@ -1,4 +1,6 @@
-"""Crawls whose process is prepared before they begin: with few descriptors, with little memory, with another clock."""
+"""Crawls whose process is prepared before they begin: with few descriptors, with little memory,
+with another clock.
+"""
 
 import ctypes
 import os

@@ -65,7 +65,10 @@ class Hooks:
 
 
 class Dies(Lines):
-    """Kills the process, like kill -9, at the page that the setting names; the first time. Before, it checkpoints."""
+    """Kills the process, like kill -9, at the page that the setting names; the first time.
+
+    Before, it checkpoints.
+    """
 
     async def process_item(self, page):
         if page.url.endswith(("2", "6")):
@@ -91,7 +94,9 @@ class Cancels(Lines):
 
 
 class Hangs(Lines):
-    """Does not come back from the page /20; once a checkpoint has left it out, the process gets this signal."""
+    """Does not come back from the page /20; once a checkpoint has left it out, the process gets
+    this signal.
+    """
 
     async def process_item(self, page):
         if page.url.endswith("/20"):
@@ -107,7 +112,9 @@ class Hangs(Lines):
 
 
 class Blocks:
-    """Holds the event loop up, as does code that waits for another program; somebody presses Ctrl-C meanwhile."""
+    """Holds the event loop up, as does code that waits for another program; somebody presses Ctrl-C
+    meanwhile.
+    """
 
     def process_item(self, page):
         os.kill(os.getpid(), signal.SIGINT)
@@ -167,7 +174,16 @@ class Fields(Lines):
 
     async def process_item(self, page):
         links = [(link.kind, link.url, link.text) for link in page.links]
-        fields = (page.url, page.status, page.headers, page.body, page.content_type, page.title, page.depth, page.via)
+        fields = (
+            page.url,
+            page.status,
+            page.headers,
+            page.body,
+            page.content_type,
+            page.title,
+            page.depth,
+            page.via,
+        )
         more = (
             page.ip,
             round(page.fetched_at, 3),

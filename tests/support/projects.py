@@ -25,7 +25,10 @@ class Project:
     def __init__(self, folder, settings, spiders, **more):
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        lines = [f"{name} = {value!r}\n" for name, value in {**QUICK, "SPIDER_MODULES": ["spiders"], **more}.items()]
+        lines = [
+            f"{name} = {value!r}\n"
+            for name, value in {**QUICK, "SPIDER_MODULES": ["spiders"], **more}.items()
+        ]
         path = f"import sys\nsys.path.append({str(ROOT)!r})\n"
         (self.folder / "scrapy.cfg").write_text("[settings]\ndefault = mine\n")
         (self.folder / "mine.py").write_text(path + settings + "".join(lines))
@@ -34,7 +37,13 @@ class Project:
 
     def run(self, *words, **settings):
         """The exit status of a scrapy command, and what it printed."""
-        given = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in settings.items()}
-        words = [*words, *(word for name, value in given.items() for word in ("-s", f"{name}={value}"))]
+        given = {
+            name: json.dumps(value) if isinstance(value, dict) else value
+            for name, value in settings.items()
+        }
+        words = [
+            *words,
+            *(word for name, value in given.items() for word in ("-s", f"{name}={value}")),
+        ]
         status = scrapy(words, self.folder, self.output)
         return status, self.output.read_text()

@@ -4,7 +4,9 @@ from webcrawl.crawl import uplink
 
 
 class QuickUplink:
-    """For EXTENSIONS, in a process of its own: probes and what was put back wait a tenth of their time."""
+    """For EXTENSIONS, in a process of its own: probes and what was put back wait a tenth of their
+    time.
+    """
 
     def __init__(self):
         uplink.FIRST, uplink.LONGEST = 0.2, 2.0

@@ -1,4 +1,6 @@
-"""All real URLs of the collected cases: logs, links of real pages, graphs, sitemaps, feeds, lists of sites."""
+"""All real URLs of the collected cases: logs, links of real pages, graphs, sitemaps, feeds, lists
+of sites.
+"""
 
 import gzip
 import json
@@ -60,7 +62,9 @@ def _site(folder: Path) -> Iterator[str]:
         yield page["url"]
         if page["html"]:
             found = reader.links(page["body"].encode(), "text/html; charset=utf-8", page["url"])
-            yield from (url for url in _canonical(found.base, [raw for _, raw, _, _ in found.links]) if url)
+            yield from (
+                url for url in _canonical(found.base, [raw for _, raw, _, _ in found.links]) if url
+            )
 
 
 def _index(folder: Path) -> Iterator[str]:

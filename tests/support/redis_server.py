@@ -36,14 +36,22 @@ def emptied(url):
 
 def member(drone=0, drones=2, **changes):
     """A drone that has no state yet."""
-    base = Member(drone, f"{drone:032x}", f"/crawl/drone-{drone}", "here", 100 + drone, "domain", drones)
+    base = Member(
+        drone, f"{drone:032x}", f"/crawl/drone-{drone}", "here", 100 + drone, "domain", drones
+    )
     return replace(base, **changes)
 
 
 def resumed(hive, drone=0, drones=2, **changes):
     """A drone that has the state of a hive."""
     others = {one: state for one, state in hive.members.items() if one != drone}
-    known = {"key": hive.key, "map": hive.map, "founded": hive.founded, "others": others, "gone": hive.gone}
+    known = {
+        "key": hive.key,
+        "map": hive.map,
+        "founded": hive.founded,
+        "others": others,
+        "gone": hive.gone,
+    }
     return member(drone, drones, **{**known, **changes})
 
 
@@ -93,7 +101,9 @@ class OwnServer:
     def start(self):
         arguments = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", *self.options]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([find_binary(), *arguments], cwd=self.folder, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [find_binary(), *arguments], cwd=self.folder, stdout=log, stderr=log
+            )
         for _ in range(500):
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
@@ -118,7 +128,10 @@ class OwnServer:
 
 
 class Cable:
-    """A network between drones and a server that can be cut. With a TLS context, the server's end of it."""
+    """A network between drones and a server that can be cut.
+
+    With a TLS context, the server's end of it.
+    """
 
     def __init__(self, url, tls=None):
         self._there, self._tls = int(url.rpartition(":")[2]), tls
@@ -142,7 +155,9 @@ class Cable:
         await asyncio.sleep(0)
 
     async def mend(self):
-        self._listening = await asyncio.start_server(self._connected, "127.0.0.1", self.port, ssl=self._tls)
+        self._listening = await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, ssl=self._tls
+        )
 
     async def _connected(self, reader, writer):
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._there)

@@ -32,14 +32,22 @@ class Asking(Spider):
     def parse(self, response):
         for url, words in self.then:
             errback = None if "unheard" in words else self.failed
-            yield Request(url, self.page, errback=errback, dont_filter="unfiltered" in words, cb_kwargs={"n": 1})
+            yield Request(
+                url,
+                self.page,
+                errback=errback,
+                dont_filter="unfiltered" in words,
+                cb_kwargs={"n": 1},
+            )
 
     def page(self, response, n):
         self.note("page", response.url)
 
     def failed(self, failure):
         request = failure.request
-        self.note("failed", request.url, failure.type.__name__, str(failure.value), request.cb_kwargs["n"])
+        self.note(
+            "failed", request.url, failure.type.__name__, str(failure.value), request.cb_kwargs["n"]
+        )
         yield {"of": request.url}
         yield Request(f"{self.here}/after", self.page, cb_kwargs={"n": 2})
 

@@ -8,7 +8,9 @@ from tests.support.lost_spiders import Noting
 
 
 class Renaming(Noting):
-    """Asks for pages in three ways: with a method that stays, one that is renamed, and an errback that is."""
+    """Asks for pages in three ways: with a method that stays, one that is renamed, and an errback
+    that is.
+    """
 
     name = "renaming"
     many = 20

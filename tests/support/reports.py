@@ -29,7 +29,9 @@ class Report:
     def tiles(self):
         """The large numbers by what they are."""
         found = self.tree.xpath("//dl[@class='tiles']/div")
-        return {one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in found}
+        return {
+            one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in found
+        }
 
 
 def number(text):

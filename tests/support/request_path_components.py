@@ -1,4 +1,6 @@
-"""A user's own extension, middlewares and pipelines, which note what they see: tests/adapter/fastpath needs them."""
+"""A user's own extension, middlewares and pipelines, which note what they see:
+tests/adapter/fastpath needs them.
+"""
 
 import asyncio
 import json
@@ -44,7 +46,13 @@ class Recorder(Component):
 
     def __init__(self, crawler):
         super().__init__(crawler)
-        for name in ("request_scheduled", "response_received", "spider_error", "item_scraped", "item_dropped"):
+        for name in (
+            "request_scheduled",
+            "response_received",
+            "spider_error",
+            "item_scraped",
+            "item_dropped",
+        ):
             crawler.signals.connect(getattr(self, name), getattr(signals, name))
         crawler.signals.connect(self.item_error, signals.item_error)
         crawler.signals.connect(self.request_reached_downloader, signals.request_reached_downloader)
@@ -73,7 +81,13 @@ class Recorder(Component):
         note(self.crawler, request.meta["scene"], "error", failure.type.__name__)
 
     def item_scraped(self, item, response):
-        note(self.crawler, scene_of(item), "item", type(item).__name__, asdict(item) if is_dataclass(item) else item)
+        note(
+            self.crawler,
+            scene_of(item),
+            "item",
+            type(item).__name__,
+            asdict(item) if is_dataclass(item) else item,
+        )
 
     def item_dropped(self, item, exception):
         note(self.crawler, scene_of(item), "dropped", str(exception))
@@ -84,7 +98,11 @@ class Recorder(Component):
     def spider_closed(self, reason):
         note(self.crawler, "", "closed", reason)
         found = self.crawler.stats.get_stats()
-        kept = {name: value for name, value in found.items() if name.startswith(("spider_exceptions/", "httperror/"))}
+        kept = {
+            name: value
+            for name, value in found.items()
+            if name.startswith(("spider_exceptions/", "httperror/"))
+        }
         note(self.crawler, "", "stats", dict(sorted(kept.items())))
 
     async def engine_stopped(self):
@@ -147,7 +165,9 @@ class OfCallbacks(Component):
 
 
 class OfBothKinds(Component):
-    """A spider middleware with a plain generator, and another form for callbacks that are asynchronous."""
+    """A spider middleware with a plain generator, and another form for callbacks that are
+    asynchronous.
+    """
 
     def process_spider_output(self, response, result):
         yield from result

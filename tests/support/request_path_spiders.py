@@ -14,8 +14,19 @@ class Each(Spider):
     """A scene a request; its callback is named after it."""
 
     name = "each"
-    UNREACHABLE = ("refused", "refused and unheard", "errback raises", "errback yields", "swallowed")
-    WITHOUT_ERRBACK = ("refused and unheard", "ignored and unheard", "unwanted and unheard", "broken and unheard")
+    UNREACHABLE = (
+        "refused",
+        "refused and unheard",
+        "errback raises",
+        "errback yields",
+        "swallowed",
+    )
+    WITHOUT_ERRBACK = (
+        "refused and unheard",
+        "ignored and unheard",
+        "unwanted and unheard",
+        "broken and unheard",
+    )
 
     def __init__(self, scenes, here, closed_port, **kwargs):
         super().__init__(**kwargs)
@@ -24,11 +35,17 @@ class Each(Spider):
     async def start(self):
         for number, scene in enumerate(self.scenes):
             word = scene.replace(" ", "_")
-            url = f"http://127.0.1.{number}:{self.closed_port}/" if scene in self.UNREACHABLE else f"{self.here}/{word}"
+            url = (
+                f"http://127.0.1.{number}:{self.closed_port}/"
+                if scene in self.UNREACHABLE
+                else f"{self.here}/{word}"
+            )
             yield Request(
                 url,
                 getattr(self, f"on_{word}", self.page),
-                errback=None if scene in self.WITHOUT_ERRBACK else getattr(self, f"not_{word}", self.failed),
+                errback=None
+                if scene in self.WITHOUT_ERRBACK
+                else getattr(self, f"not_{word}", self.failed),
                 meta={"scene": scene},
                 cb_kwargs={"word": "Wörter", "many": [1, 2]} if scene == "arguments" else None,
             )
@@ -89,7 +106,10 @@ class Each(Spider):
             yield self.item(response, text=inner.text, status=inner.status)
         try:
             await self.crawler.engine.download_async(
-                Request(f"http://127.0.1.99:{self.closed_port}/", meta={"scene": "download", "dont_retry": True})
+                Request(
+                    f"http://127.0.1.99:{self.closed_port}/",
+                    meta={"scene": "download", "dont_retry": True},
+                )
             )
         except DownloadConnectionRefusedError as error:
             yield self.item(response, failed=type(error).__name__)
@@ -121,7 +141,15 @@ class Panicking(Spider):
     """A request for each place that panics, and one whose callback's task is cancelled."""
 
     name = "panicking"
-    PLACES = ("callback", "generator", "async_generator", "download", "pipeline", "late_pipeline", "cancelled")
+    PLACES = (
+        "callback",
+        "generator",
+        "async_generator",
+        "download",
+        "pipeline",
+        "late_pipeline",
+        "cancelled",
+    )
 
     def __init__(self, here, closed_port, **kwargs):
         super().__init__(**kwargs)
@@ -129,7 +157,10 @@ class Panicking(Spider):
 
     async def start(self):
         for place in (*self.PLACES, "cancelled_pipeline"):
-            callback, meta = getattr(self, f"in_{place}", self.page), {"scene": place, "dont_retry": True}
+            callback, meta = (
+                getattr(self, f"in_{place}", self.page),
+                {"scene": place, "dont_retry": True},
+            )
             yield Request(f"{self.here}/{place}", callback, errback=self.failed, meta=meta)
         meta = {"scene": "errback", "dont_retry": True}
         yield Request(f"http://127.0.1.1:{self.closed_port}/", errback=self.in_errback, meta=meta)
@@ -197,7 +228,9 @@ class PanickingDownloads:
 
 
 class Paging(Spider):
-    """Makes a page of every answer, without a middleware, as the spider `web` does; the scene says what comes back."""
+    """Makes a page of every answer, without a middleware, as the spider `web` does; the scene says
+    what comes back.
+    """
 
     name = "paging"
     makes_pages = True
@@ -320,10 +353,13 @@ class Listening(Spider):
         return spider
 
     def request(self, number):
-        return Request(f"{self.here}/{number}", cb_kwargs={"number": number}, meta={"scene": "page"})
+        return Request(
+            f"{self.here}/{number}", cb_kwargs={"number": number}, meta={"scene": "page"}
+        )
 
     def on_opened(self):
-        self.crawler.engine._SLOT_HEARTBEAT_INTERVAL = 0.1  # after unpause() plain Scrapy waits for its next beat
+        # after unpause() plain Scrapy waits for its next beat
+        self.crawler.engine._SLOT_HEARTBEAT_INTERVAL = 0.1
 
     async def start(self):
         yield self.request(0)
@@ -395,7 +431,9 @@ class Ending(Spider):
     async def parse(self, response, number):
         note(self.crawler, "page", "called", number)
         yield {"scene": "page", "trail": []}
-        yield response.follow(f"/{number + 1}", cb_kwargs={"number": number + 1}, meta={"scene": "page"})
+        yield response.follow(
+            f"/{number + 1}", cb_kwargs={"number": number + 1}, meta={"scene": "page"}
+        )
         if number == 3 and self.how == "raises":
             raise CloseSpider("enough")
         if self.how == "errors":

@@ -1,4 +1,6 @@
-"""Settings that may change with every run of a crawl, drawn by chance; none of them changes which URLs are fetched."""
+"""Settings that may change with every run of a crawl, drawn by chance; none of them changes which
+URLs are fetched.
+"""
 
 from tests.support.crawling import POLITE
 
@@ -15,16 +17,28 @@ CHOICES = {
     "FRONTIER_QUEUES": (0, 1, 20),
     "FRONTIER_MAX_QUEUES": (30, 30_000),
     "FRONTIER_PRIORITIZER": (
-        *(f"{_PRIORITIZERS}.depth.ByArrival", f"{_PRIORITIZERS}.depth.ByDepth", f"{_PRIORITIZERS}.depth.ByChance"),
+        *(
+            f"{_PRIORITIZERS}.depth.ByArrival",
+            f"{_PRIORITIZERS}.depth.ByDepth",
+            f"{_PRIORITIZERS}.depth.ByChance",
+        ),
         *(f"{_PRIORITIZERS}.links.ByIndegree", f"{_PRIORITIZERS}.links.ByOpic"),
     ),
     "SEEN_MEMORY": (16, 64, 256),
-    "URL_CACHE": (f"{_CACHES}.policies.LruCache", f"{_CACHES}.policies.RandomCache", f"{_CACHES}.clock.ClockCache"),
+    "URL_CACHE": (
+        f"{_CACHES}.policies.LruCache",
+        f"{_CACHES}.policies.RandomCache",
+        f"{_CACHES}.clock.ClockCache",
+    ),
     "OUTPUTS": ("warc cdxj", "warc cdxj index", "warc index", "none"),
     "WARC_MAX_SIZE": (1, 100),
 }
 IN_FLIGHT = max(CHOICES["CONCURRENT_REQUESTS"])
-_NAMES = {"factor": "POLITENESS_FACTOR", "minimum": "POLITENESS_MIN_DELAY", "maximum": "POLITENESS_MAX_DELAY"}
+_NAMES = {
+    "factor": "POLITENESS_FACTOR",
+    "minimum": "POLITENESS_MIN_DELAY",
+    "maximum": "POLITENESS_MAX_DELAY",
+}
 
 
 def drawn(chance):

@@ -47,7 +47,9 @@ def sample(random, pages=2000):
 def figures_at(share):
     """The figures when so much of the week is over."""
     counts = {name: round(value * share) for name, value in COUNTS.items()}
-    found = RevisitFigures(records=25_000, taken=round(71_700 * share), waiting=310, budget=0.125, used=0.119, **counts)
+    found = RevisitFigures(
+        records=25_000, taken=round(71_700 * share), waiting=310, budget=0.125, used=0.119, **counts
+    )
     found.freshness, found.age, found.sampled = 0.83 - 0.45 * exp(-8 * share), DAY / 2, 2000
     return found
 
@@ -61,7 +63,9 @@ def announced(db):
 
 
 def revisited(root, lines=400, share=1.0):
-    """A JOBDIR with figures, their past, and hosts that announce changes; `share`: so much of the week is over."""
+    """A JOBDIR with figures, their past, and hosts that announce changes; `share`: so much of the
+    week is over.
+    """
     db = CrawlDB(root / "state")
     outputs = Outputs(db, root)
     outputs.open("logs/crawl.log")
@@ -69,7 +73,9 @@ def revisited(root, lines=400, share=1.0):
     for number in range(lines):
         part = number / (lines - 1) * share
         stats = {PREFIX + name: value for name, value in figures_at(part).numbers().items()}
-        history.write(line(moment({**stats, "pages": 25_000 + stats["revisit/taken"]}, BEGUN + part * WEEK)))
+        history.write(
+            line(moment({**stats, "pages": 25_000 + stats["revisit/taken"]}, BEGUN + part * WEEK))
+        )
     whole, random = figures_at(share), Random(3)
     counters = Counter({PREFIX + name: getattr(whole, name) for name in ("taken", *COUNTS)})
     counters.update({theirs: getattr(whole, name) for name, theirs in SIGNALS.items()})
@@ -80,5 +86,7 @@ def revisited(root, lines=400, share=1.0):
     db.checkpoint()
     outputs.close()
     db.close()
-    (root / "stats.json").write_text(json.dumps({"reason": "finished", "at": "2023-11-21T22:13:20Z", **counters}))
+    (root / "stats.json").write_text(
+        json.dumps({"reason": "finished", "at": "2023-11-21T22:13:20Z", **counters})
+    )
     return root

@@ -1,4 +1,6 @@
-"""A crawl that fetches pages again, in simulated time: all that `assemble` connects, with a small web of documents."""
+"""A crawl that fetches pages again, in simulated time: all that `assemble` connects, with a small
+web of documents.
+"""
 
 from collections import Counter
 from itertools import count
@@ -24,20 +26,25 @@ SETTINGS = {
 
 
 class Web:
-    """`documents` by URL (changing_site.Document) may be changed at any time; None: the host does not answer."""
+    """`documents` by URL (changing_site.Document) may be changed at any time; None: the host does
+    not answer.
+    """
 
     def __init__(self, folder, documents, **settings):
         self.folder, self.documents = folder, documents
         self.settings = {**SETTINGS, **settings, "JOBDIR": str(folder)}
         self.now, self.serial, self.asked = START, count(), []
-        self.slept = 0.0  # seconds of the machine, which its clock has counted and the crawl has not
+        # seconds of the machine, which its clock has counted and the crawl has not
+        self.slept = 0.0
         self.pages = []  # what pipelines would get
         self.open()
 
     def open(self, **settings):
         """Begins a run; these settings hold from now on."""
         self.settings |= settings
-        self.crawl, self.visitor = assembled(self.settings, lambda: self.now + self.slept, lambda: self.now)
+        self.crawl, self.visitor = assembled(
+            self.settings, lambda: self.now + self.slept, lambda: self.now
+        )
         self.crawl.begin()
         return self
 
@@ -115,7 +122,11 @@ class Web:
         lines = ["GET / HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
         fields = [(b"Content-Type", media.encode())] if status != 304 else []
         fields += [(name.encode(), value.encode()) for name, value in headers.items()]
-        top = b"HTTP/1.1 %d X\r\n" % status + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n"
+        top = (
+            b"HTTP/1.1 %d X\r\n" % status
+            + b"".join(b"%b: %b\r\n" % field for field in fields)
+            + b"\r\n"
+        )
         return Exchange(
             link.url,
             "\r\n".join(lines).encode(),

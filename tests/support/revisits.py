@@ -34,7 +34,9 @@ class Told:
 
 def made(db, policy, *, rate=1.0, **others):
     """`rate`: pages per second, or a function."""
-    return Revisits(db, policy, rate=rate if callable(rate) else lambda: rate, random=Random(1), **others)
+    return Revisits(
+        db, policy, rate=rate if callable(rate) else lambda: rate, random=Random(1), **others
+    )
 
 
 def page(number, fetched=NOW - DAY, **others):

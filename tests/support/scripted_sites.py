@@ -9,7 +9,8 @@ from typing import ClassVar
 from tests.support.plain_site import Site
 
 ROOM = "<div id=root></div><script type=module src=/app.js></script>"
-STATISTICS = "<script>document.body.dataset.seen = 1</script>"  # it changes nothing that is read or followed
+# it changes nothing that is read or followed
+STATISTICS = "<script>document.body.dataset.seen = 1</script>"
 APP = b"""
 const get = async path => (await fetch(path)).json(), root = document.getElementById('root')
 const number = location.pathname.slice(1) || 0
@@ -42,11 +43,18 @@ def made(host: str, number: int) -> str:
 class Scripted(Site):
     """`pages` of each site beside its first; `asked` has host and path of each request.
 
-    plain.test needs no scripts; app.test is made by them; on lazy.test a part of each page comes later; hollow.test
-    looks behind its first page as if scripts would make it, and they make nothing; one page of mixed.test needs them.
+    plain.test needs no scripts; app.test is made by them; on lazy.test a part of each page comes
+    later; hollow.test looks behind its first page as if scripts would make it, and they make
+    nothing; one page of mixed.test needs them.
     """
 
-    pages: ClassVar = {"plain.test": 2, "app.test": 3, "lazy.test": 3, "hollow.test": 4, "mixed.test": 3}
+    pages: ClassVar = {
+        "plain.test": 2,
+        "app.test": 3,
+        "lazy.test": 3,
+        "hollow.test": 4,
+        "mixed.test": 3,
+    }
     asked: ClassVar = Counter()
 
     def answer(self) -> None:
@@ -58,16 +66,26 @@ class Scripted(Site):
         elif self.path == "/app.js":
             self.say(200, APP, content_type="text/javascript")
         elif self.path == "/api/list":
-            self.say(200, json.dumps([*range(1, self.pages[host] + 1)]).encode(), content_type="application/json")
+            self.say(
+                200,
+                json.dumps([*range(1, self.pages[host] + 1)]).encode(),
+                content_type="application/json",
+            )
         elif self.path.startswith("/api/"):
             said = json.dumps({"text": made(host, int(number))})
             self.say(200, said.encode(), content_type="application/json")
         else:
-            page = f"<!doctype html><title>{host} {number}</title>{self.page(host, int(number or 0))}"
+            page = (
+                f"<!doctype html><title>{host} {number}</title>{self.page(host, int(number or 0))}"
+            )
             self.say(200, page.encode(), content_type="text/html")
 
     def page(self, host: str, number: int) -> str:
-        links = " ".join(f"<a href=/{one}></a>" for one in range(1, self.pages[host] + 1)) if not number else ""
+        links = (
+            " ".join(f"<a href=/{one}></a>" for one in range(1, self.pages[host] + 1))
+            if not number
+            else ""
+        )
         if not sent(host, number):
             return f"<div id=app></div>{STATISTICS}" if host == "hollow.test" else ROOM
         return f"<p>{sent(host, number)}</p>{LATER if host == 'lazy.test' else STATISTICS}{links}"

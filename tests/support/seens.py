@@ -23,8 +23,16 @@ PLENTY = 1 << 20
 
 
 def disk(db, *, cache=None, sizes=TINY, on_ready=None):
-    """The disk store with tiny parts; without a cache unless one is given, so that all keys reach T."""
-    return DiskSeen(db, memory=PLENTY, cache=StaticCache(0) if cache is None else cache, sizes=sizes, on_ready=on_ready)
+    """The disk store with tiny parts; without a cache unless one is given, so that all keys reach
+    T.
+    """
+    return DiskSeen(
+        db,
+        memory=PLENTY,
+        cache=StaticCache(0) if cache is None else cache,
+        sizes=sizes,
+        on_ready=on_ready,
+    )
 
 
 def memory(db, *, cache=None):
@@ -32,7 +40,9 @@ def memory(db, *, cache=None):
 
 
 def bloom(db, *, cache=None):
-    return BloomSeen(db, memory=PLENTY, cache=ClockCache(16) if cache is None else cache, snapshot=20)
+    return BloomSeen(
+        db, memory=PLENTY, cache=ClockCache(16) if cache is None else cache, snapshot=20
+    )
 
 
 STORES = {"disk": disk, "memory": memory, "bloom": bloom}

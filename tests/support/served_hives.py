@@ -36,7 +36,10 @@ def serve(folder, url):
 
 @contextmanager
 def served(folder, url, ended=()):
-    """The same, watched as `scrapy hive web` does it. `ended`: drones that have ended because nothing was left."""
+    """The same, watched as `scrapy hive web` does it.
+
+    `ended`: drones that have ended because nothing was left.
+    """
     serve(folder, url)
     lock, over = folder.lock(), Event()
     watching = Watching(folder, at(url, "web"), None, lambda: ended)
@@ -65,12 +68,16 @@ def served(folder, url, ended=()):
 def resizing(folder, drones):
     """The command, which waits."""
     words = [sys.executable, "-m", COMMAND, "hive", "resize", str(folder.path), "-n", str(drones)]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         yield process
 
 
 def of_another_hive(folder):
-    """The first drone here was in a hive of this name once; none of the server's drones is of that hive."""
+    """The first drone here was in a hive of this name once; none of the server's drones is of that
+    hive.
+    """
     with closing(CrawlDB(folder.drone(0) / "state")) as db:
         take_up(db, "web", 0)
         db.set(KEY, b"k" * 16)
@@ -80,7 +87,9 @@ def of_another_hive(folder):
 def finished(folder):
     """All drones have crawled to the end."""
     for drone in folder.known().drones:
-        (folder.drone(drone) / "stats.json").write_text(json.dumps({"reason": "finished", "pages": 7, "queued": 0}))
+        (folder.drone(drone) / "stats.json").write_text(
+            json.dumps({"reason": "finished", "pages": 7, "queued": 0})
+        )
 
 
 def hive(*words):
@@ -118,12 +127,20 @@ class Scripted:
 
 def seen(alive, applied=()):
     """What an operator sees of drones that are alive, some of which have carried the command out."""
-    reports = {one: SimpleNamespace(applied=7 * (one in applied), refusal=lambda _: "") for one in range(2)}
+    reports = {
+        one: SimpleNamespace(applied=7 * (one in applied), refusal=lambda _: "") for one in range(2)
+    }
     return Look(reports=reports, leases=dict.fromkeys(alive, 9.0))
 
 
 def report_of(drone, folder, state=State.RUNNING, **more):
-    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1, "jobdir": f"{folder}/drone-{drone}"}
+    about = {
+        "identity": "x",
+        "run": 1,
+        "beat": 3,
+        "generation": 1,
+        "jobdir": f"{folder}/drone-{drone}",
+    }
     return Report(drone=drone, state=state, figures=FIGURES, seconds=float(drone), **about, **more)
 
 

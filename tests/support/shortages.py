@@ -1,4 +1,6 @@
-"""What the system may be short of for a moment, as settings name it: event loops and pipelines of a crawl."""
+"""What the system may be short of for a moment, as settings name it: event loops and pipelines of a
+crawl.
+"""
 
 import asyncio
 import errno
@@ -20,7 +22,9 @@ LOOKS = 20
 
 
 class Short(uvloop.Loop):
-    """An event loop whose system lets it connect nowhere, until half a second after the first attempt."""
+    """An event loop whose system lets it connect nowhere, until half a second after the first
+    attempt.
+    """
 
     number = errno.EMFILE
     _end = 0.0
@@ -61,7 +65,9 @@ class ShortOfMemory(Short):
 
 
 class Hoarder:
-    """A pipeline that holds every free descriptor of the process for half a second, from the first page on."""
+    """A pipeline that holds every free descriptor of the process for half a second, from the first
+    page on.
+    """
 
     _held: list[int] | None = None
 
@@ -124,13 +130,15 @@ def is_within(function):
 
 
 class Threads:
-    """A pipeline that tells of each thread that Python starts from its opening on, and of those of C libraries.
+    """A pipeline that tells of each thread that Python starts from its opening on, and of those of
+    C libraries.
 
-    Not of those that sync files side by side: one thread does it, too, where no other may be had. Before 3.12 only
-    those that still live at the end are told of, because Python raises no event for the thread of a Worker.
+    Not of those that sync files side by side: one thread does it, too, where no other may be had.
+    Before 3.12 only those that still live at the end are told of, because Python raises no event
+    for the thread of a Worker.
 
-    A list of the system's is cut short where a thread ends while it is made, so the first one is of several looks; and
-    who was born before the opening is no new one, though they missed it.
+    A list of the system's is cut short where a thread ends while it is made, so the first one is of
+    several looks; and who was born before the opening is no new one, though they missed it.
     """
 
     def open_spider(self):

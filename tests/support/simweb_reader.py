@@ -1,4 +1,5 @@
-"""A second opinion on the synthetic web: a plain reader of its pages, and the simplest correct crawler.
+"""A second opinion on the synthetic web: a plain reader of its pages, and the simplest correct
+crawler.
 
 It shares no code with the synthetic web or with the crawler of this project.
 """
@@ -43,7 +44,9 @@ def decoded(body: bytes, media: str) -> str:
     for mark, codec in MARKS.items():
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
-    for label in re.findall(r"charset=\"?([\w-]+)", media.lower() + body[:1024].decode("latin-1").lower()):
+    for label in re.findall(
+        r"charset=\"?([\w-]+)", media.lower() + body[:1024].decode("latin-1").lower()
+    ):
         try:
             return body.decode(CODECS.get(label, label), "replace")
         except LookupError:
@@ -57,7 +60,9 @@ def unpacked(body: bytes) -> bytes:
 
 
 def joined(base: str, href: str) -> str | None:
-    """The absolute form, without fragment and credentials, of a link that http can fetch; otherwise None."""
+    """The absolute form, without fragment and credentials, of a link that http can fetch; otherwise
+    None.
+    """
     try:
         url = ada_url.URL(href, base)
     except ValueError:
@@ -91,7 +96,9 @@ def _href(node, source: str) -> str:
         return node.attributes["srcset"].split()[0]
     if source == "style":
         return re.search(r"url\((.*)\)", node.attributes["style"])[1]
-    name = {"img": "src", "script": "src", "media": "src", "object": "data", "form": "action"}.get(source)
+    name = {"img": "src", "script": "src", "media": "src", "object": "data", "form": "action"}.get(
+        source
+    )
     name = name or ("src" if "frame" in source else "href")
     return node.attributes[name] or ""
 
@@ -123,7 +130,9 @@ class Response:
     def finish(self):
         """The response once the connection has ended, or once enough was read."""
         ends_with_connection = {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
-        if not self.complete and not (len(self.body) > LIMIT or (ends_with_connection and self.headed)):
+        if not self.complete and not (
+            len(self.body) > LIMIT or (ends_with_connection and self.headed)
+        ):
             raise ConnectionError
         self.status = self._parser.get_status_code()
         if self.headers.get("content-encoding") == "gzip":
@@ -132,7 +141,9 @@ class Response:
 
 
 async def patient(work, seconds):
-    """What comes of it within so many seconds of this process, which a busy machine may make any number of others'."""
+    """What comes of it within so many seconds of this process, which a busy machine may make any
+    number of others'.
+    """
     task = asyncio.ensure_future(work)
     try:
         for _ in range(round(seconds / LOOK)):
@@ -144,9 +155,18 @@ async def patient(work, seconds):
 
 
 class Crawler:
-    """Fetches each URL once: up to three tries, five redirects in a row, few pages per trap, and no politeness."""
+    """Fetches each URL once: up to three tries, five redirects in a row, few pages per trap, and no
+    politeness.
+    """
 
-    def __init__(self, nameserver: str, *, seconds: float, trap=re.compile(r"/x/trap_"), inside=lambda _, __: True):
+    def __init__(
+        self,
+        nameserver: str,
+        *,
+        seconds: float,
+        trap=re.compile(r"/x/trap_"),
+        inside=lambda _, __: True,
+    ):
         self._channel = pycares.Channel(servers=[nameserver], timeout=0.2, tries=2)
         self._seconds, self._trap, self._inside = seconds, trap, inside
         self._names, self._robots, self._trapped = {}, {}, Counter()
@@ -183,7 +203,11 @@ class Crawler:
         response = await self._fetch(url)
         if response is None:
             return
-        target = joined(url, response.headers.get("location", "http://[")) if response.status // 100 == 3 else None
+        target = (
+            joined(url, response.headers.get("location", "http://["))
+            if response.status // 100 == 3
+            else None
+        )
         if target is not None and hops < 5 and self._inside(url, target):
             self._add(group, target, hops + 1)
         if response.status != 200:
@@ -227,7 +251,9 @@ class Crawler:
                 continue
             context = self._tls if parts.protocol == "https:" else None
             try:
-                reader, writer = await asyncio.open_connection(address, int(parts.port or 80), ssl=context)
+                reader, writer = await asyncio.open_connection(
+                    address, int(parts.port or 80), ssl=context
+                )
             except ConnectionRefusedError:
                 continue
             try:
@@ -251,7 +277,9 @@ class Crawler:
             loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
             self._names[name] = future
             self._channel.query(
-                name, pycares.QUERY_TYPE_A, callback=lambda *got: loop.call_soon_threadsafe(future.set_result, got)
+                name,
+                pycares.QUERY_TYPE_A,
+                callback=lambda *got: loop.call_soon_threadsafe(future.set_result, got),
             )
         result, error = await asyncio.shield(self._names[name])
         if error is not None:

@@ -18,7 +18,13 @@ def connect(server, address="127.0.0.1", scheme="http"):
 
 
 def request(server, target="/", *headers, host=0, method="GET"):
-    lines = [f"{method} {target} HTTP/1.1", f"Host: {server.world.origin(host).partition('//')[2]}", *headers, "", ""]
+    lines = [
+        f"{method} {target} HTTP/1.1",
+        f"Host: {server.world.origin(host).partition('//')[2]}",
+        *headers,
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode()
 
 

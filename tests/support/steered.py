@@ -15,7 +15,9 @@ START = 1_700_000_000.0
 
 
 class Steered:
-    """`hosts` is what commands are given; `asked` notes what was asked for, and when after the start."""
+    """`hosts` is what commands are given; `asked` notes what was asked for, and when after the
+    start.
+    """
 
     def __init__(self, folder, *, awaits_ends=False, **settings):
         self.folder, self.seconds, self._given = folder, 0.0, settings
@@ -44,7 +46,9 @@ class Steered:
             "JOBDIR": str(self.folder / "job"),
         }
         around = Surroundings(fixed=fixed, awaits_ends=self._awaits_ends)
-        self.crawl, self.visitor = assembled(values, lambda: START + self.seconds, lambda: self.seconds, around)
+        self.crawl, self.visitor = assembled(
+            values, lambda: START + self.seconds, lambda: self.seconds, around
+        )
 
     def end(self):
         """A last checkpoint, or what a kill leaves."""
@@ -76,7 +80,9 @@ class Steered:
             self.crawl.parts.discovery.insert(Link(f"http://{host}/{number}"))
 
     def run(self, seconds, most=1000):
-        """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and when."""
+        """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and
+        when.
+        """
         end, before = self.seconds + seconds, len(self.asked)
         for _ in range(10 * most):
             link = self.crawl.take(self.crawl.parts.clock())

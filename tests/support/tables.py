@@ -1,4 +1,6 @@
-"""The tables beside the other files of a crawl, without a network: what ends is told to them; their rows are read."""
+"""The tables beside the other files of a crawl, without a network: what ends is told to them; their
+rows are read.
+"""
 
 import time
 from random import Random
@@ -29,7 +31,17 @@ OPTIONS = {
 class Job:
     """A crawl's database, log, archive and tables."""
 
-    def __init__(self, root, disk=None, *, archive=True, tables=True, changes=False, documents=False, full=64 << 20):
+    def __init__(
+        self,
+        root,
+        disk=None,
+        *,
+        archive=True,
+        tables=True,
+        changes=False,
+        documents=False,
+        full=64 << 20,
+    ):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         self.outputs = Outputs(self.db, root)
@@ -37,7 +49,9 @@ class Job:
         self.archive = None
         if archive:
             files = WarcFiles("test", 20_000, {"software": "webcrawl/0"})
-            self.archive = WarcWriter(self.db, self.outputs, files, random=Random(2), clock=lambda: NOW, press=Press())
+            self.archive = WarcWriter(
+                self.db, self.outputs, files, random=Random(2), clock=lambda: NOW, press=Press()
+            )
         self.tables = Tables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
         if tables:
             self.log.hearers.append(self.tables.hear)
@@ -45,7 +59,9 @@ class Job:
         if changes:
             self.log.hearers.append(self.changes.hear)
 
-        self.documents = Documents(self.db, self.outputs, root, near=4, full=full) if documents else None
+        self.documents = (
+            Documents(self.db, self.outputs, root, near=4, full=full) if documents else None
+        )
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, status=200, **about):
         """A page with these links ends. `status`: of the answer."""
@@ -54,13 +70,21 @@ class Job:
         page = Page.of(link, answer)
         page.duplicate = duplicate
         if not duplicate:
-            page.found = DocumentLinks(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
+            page.found = DocumentLinks(
+                url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about
+            )
             page.followed, page.encoding, page.title = page.found.links, "UTF-8", page.found.title
         self.end(link, Outcome(status, 0.1, at=NOW, ended=1.0), answer, page)
 
     def visit(self, url, judged, status=200, headers=(), started=NOW):
         """A page that is fetched again ends."""
-        answer = exchange(url, b"<p>body" if status == 200 else b"", status=status, headers=headers, started=started)
+        answer = exchange(
+            url,
+            b"<p>body" if status == 200 else b"",
+            status=status,
+            headers=headers,
+            started=started,
+        )
         answer.state.revisit = judged
         self.end(Link(url), Outcome(status, 0.1, at=NOW, ended=1.0), answer)
 
@@ -85,7 +109,10 @@ class Job:
         if until:
             conversions = (self.tables or self.changes or self.documents).conversions
             end = time.monotonic() + 30
-            while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
+            while any(
+                file.name.partition("-")[0] in until and not file.job.done()
+                for file in conversions._files
+            ):
                 assert time.monotonic() < end
                 time.sleep(0.001)
         self.db.checkpoint()

@@ -14,8 +14,15 @@ from webcrawl.crawl.visitor import Visitor
 
 
 def assembled(values, wall, steady=None, around=None) -> tuple[Crawl, Visitor]:
-    """A crawl with these settings. `wall` gives the seconds since 1970, `steady` the seconds since some moment."""
+    """A crawl with these settings.
+
+    `wall` gives the seconds since 1970, `steady` the seconds since some moment.
+    """
     settings = Settings(values)
     settings.setmodule("webcrawl.settings", "default")
-    with mock.patch.object(ground, "CrawlClock", partial(CrawlClock, wall=wall, steady=steady or wall)):
-        return assembly.assemble(plain_values(settings, "web"), around or Surroundings(), spider="web")
+    with mock.patch.object(
+        ground, "CrawlClock", partial(CrawlClock, wall=wall, steady=steady or wall)
+    ):
+        return assembly.assemble(
+            plain_values(settings, "web"), around or Surroundings(), spider="web"
+        )

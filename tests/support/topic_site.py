@@ -45,13 +45,17 @@ def tongue(page):
 
 
 class Tongues(Topics):
-    """Page N is Slovene or English, and says so of itself and of the pages it links to; of some links it does not."""
+    """Page N is Slovene or English, and says so of itself and of the pages it links to; of some
+    links it does not.
+    """
 
     def answer(self):
         path = self.path[1:] or "0"
         if not path.isdigit():
             return self.say(404, b"")
-        anchors = "".join(f'<p><a href="/{one}"{self.told(one)}>{one}</a></p>' for one in links(int(path)))
+        anchors = "".join(
+            f'<p><a href="/{one}"{self.told(one)}>{one}</a></p>' for one in links(int(path))
+        )
         body = f'<html lang="{tongue(int(path))}"><p>{TONGUES[tongue(int(path))] * 5} {path}</p>{anchors}'
         return self.say(200, body.encode(), content_type="text/html; charset=utf-8")
 

@@ -1,4 +1,5 @@
-"""A crawl of many hosts with a simulated clock, whose own network is out at times; the detector hears what it hears.
+"""A crawl of many hosts with a simulated clock, whose own network is out at times; the detector
+hears what it hears.
 
 `python -m tests.support.uplinks` prints the table of docs/decisions/net-outage.md.
 """
@@ -22,9 +23,10 @@ DELAY = 3.0  # seconds between two requests to a host
 class Web:
     """The hosts of a seed list, and the network between them and us.
 
-    `dead` is the share of hosts that never answer, in runs of `run` on average; `flaky` of the requests to living ones
-    fail. `downs` are the times when our network is out; `loss` is the share of requests that fail then, `refusing`
-    says that they fail at once. `gone` hosts, the first ones that live, go away at `gone_at`.
+    `dead` is the share of hosts that never answer, in runs of `run` on average; `flaky` of the
+    requests to living ones fail. `downs` are the times when our network is out; `loss` is the share
+    of requests that fail then, `refusing` says that they fail at once. `gone` hosts, the first ones
+    that live, go away at `gone_at`.
     """
 
     hosts: int = 2000
@@ -58,7 +60,9 @@ def crawl(web: Web, *, slots: int = 100, seconds: float = 600.0, seed: int = 1) 
 
 
 class Crawler:
-    """While the network is out, three hosts are asked every five seconds, those that answered before the others."""
+    """While the network is out, three hosts are asked every five seconds, those that answered
+    before the others.
+    """
 
     def __init__(self, web: Web, slots: int, chance: Random) -> None:
         self._web, self._chance, self._free = web, chance, slots
@@ -69,7 +73,8 @@ class Crawler:
         self._record, self._fails = [HostPast.NEW] * web.hosts, [0] * web.hosts
         self._waiting: list[tuple[float, int]] = []  # when a host may be asked again
         self._due = [0.0] * web.hosts  # its one entry that counts
-        self._events: list[tuple[float, float, int, bool]] = []  # when and since when a request ends, of whom, how
+        # when and since when a request ends, of whom, how
+        self._events: list[tuple[float, float, int, bool]] = []
         self._charged: deque[tuple[int, HostPast, float]] = deque(maxlen=4096)
         self._now = self._probe = 0.0
 
@@ -105,7 +110,11 @@ class Crawler:
             return None
         self._probe += 5.0 / 3 if out else 0.0
         self._pass_over()
-        ready = [one for one in self._waiting if one[0] <= now and self._due[one[1]] == one[0]] if out else []
+        ready = (
+            [one for one in self._waiting if one[0] <= now and self._due[one[1]] == one[0]]
+            if out
+            else []
+        )
         known = next((host for _, host in ready if self._record[host] is HostPast.KNOWN), None)
         if known is not None:
             self._due[known] = -1.0
@@ -191,7 +200,9 @@ def main() -> None:
         "20 % dead": Web(hosts=20_000, pages=2, dead=0.2),
         "40 % dead": Web(hosts=20_000, pages=2, dead=0.4),
         "40 % dead, ten at a time": Web(hosts=20_000, pages=2, dead=0.4, run=10),
-        "40 % dead, fifty at a time, one page a host": Web(hosts=20_000, pages=1, dead=0.4, run=50, fixed=True),
+        "40 % dead, fifty at a time, one page a host": Web(
+            hosts=20_000, pages=1, dead=0.4, run=50, fixed=True
+        ),
         "10 % of requests fail": Web(flaky=0.1),
         "40 % of requests fail": Web(flaky=0.4),
         "8 of 12 hosts go away": Web(hosts=12, pages=1000, gone=8, gone_at=300),
@@ -205,10 +216,16 @@ def main() -> None:
                 f"calm, {slots} slots, {name}: {sum(len(one.alarms) for one in found)} alarms in {5 * 1200} s\n"
             )
     outs = {
-        "from the first second, 20 % dead": (Web(hosts=20_000, pages=2, dead=0.2, downs=((0, 300),)), 0.0),
+        "from the first second, 20 % dead": (
+            Web(hosts=20_000, pages=2, dead=0.2, downs=((0, 300),)),
+            0.0,
+        ),
         "well before": (Web(hosts=5_000, downs=((200, 500),)), 200.0),
         "refused at once": (Web(hosts=5_000, downs=((200, 500),), refusing=True), 200.0),
-        "40 % dead, one page a host": (Web(hosts=200_000, pages=1, dead=0.4, downs=((200, 500),)), 200.0),
+        "40 % dead, one page a host": (
+            Web(hosts=200_000, pages=1, dead=0.4, downs=((200, 500),)),
+            200.0,
+        ),
         "80 % of requests fail": (Web(hosts=5_000, downs=((200, 500),), loss=0.8), 200.0),
         "50 % of requests fail": (Web(hosts=5_000, downs=((200, 500),), loss=0.5), 200.0),
         "20 hosts": (Web(hosts=20, pages=1000, downs=((200, 500),)), 200.0),

@@ -2,7 +2,13 @@
 
 from hypothesis import strategies as st
 
-BASES = ("http://h.example/a/b?c", "https://h.example:8080/", "ftp://x.y/z", "gopher://h.example/1x", "")
+BASES = (
+    "http://h.example/a/b?c",
+    "https://h.example:8080/",
+    "ftp://x.y/z",
+    "gopher://h.example/1x",
+    "",
+)
 STARTS = (
     "",
     "http://a.b/",
@@ -16,7 +22,9 @@ STARTS = (
     "ftp://a",
     "https://a.b.c",
 )
-ODD = "aA/.%2eExn-:?#&=\\@[]|^`{}'\"<> \t\n\r\x000129_~*hHtps;,\u00e9\u3002\u2028\ud800\x7f\U0001f600"
+ODD = (
+    "aA/.%2eExn-:?#&=\\@[]|^`{}'\"<> \t\n\r\x000129_~*hHtps;,\u00e9\u3002\u2028\ud800\x7f\U0001f600"
+)
 
 TOKENS = (
     *(
@@ -59,7 +67,22 @@ TOKENS = (
         "\ud800",
         ".example",
     ),
-    *("http:", "https:", "javascript:", "a" * 62, "a." * 60, "[::1]", "(", "'", '"', "<", "{", "|", "^", ";x"),
+    *(
+        "http:",
+        "https:",
+        "javascript:",
+        "a" * 62,
+        "a." * 60,
+        "[::1]",
+        "(",
+        "'",
+        '"',
+        "<",
+        "{",
+        "|",
+        "^",
+        ";x",
+    ),
 )
 
 odd_text = st.text(st.sampled_from(ODD), max_size=30) | st.text(max_size=30)

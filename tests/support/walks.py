@@ -1,4 +1,6 @@
-"""Random walks on graphs, through the frontier of walks under a simulated clock, or by the walkers alone."""
+"""Random walks on graphs, through the frontier of walks under a simulated clock, or by the walkers
+alone.
+"""
 
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -42,7 +44,8 @@ def lines(written):
 
 
 class Walk:
-    """Walkers on `links`, a mapping of URLs to those that they link to; `statuses` are of others than 200.
+    """Walkers on `links`, a mapping of URLs to those that they link to; `statuses` are of others
+    than 200.
 
     A host waits a second after each download, which takes a tenth.
     """
@@ -56,14 +59,22 @@ class Walk:
         self.frontier = open_frontier(
             db,
             Shape(3, 2.0, 1 << 20),
-            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=50, max_queues=100, patience=0), str, Unlimited()),
+            Rules(
+                ByDepth(3),
+                Mercator(10, 1, 300),
+                Limits(queues=50, max_queues=100, patience=0),
+                str,
+                Unlimited(),
+            ),
             Hooks(**hooks),
             random=Random(seed),
             now=now,
             kind=lambda *args, **more: WalkFrontier(*args, **more, walkers=self.walkers),
         )
         if not known:
-            self.frontier.add([Link(url, seed=url).pack() for url in (links if seeds is None else seeds)])
+            self.frontier.add(
+                [Link(url, seed=url).pack() for url in (links if seeds is None else seeds)]
+            )
 
     def take(self):
         """The next link, as soon as there is one; None if there never will be."""
@@ -94,7 +105,12 @@ class Walk:
     @property
     def places(self):
         """How many walkers are somewhere, or about to be placed."""
-        return self.frontier.queued + self.frontier.in_flight + len(self.walkers._idle) + len(self.walkers._done)
+        return (
+            self.frontier.queued
+            + self.frontier.in_flight
+            + len(self.walkers._idle)
+            + len(self.walkers._done)
+        )
 
 
 def impolite(asked, wait=1.1):
@@ -129,13 +145,19 @@ def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=
 def ends_of_lives(found):
     """The pages from which walkers restarted.
 
-    Whether one does is decided anew at each page, so lives are independent, of geometric length; and the last page of
-    a life that begins at a uniformly random page is distributed exactly as PageRank.
+    Whether one does is decided anew at each page, so lives are independent, of geometric length;
+    and the last page of a life that begins at a uniformly random page is distributed exactly as
+    PageRank.
     """
     by_walker = defaultdict(list)
     for line in found:
         by_walker[line.walker].append(line)
-    return [before.url for some in by_walker.values() for before, after in pairwise(some) if after.how == "restart"]
+    return [
+        before.url
+        for some in by_walker.values()
+        for before, after in pairwise(some)
+        if after.how == "restart"
+    ]
 
 
 def ranks(links, restart=1 / 7):
@@ -155,14 +177,16 @@ def variation(pages, expected):
 def bound(draws, expected):
     """What `variation` of so many independent draws exceeds once in a thousand times at most.
 
-    Its mean is bounded by the standard deviation of each share, and McDiarmid's inequality bounds what is beyond.
+    Its mean is bounded by the standard deviation of each share, and McDiarmid's inequality bounds
+    what is beyond.
     """
     mean = sum((share * (1 - share) / draws) ** 0.5 for share in expected.values()) / 2
     return mean + (np.log(1000) / (2 * draws)) ** 0.5
 
 
 def chi_square(pages, expected, least=10):
-    """How many standard deviations chi-square is above its mean, by Wilson and Hilferty's approximation.
+    """How many standard deviations chi-square is above its mean, by Wilson and Hilferty's
+    approximation.
 
     Pages of which fewer are expected are put together, by their ranks.
     """
@@ -179,12 +203,21 @@ def chi_square(pages, expected, least=10):
 
 
 def copied(pages, degree=5, seed=1):
-    """A graph like the web: half of the links of a page are those of an earlier page, the others are random."""
+    """A graph like the web: half of the links of a page are those of an earlier page, the others
+    are random.
+    """
     random = Random(seed)
     found = [[] for _ in range(pages)]
     for page in range(pages):
         for place in range(random.randrange(2 * degree) if page > degree else degree):
             model = found[random.randrange(page)] if page else []
-            link = model[place] if place < len(model) and random.random() < 0.5 else random.randrange(pages)
+            link = (
+                model[place]
+                if place < len(model) and random.random() < 0.5
+                else random.randrange(pages)
+            )
             found[page].append(link)
-    return {f"http://h/{page}": [f"http://h/{link}" for link in dict.fromkeys(some)] for page, some in enumerate(found)}
+    return {
+        f"http://h/{page}": [f"http://h/{link}" for link in dict.fromkeys(some)]
+        for page, some in enumerate(found)
+    }

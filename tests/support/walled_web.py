@@ -1,4 +1,6 @@
-"""Sixty hosts: behind ten kinds of walls, some of which open, with soft 404s, made by scripts, plain, and on IPv6."""
+"""Sixty hosts: behind ten kinds of walls, some of which open, with soft 404s, made by scripts,
+plain, and on IPv6.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,14 +19,18 @@ WALLS = {  # vendor: status, field, body
     "cloudflare-pay": (402, ("Crawler-Price", "USD 0.01"), HEAD.format("Pay")),
     "999": (999, (), HEAD.format("Request denied")),
 }
-FATES = ("soon", "midway", "shut", "owner")  # opens for the third answer; shuts for a while; never; if the owner does
+# opens for the third answer; shuts for a while; never; if the owner does
+FATES = ("soon", "midway", "shut", "owner")
 PAGES = ["", *map(str, range(1, 10))]
-MORE = [*PAGES, *map(str, range(10, 22))]  # of hosts that show one page for all else: as many as that takes to know
+# of hosts that show one page for all else: as many as that takes to know
+MORE = [*PAGES, *map(str, range(10, 22))]
 LOST = [f"lost-{number}" for number in range(4)]
 SOFT, APP, PLAIN = (
-    [f"{kind}{number}.test" for number in range(n)] for kind, n in [("soft", 8), ("app", 6), ("open", 4)]
+    [f"{kind}{number}.test" for number in range(n)]
+    for kind, n in [("soft", 8), ("app", 6), ("open", 4)]
 )
-SIX, BOTH = "six.test", "both.test"  # with an IPv6 address alone, and with an IPv4 address where nobody answers
+# with an IPv6 address alone, and with an IPv4 address where nobody answers
+SIX, BOTH = "six.test", "both.test"
 WALLED = {f"{vendor}-{fate}.test": (vendor, fate) for vendor in WALLS for fate in FATES}
 HOSTS = [*WALLED, *SOFT, *APP, *PLAIN, SIX, BOTH]
 SHUT = [host for host, (_, fate) in WALLED.items() if fate == "shut"]
@@ -44,7 +50,8 @@ class WalledWeb:
     asked: Counter[str] = field(default_factory=Counter)
     walls: Counter[str] = field(default_factory=Counter)  # answers of them, of late
     given: set[tuple[str, str]] = field(default_factory=set)  # host and path of pages, not of walls
-    after: dict[str, list[bool]] = field(default_factory=dict)  # of owners' hosts since then: whether it was the page
+    # of owners' hosts since then: whether it was the page
+    after: dict[str, list[bool]] = field(default_factory=dict)
 
     def __call__(self, host, path, _):
         name = path[1:]
@@ -60,22 +67,39 @@ class WalledWeb:
             return status, [one] if one else [], (body and body + SEEN).encode()
         pages = pages_of(host)
         if name not in pages:
-            return f"{HEAD.format('Our shop')}<p>Have a look: {host}{path} {OFFERS}".encode() if host in SOFT else None
+            return (
+                f"{HEAD.format('Our shop')}<p>Have a look: {host}{path} {OFFERS}".encode()
+                if host in SOFT
+                else None
+            )
         self.given.add((host, name))
-        links = "".join(f"<a href=/{page}>{page}</a>" for page in [*pages, *(LOST if host in SOFT else ())])
+        links = "".join(
+            f"<a href=/{page}>{page}</a>" for page in [*pages, *(LOST if host in SOFT else ())]
+        )
         if host in APP:
             return f"{HEAD.format(host + path)}<div id=root></div><script src=/app.js></script>{links}".encode()
-        return f"{HEAD.format(host + path)}<p>lamp of {host}, page {name or 'home'}<p>{links}".encode()
+        return (
+            f"{HEAD.format(host + path)}<p>lamp of {host}, page {name or 'home'}<p>{links}".encode()
+        )
 
     def _is_walled(self, host):
         _, fate = WALLED.get(host, ("", ""))
         number, walls = self.asked[host], self.walls[host]
-        answers = {"soon": walls < 2, "midway": number >= 3 and walls < 5, "shut": True, "owner": not self.let_in}
+        answers = {
+            "soon": walls < 2,
+            "midway": number >= 3 and walls < 5,
+            "shut": True,
+            "owner": not self.let_in,
+        }
         return answers.get(fate, False)
 
     def forget(self):
-        """The crawl was killed, and does not know what walls answered since its last checkpoint: they count anew."""
-        self.walls = Counter({host: n for host, n in self.walls.items() if WALLED[host][1] != "midway"})
+        """The crawl was killed, and does not know what walls answered since its last checkpoint:
+        they count anew.
+        """
+        self.walls = Counter(
+            {host: n for host, n in self.walls.items() if WALLED[host][1] != "midway"}
+        )
 
     def has_given(self, hosts):
         """True if all pages of these hosts were given."""

@@ -22,14 +22,21 @@ class Archive:
             self.outputs = Outputs(self.db, root, at_once=0)
             files = WarcFiles(**{"prefix": "test", "max_size": 1 << 30, "info": INFO, **options})
             self.writer = WarcWriter(
-                self.db, self.outputs, files, random=random.Random(seed), clock=lambda: NOW, press=press
+                self.db,
+                self.outputs,
+                files,
+                random=random.Random(seed),
+                clock=lambda: NOW,
+                press=press,
             )
         except BaseException:
             self.db.close()
             raise
 
     def write(self, exchange, link=None, *, duplicate=False, **metadata):
-        return self.writer.write(link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata)
+        return self.writer.write(
+            link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata
+        )
 
     def checkpoint(self):
         prepared(self.db)
@@ -58,7 +65,9 @@ def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **
     """An answer without codings, unless given otherwise."""
     request = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
     if head is None:
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(
+            body
+        )
     values = {
         "url": url,
         "request": request,

@@ -1,4 +1,6 @@
-"""A strict reader of WARC files, written for tests from the standard alone: every violation is an AssertionError."""
+"""A strict reader of WARC files, written for tests from the standard alone: every violation is an
+AssertionError.
+"""
 
 import base64
 import hashlib
@@ -58,7 +60,9 @@ def members(data):
 
 
 def read(path):
-    """The records of a file: one per member, with its mandatory fields, correct length and correct block digest."""
+    """The records of a file: one per member, with its mandatory fields, correct length and correct
+    block digest.
+    """
     return [one_record(data) for data in members(path.read_bytes())]
 
 

@@ -13,7 +13,9 @@ from tests.support.crawling import wait_until
 from tests.support.ports import free_port
 
 WAYBACK = os.environ.get("WEBCRAWL_PYWB") or shutil.which("wayback")
-needs_pywb = pytest.mark.skipif(not WAYBACK, reason="WEBCRAWL_PYWB names no pywb: its program wayback")
+needs_pywb = pytest.mark.skipif(
+    not WAYBACK, reason="WEBCRAWL_PYWB names no pywb: its program wayback"
+)
 
 
 def collection(folder, archives):

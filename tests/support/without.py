@@ -1,4 +1,6 @@
-"""`python -m tests.support.without PACKAGE MODULE …`: runs a module as if the package were not installed."""
+"""`python -m tests.support.without PACKAGE MODULE …`: runs a module as if the package were not
+installed.
+"""
 
 import runpy
 import sys

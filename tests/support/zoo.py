@@ -1,4 +1,6 @@
-"""Whole crawls of a synthetic web with endless traps: what is spent on them until everything owed is there."""
+"""Whole crawls of a synthetic web with endless traps: what is spent on them until everything owed
+is there.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,7 +22,10 @@ class Spent:
 
 
 def crawl_until_owed(server, crawl, *, most, seconds=PATIENCE, **known):
-    """Stops the crawl once it has asked for everything owed, or for `most` pages. `known` goes to `truth`."""
+    """Stops the crawl once it has asked for everything owed, or for `most` pages.
+
+    `known` goes to `truth`.
+    """
     seeds = crawl.arguments["seeds"].read_text().split()
     owed = truth(server.world, seeds, **known).must
     missing, hits = set(owed), server.log.hits
@@ -44,4 +49,6 @@ def crawl_until_owed(server, crawl, *, most, seconds=PATIENCE, **known):
             running.kill()
     wait_until_idle(server)
     pages = sum(not is_robots(hit.path) for hit in hits)
-    return Spent(status, len(owed), owed - {hit.url for hit in hits}, pages, zoo_hits(server.world, hits))
+    return Spent(
+        status, len(owed), owed - {hit.url for hit in hits}, pages, zoo_hits(server.world, hits)
+    )

@@ -1,4 +1,6 @@
-"""A stopped crawl, and copies of it to be damaged; and one that was killed and finished where much goes wrong."""
+"""A stopped crawl, and copies of it to be damaged; and one that was killed and finished where much
+goes wrong.
+"""
 
 import shutil
 from contextlib import ExitStack
@@ -12,7 +14,18 @@ from tests.support.reports import Report, truth
 from webcrawl.lab.simweb import World, running
 from webcrawl.tools.report.report_page import report
 
-KINDS = ("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf", "text", "type_upper", "empty")
+KINDS = (
+    "duplicate",
+    "redirect_301",
+    "status_404",
+    "status_500",
+    "closed",
+    "png",
+    "pdf",
+    "text",
+    "type_upper",
+    "empty",
+)
 MIX = dict.fromkeys(KINDS, 0.05) | {"robots_disallow": 0.3, "https": 0.2}
 
 

@@ -31,7 +31,9 @@ from webcrawl.urls.exclusion_rules import Forgotten
 
 pytestmark = pytest.mark.xdist_group("agreement")  # one crawl for all
 MANY = 20
-MIX = dict.fromkeys(("redirect_301", "status_404", "status_500", "duplicate", "robots_disallow"), 0.1)
+MIX = dict.fromkeys(
+    ("redirect_301", "status_404", "status_500", "duplicate", "robots_disallow"), 0.1
+)
 MOST = HealthRules().failures
 
 
@@ -56,8 +58,14 @@ def _crawled(tmp_path_factory):
     damages = list(verify(job, found))
     with JobDir.open(job).snapshot() as snapshot:
         hosts = {one.name: one for one in map(read, host_rows(snapshot))}
-    lines = [one for one in map(crawl_line.read, (job / "logs/crawl.log").read_bytes().splitlines()) if one]
-    return SimpleNamespace(job=job, damages=damages, found=found, hosts=hosts, lines=lines, source=read_source(job))
+    lines = [
+        one
+        for one in map(crawl_line.read, (job / "logs/crawl.log").read_bytes().splitlines())
+        if one
+    ]
+    return SimpleNamespace(
+        job=job, damages=damages, found=found, hosts=hosts, lines=lines, source=read_source(job)
+    )
 
 
 @pytest.fixture(name="answers", scope="module")
@@ -82,12 +90,18 @@ def table(job, name):
 def test_verify_finds_nothing_wrong(crawled):
     """The crawl is whole, and has hosts of each kind that the others are asked about."""
     assert crawled.damages == []
-    assert {health_of(one, MOST) for one in crawled.hosts.values()} >= {Health.SPENT, Health.HEALTHY, Health.GIVEN_UP}
+    assert {health_of(one, MOST) for one in crawled.hosts.values()} >= {
+        Health.SPENT,
+        Health.HEALTHY,
+        Health.GIVEN_UP,
+    }
     assert len(crawled.hosts) > MANY
 
 
 def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
-    """A host's health, pages and queue are the same in the crawl's memory, the table, the report and `why`."""
+    """A host's health, pages and queue are the same in the crawl's memory, the table, the report
+    and `why`.
+    """
     shutil.copytree(crawled.job / "state", tmp_path / "state")
     db = CrawlDB(tmp_path / "state")
     crawl, rows = HostTable(db, Pool(Blocks(db), 1 << 20), 100), {}
@@ -107,7 +121,9 @@ def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
 
 
 def test_urls(crawled, answers):
-    """A URL's status, size and record are the same in the log, the table, the index, the account and `why`."""
+    """A URL's status, size and record are the same in the log, the table, the index, the account
+    and `why`.
+    """
     pages = {}
     for row in table(crawled.job, "pages"):
         pages[row["url"]] = row
@@ -143,18 +159,31 @@ def test_numbers(crawled):
     lines = (len(crawled.lines), log.lines, crawled.found[crawl_line.LOG], source.statistics.lines)
     assert set(lines) == {stats["statistics"]["urls"]} == {len(table(crawled.job, "pages"))}
     assert (
-        source.statistics.outcomes == ended == {int(status): n for status, n in stats["statistics"]["outcomes"].items()}
+        source.statistics.outcomes
+        == ended
+        == {int(status): n for status, n in stats["statistics"]["outcomes"].items()}
     )
-    assert source.state.hosts == crawled.found["hosts"] == len(crawled.hosts) == len(table(crawled.job, "hosts"))
+    assert (
+        source.state.hosts
+        == crawled.found["hosts"]
+        == len(crawled.hosts)
+        == len(table(crawled.job, "hosts"))
+    )
     assert source.queued == crawled.found["queued"] == stats["queued"]
 
 
 def test_search(crawled, answers):
-    """`search` has the documents that the log, the table of pages and `why` have as fetched, host by host."""
+    """`search` has the documents that the log, the table of pages and `why` have as fetched, host
+    by host.
+    """
     fetched = {row["url"]: row for row in table(crawled.job, "pages") if row["fetch_status"] == 200}
     kept = set()
     for line in crawled.lines:
-        if line.status == 200 and line.mime == "text/html" and crawl_line.DUPLICATE not in line.annotations:
+        if (
+            line.status == 200
+            and line.mime == "text/html"
+            and crawl_line.DUPLICATE not in line.annotations
+        ):
             kept.add(line.url)
     search = SearchAll([crawled.job], Forgotten([]))
     for name in sorted({host_of(url) for url in kept})[:MANY]:
@@ -205,13 +234,17 @@ def test_status_of_a_crawl_that_runs(paused):
 
 
 def test_hosts_of_a_crawl_that_runs(paused):
-    """`ctl host` and `ctl queue` say what the state and `why` say of twenty hosts, and of the first URLs they have."""
+    """`ctl host` and `ctl queue` say what the state and `why` say of twenty hosts, and of the first
+    URLs they have.
+    """
     with JobDir.open(paused.job).snapshot() as snapshot:
         rows = {one.name: one for one in map(read, host_rows(snapshot))}
     assert len(rows) == MANY
     said = {name: paused.ask(f"host {name}") for name in rows}
     queues = {name: paused.ask(f"queue {name} -n 3")["urls"] for name in rows}
-    first = {row["url"]: (name, place) for name in rows for place, row in enumerate(queues[name], 1)}
+    first = {
+        row["url"]: (name, place) for name in rows for place, row in enumerate(queues[name], 1)
+    }
     with Crawls(paused.job) as crawls:
         answers = {answer.url: answer for answer in crawls.answers([*first])}
 
@@ -231,7 +264,11 @@ def test_hosts_of_a_crawl_that_runs(paused):
 
 def test_urls_of_a_crawl_that_runs(paused):
     """`ctl about` knows what the log has, and `why` says that it was fetched."""
-    lines = [one for one in map(crawl_line.read, (paused.job / crawl_line.LOG).read_bytes().splitlines()) if one]
+    lines = [
+        one
+        for one in map(crawl_line.read, (paused.job / crawl_line.LOG).read_bytes().splitlines())
+        if one
+    ]
     urls = [one.url for one in lines if not one.is_prerequisite][:MANY]
     about = paused.ask(f"about {' '.join(urls)}")
     with Crawls(paused.job) as crawls:

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from webcrawl.tools.answer_text import shown, status
 
-FIGURES = {"state": "running", "seconds": 61.6, "pages": 1, "answers": 5, "failures": 2, "queued": 3}
+FIGURES = {
+    "state": "running",
+    "seconds": 61.6,
+    "pages": 1,
+    "answers": 5,
+    "failures": 2,
+    "queued": 3,
+}
 FIGURES |= {"hosts": 4, "trouble": ""}
 
 
@@ -15,18 +22,26 @@ FIGURES |= {"hosts": 4, "trouble": ""}
     [
         ("done", ["done"]),
         ({}, []),
-        ({"a": 1, "long": None, "on": True, "off": False}, ["a     1", "long  -", "on    yes", "off   no"]),
+        (
+            {"a": 1, "long": None, "on": True, "off": False},
+            ["a     1", "long  -", "on    yes", "off   no"],
+        ),
         ({"a": [{"b": 1, "c": "x"}, {"b": 22}]}, ["a:", "  b   c", "  1   x", "  22  -"]),
         ({"a": ["x", "y"], "b": {"c": 0.5}}, ["a:", "  x", "  y", "b:", "  c  0.5"]),
         (["x", 1], ["x", "1"]),
-        ([{"a": 0, "b": {"c": [{"d": 1}]}}, {"a": 1}], ["a  0", "b:", "  c:", "    d", "    1", "a  1"]),
+        (
+            [{"a": 0, "b": {"c": [{"d": 1}]}}, {"a": 1}],
+            ["a  0", "b:", "  c:", "    d", "    1", "a  1"],
+        ),
         ([{"a": [1, 2]}, {"a": "x" * 90}], ["a", "1,2", "x" * 57 + "..."]),
         ({"a": []}, ["a  -"]),
         ("a\x1b[31m\nb", ["a\\x1b[31m\\x0ab"]),
     ],
 )
 def test_each(answer, lines):
-    """A mapping is a line for each key, a list of mappings a table, and nothing controls the terminal."""
+    """A mapping is a line for each key, a list of mappings a table, and nothing controls the
+    terminal.
+    """
     assert [*shown(answer)] == lines
 
 
@@ -57,8 +72,12 @@ def test_status():
 
 def test_trouble():
     """Why nothing is fetched stands beside the state, unless that says it."""
-    assert next(status({**FIGURES, "trouble": "no network"})).startswith("running (no network), 62 s")
-    assert next(status({**FIGURES, "state": "paused", "trouble": "paused"})).startswith("paused, 62 s")
+    assert next(status({**FIGURES, "trouble": "no network"})).startswith(
+        "running (no network), 62 s"
+    )
+    assert next(status({**FIGURES, "state": "paused", "trouble": "paused"})).startswith(
+        "paused, 62 s"
+    )
 
 
 def test_what_bounds_it():

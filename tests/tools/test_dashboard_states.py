@@ -1,4 +1,5 @@
-"""What the dashboard says of crawls in each state, and of questions and orders that nobody takes: over HTTP.
+"""What the dashboard says of crawls in each state, and of questions and orders that nobody takes:
+over HTTP.
 
 The tests look for figures, names and states in what is said, whatever the words around them are.
 """
@@ -70,7 +71,9 @@ class TestStates:
         assert "killed" not in text
 
     def test_it_runs_and_does_not_listen(self, tmp_path):
-        """A crawl whose state is locked runs, though nobody answers: its figures are those that it saved last."""
+        """A crawl whose state is locked runs, though nobody answers: its figures are those that it
+        saved last.
+        """
         folder = made(tmp_path / "web", stats={"reason": None, "pages": 7})
         with (folder / "state/lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -83,10 +86,16 @@ class TestStates:
         assert "killed" not in text
         assert "Nobody is there to command" in orders
 
-    @pytest.mark.parametrize(("due", "words"), [(0, "until somebody resumes"), (9.0, "tried again")])
+    @pytest.mark.parametrize(
+        ("due", "words"), [(0, "until somebody resumes"), (9.0, "tried again")]
+    )
     def test_it_waits(self, tmp_path, due, words):
-        """All URLs left are of hosts set aside: those that were paused by command wait for somebody."""
-        text = shown(tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "aside_due": due}})
+        """All URLs left are of hosts set aside: those that were paused by command wait for
+        somebody.
+        """
+        text = shown(
+            tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "aside_due": due}}
+        )
 
         assert "All 7 queued URLs" in text
         assert words in text
@@ -98,15 +107,21 @@ class TestStates:
         assert "1 asked 2 ready 27 waiting" in text
 
     def test_what_is_in_force(self, tmp_path):
-        """Orders that hold are listed, a few of many; a pause is the crawl's state, and stands there."""
-        text = shown(tmp_path, {"status": {**FIGURES, "state": "paused", "in_force": ["pause", *"abcdefg"]}})
+        """Orders that hold are listed, a few of many; a pause is the crawl's state, and stands
+        there.
+        """
+        text = shown(
+            tmp_path, {"status": {**FIGURES, "state": "paused", "in_force": ["pause", *"abcdefg"]}}
+        )
 
         assert "a; b; c; d; e and 2 more" in text
 
     def test_failures(self, tmp_path):
         """The share of URLs that failed is of all that ended."""
         mix = {"ok": 3, "unreachable": 1}
-        text = shown(tmp_path, {"status": {**FIGURES, "mix": {**dict.fromkeys(FIGURES["mix"], 0), **mix}}})
+        text = shown(
+            tmp_path, {"status": {**FIGURES, "mix": {**dict.fromkeys(FIGURES["mix"], 0), **mix}}}
+        )
 
         assert "25.0 % of URLs failed" in text
 
@@ -142,7 +157,9 @@ class TestAnswers:
             made(tmp_path / folder)
         if name == "hive":
             (tmp_path / "hive/hive.json").write_text(json.dumps(HIVE))
-        with dashboard(tmp_path, Crawls({"status": FIGURES, "hosts": NotRunning("none")})) as visitor:
+        with dashboard(
+            tmp_path, Crawls({"status": FIGURES, "hosts": NotRunning("none")})
+        ) as visitor:
             text = text_of(visitor.page(f"c/{visitor.id}/hosts"))
 
         assert ("just ended" in text, "server" in text) == (True, name == "hive")
@@ -155,10 +172,16 @@ class TestAnswers:
 
     @pytest.mark.parametrize(
         ("answer", "heading"),
-        [(CommandError("no"), "Refused"), (NoAnswer("it has it, but"), "Perhaps done"), ("done by it", "done by it")],
+        [
+            (CommandError("no"), "Refused"),
+            (NoAnswer("it has it, but"), "Perhaps done"),
+            ("done by it", "done by it"),
+        ],
     )
     def test_an_order(self, tmp_path, answer, heading):
-        """An order is done, refused, or perhaps done: whoever gave it reads which, with the crawl's own words."""
+        """An order is done, refused, or perhaps done: whoever gave it reads which, with the crawl's
+        own words.
+        """
         made(tmp_path / "web")
         text, _ = ordered(tmp_path, answer, command="pause")
 
@@ -183,7 +206,9 @@ class TestAnswers:
 
 
 def test_a_log_and_seeds(tmp_path):
-    """The tab on seeds counts those that were read and those that could not be; an empty log says so."""
+    """The tab on seeds counts those that were read and those that could not be; an empty log says
+    so.
+    """
     answers = {"status": {**FIGURES, "seeds": 5, "bad_seeds": 2}}
     made(tmp_path / "web")
     with dashboard(tmp_path, Crawls(answers)) as visitor:

@@ -1,4 +1,6 @@
-"""What is stored of those who want to be forgotten: where it lies, and from which outputs it is left out."""
+"""What is stored of those who want to be forgotten: where it lies, and from which outputs it is
+left out.
+"""
 
 import gzip
 import json
@@ -25,7 +27,9 @@ WISH = OptOut("b.test", NOW + 10, by="joe", forget=True)
 
 @pytest.fixture(name="job")
 def _job(tmp_path):
-    """An archive of several files with pages of three sites, and a wish to be forgotten of one of them."""
+    """An archive of several files with pages of three sites, and a wish to be forgotten of one of
+    them.
+    """
     archive = Archive(tmp_path / "job", max_size=3000)
     for number in range(6):
         for host in ("a.test", "www.b.test", "c.test"):
@@ -55,7 +59,9 @@ class TestForgotten:
 
 class TestOffsets:
     def test_every_record(self, job):
-        """Each record of the site is listed with its file, place, length and URL, and none of another site."""
+        """Each record of the site is listed with its file, place, length and URL, and none of
+        another site.
+        """
         places = [*Offsets(job, "b.test")]
 
         assert len(places) == 18
@@ -78,7 +84,9 @@ class TestOffsets:
         assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
 
     def test_what_cannot_be_read_is_said(self, job):
-        """An archive that is not finished, or not here, is named; a damaged one ends the list with its place."""
+        """An archive that is not finished, or not here, is named; a damaged one ends the list with
+        its place.
+        """
         first, second, third, *_ = files(job)
         second.rename(f"{second}.open")
         third.unlink()
@@ -125,7 +133,9 @@ class TestRecords:
     def test_of_archives(self, job, tmp_path):
         """Archives in a crawl's folder have its records; those elsewhere have none."""
         assert records_of(crawls_with(files(job))) == [WISH]
-        assert records_of(crawls_with([tmp_path / "warc" / "x.warc.gz", tmp_path / "y.warc.gz"])) == []
+        assert (
+            records_of(crawls_with([tmp_path / "warc" / "x.warc.gz", tmp_path / "y.warc.gz"])) == []
+        )
 
 
 class TestAccount:
@@ -157,12 +167,16 @@ class TestAccount:
 
 class TestPackages:
     def test_they_have_no_line_of_it(self, job, tmp_path):
-        """A package's index and lists leave it out; that its bytes are still in the archive files is said."""
+        """A package's index and lists leave it out; that its bytes are still in the archive files
+        is said.
+        """
         target, found = tmp_path / "x.wacz", Counter()
         said = list(pack(job, target, NOW, found, Forgotten([WISH])))
 
         stay = "are in no index and no list of this package; their bytes are still in its archive files"
-        assert said == [f"6 records of sites that want to be forgotten {stay}: scrapy account --offsets"]
+        assert said == [
+            f"6 records of sites that want to be forgotten {stay}: scrapy account --offsets"
+        ]
         wacz = zipfile.ZipFile(target)
         index = gzip.decompress(wacz.read("indexes/index.cdx.gz"))
         pages = [json.loads(line) for line in wacz.read("pages/extraPages.jsonl").splitlines()[1:]]
@@ -173,11 +187,16 @@ class TestPackages:
 class TestProcess:
     def test_no_page_is_made_of_it(self, job, tmp_path):
         """`scrapy process` passes over it, and says how much that is."""
-        done = command("scrapy", "process", job, "-s", f"JOBDIR={tmp_path / 'new'}", "-s", "OUTPUTS=text")
+        done = command(
+            "scrapy", "process", job, "-s", f"JOBDIR={tmp_path / 'new'}", "-s", "OUTPUTS=text"
+        )
 
         assert done.returncode == 0
         stats = json.loads((tmp_path / "new/stats.json").read_text())
         assert stats["archive/forgotten"] == 6
-        texts = "".join(gzip.decompress(path.read_bytes()).decode() for path in (tmp_path / "new/text").iterdir())
+        texts = "".join(
+            gzip.decompress(path.read_bytes()).decode()
+            for path in (tmp_path / "new/text").iterdir()
+        )
         assert "http://a.test/1" in texts
         assert "b.test" not in texts

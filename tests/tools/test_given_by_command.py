@@ -17,7 +17,9 @@ from webcrawl.tools.supervisor.hive_run import given_by_command
 )
 def test_a_setting_is_said_again(name, word):
     """Each value of `-s` reaches the drones as it was given, those that Scrapy reads as dicts too."""
-    settings, again = (Settings({"ITEM_PIPELINES": {}, "URL_FILTERS": {"ours.Filter": 1}}) for _ in range(2))
+    settings, again = (
+        Settings({"ITEM_PIPELINES": {}, "URL_FILTERS": {"ours.Filter": 1}}) for _ in range(2)
+    )
     settings.set(name, word, "cmdline")
 
     given = given_by_command(settings)

@@ -1,4 +1,6 @@
-"""The graph of hosts: every link between two of them is counted, by the numbers that hosts.tsv gives."""
+"""The graph of hosts: every link between two of them is counted, by the numbers that hosts.tsv
+gives.
+"""
 
 from argparse import Namespace
 from collections import Counter
@@ -17,7 +19,14 @@ from webcrawl.tools.commands.export import GraphExport
 from webcrawl.tools.host_graph import Graph
 
 URLS = st.sampled_from(
-    ["http://a/", "http://a:8080/x", "https://b/", "http://b.c/?q=/", "http://[::1]/", "http://1.2.3.4/"]
+    [
+        "http://a/",
+        "http://a:8080/x",
+        "https://b/",
+        "http://b.c/?q=/",
+        "http://[::1]/",
+        "http://1.2.3.4/",
+    ]
 )
 
 
@@ -42,7 +51,9 @@ def test_what_is_no_url_is_no_link(damaged):
     found = Graph()
     found.add([("http://a/", damaged), (damaged, "http://a/"), ("http://a/", "http://b/")])
 
-    assert [(found.hosts[one], found.hosts[other]) for one, other, _ in found.edges()] == [("a", "b")]
+    assert [(found.hosts[one], found.hosts[other]) for one, other, _ in found.edges()] == [
+        ("a", "b")
+    ]
 
 
 def edges(folder):
@@ -66,14 +77,23 @@ def _crawled(tmp_path_factory):
 
 class TestCrawls:
     def test_the_log_s_graph(self, crawled, tmp_path):
-        """`scrapy export graph JOBDIR -o FOLDER` numbers the hosts of links.log, and counts what leads to pages."""
+        """`scrapy export graph JOBDIR -o FOLDER` numbers the hosts of links.log, and counts what
+        leads to pages.
+        """
         done = command("scrapy", "export", "graph", crawled, "-o", tmp_path / "graph")
         rows = [line.split("\t") for line in (crawled / "logs/links.log").read_text().splitlines()]
-        pairs = [(host_of(row[0]), host_of(row[2])) for row in rows if row[2] and row[3] in host_graph.KINDS]
+        pairs = [
+            (host_of(row[0]), host_of(row[2]))
+            for row in rows
+            if row[2] and row[3] in host_graph.KINDS
+        ]
         wanted = Counter(pair for pair in pairs if pair[0] != pair[1])
 
         assert edges(tmp_path / "graph") == wanted
-        assert done.stdout == f"{tmp_path}/graph: hosts {len({h for p in pairs for h in p})}, edges {len(wanted)}\n"
+        assert (
+            done.stdout
+            == f"{tmp_path}/graph: hosts {len({h for p in pairs for h in p})}, edges {len(wanted)}\n"
+        )
 
     def test_the_tables_graph(self, crawled, tmp_path):
         """Finished tables give the same graph, where there is no links.log."""
@@ -82,7 +102,9 @@ class TestCrawls:
             found.add(batch)
         host_graph.write_graph(crawled, tmp_path / "graph")
 
-        by_name = {(found.hosts[one], found.hosts[other]): links for one, other, links in found.edges()}
+        by_name = {
+            (found.hosts[one], found.hosts[other]): links for one, other, links in found.edges()
+        }
         assert by_name == edges(tmp_path / "graph")
 
     def test_a_log_behind_its_checkpoint(self, crawled):
@@ -90,7 +112,16 @@ class TestCrawls:
         log = crawled / "logs/links.log"
         first, second, *_ = log.read_bytes().splitlines(keepends=True)
 
-        assert len([pair for batch in host_graph._of_log(log, len(first) + len(second) - 1) for pair in batch]) <= 1
+        assert (
+            len(
+                [
+                    pair
+                    for batch in host_graph._of_log(log, len(first) + len(second) - 1)
+                    for pair in batch
+                ]
+            )
+            <= 1
+        )
 
 
 def test_a_crawl_without_links(tmp_path):
@@ -106,7 +137,9 @@ def test_a_crawl_without_links(tmp_path):
 
 
 def tabled(root, *pages):
-    """A crawl that goes on, with a checkpoint that has these pages with a link each in tables, and no links.log."""
+    """A crawl that goes on, with a checkpoint that has these pages with a link each in tables, and
+    no links.log.
+    """
     job = Job(root)
     for page in pages:
         job.page(page, [("a", "http://c.test/", "", "")])
@@ -130,7 +163,9 @@ class TestLeftOut:
         (tmp_path / "job/tables/links-00000.parquet").unlink()
 
         assert made(tmp_path) == ({("b.test", "c.test"): 1}, 0)
-        assert capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+        assert (
+            capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+        )
 
     def test_links_in_no_finished_table(self, tmp_path, capsys):
         """A line says how many."""
@@ -148,7 +183,9 @@ class TestLeftOut:
         (tmp_path / "job/tables/links-00000.parquet").unlink()
 
         assert made(tmp_path) == (None, 1)
-        assert capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+        assert (
+            capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+        )
 
 
 def test_a_link_in_the_place_of_a_new_file(tmp_path):

@@ -1,4 +1,5 @@
-"""A crawl of sites of which much is odd: what the last lines, the report, `verify` and the dashboard say of it is so.
+"""A crawl of sites of which much is odd: what the last lines, the report, `verify` and the
+dashboard say of it is so.
 
 The tests look for figures, names and states in what is said, whatever the words around them are.
 """
@@ -24,7 +25,9 @@ def _odd(tmp_path_factory):
     """The crawl, what it said, and the report on it; nobody may write there."""
     found = crawled(tmp_path_factory.mktemp("odd"))
     found.said = [line.partition("] ")[2] for line in found.crawl.output.read_text().splitlines()]
-    found.report = Report(report(found.job, {"CONTENT_SEEN": "skip", "HOST_MAX_FAILURES": "12"}, 0.0))
+    found.report = Report(
+        report(found.job, {"CONTENT_SEEN": "skip", "HOST_MAX_FAILURES": "12"}, 0.0)
+    )
     return found
 
 
@@ -37,7 +40,9 @@ def line_of(said, *words):
 
 class TestLastLines:
     def test_what_came_of_it(self, odd):
-        """Pages, the hosts that gave an answer, URLs that wait, and failed attempts are counted in one line."""
+        """Pages, the hosts that gave an answer, URLs that wait, and failed attempts are counted in
+        one line.
+        """
         line = line_of(odd.said, "pages/s")
 
         assert odd.status == 0
@@ -64,7 +69,9 @@ class TestLastLines:
         assert "anubis: 1" in line_of(odd.said, "anubis")
 
     def test_a_host_that_is_away(self, odd):
-        """Its URLs are counted, and it is said when its next turn is, and that the same command goes on."""
+        """Its URLs are counted, and it is said when its next turn is, and that the same command
+        goes on.
+        """
         line = line_of(odd.said, "set aside", "run the same command")
 
         assert f"{len(AWAY) + 1} URLs of 1 host" in line
@@ -79,8 +86,12 @@ class TestLastLines:
         assert f" why {odd.job} URL" in line
 
     def test_what_bounded_it(self, odd):
-        """A cause with its share of the time, whatever it was on this machine, and what helps against it."""
-        assert re.search(r"bound by .* \d+ % of the time.*; what helps: .", line_of(odd.said, "bound by"))
+        """A cause with its share of the time, whatever it was on this machine, and what helps
+        against it.
+        """
+        assert re.search(
+            r"bound by .* \d+ % of the time.*; what helps: .", line_of(odd.said, "bound by")
+        )
 
     def test_seeds(self, odd):
         """Seeds are counted, a line that is none is named by its number."""
@@ -108,7 +119,9 @@ class TestReport:
         assert re.search(r"seeds with an outcome\s*3\s*of 4", overview)
 
     def test_what_went_wrong(self, odd):
-        """Missing pages, errors of servers, walls and what was left out are counted as in the last lines."""
+        """Missing pages, errors of servers, walls and what was left out are counted as in the last
+        lines.
+        """
         wrong = odd.report.section("wrong")
 
         assert "404: 2" in wrong
@@ -120,7 +133,9 @@ class TestReport:
         assert refused == [row[2] for row in odd.report.numbers("robots-table") if row[0] == -2]
 
     def test_each_seed(self, odd):
-        """A seed has the outcome of where it led; one that was never answered says what its host is."""
+        """A seed has the outcome of where it led; one that was never answered says what its host
+        is.
+        """
         good, moved, away, inner = odd.seeds
         rows = {url: rest for url, *rest in odd.report.numbers("seed-table")}
 
@@ -136,12 +151,17 @@ class TestReport:
 
     def test_what_was_left_out(self, odd):
         """A row for each rule that left anything out."""
-        rows = {reason.partition(":")[0]: many for reason, _, many in odd.report.numbers("skipped-table")}
+        rows = {
+            reason.partition(":")[0]: many
+            for reason, _, many in odd.report.numbers("skipped-table")
+        }
 
         assert (rows["forbidden by robots.txt"], rows["known_path"]) == (3, 1)
 
     def test_who_waits(self, odd):
-        """The host that is away has its row, with its URLs; the one that is given up another; and nothing else is."""
+        """The host that is away has its row, with its URLs; the one that is given up another; and
+        nothing else is.
+        """
         waiting = odd.report.section("waiting")
 
         ((name, urls, failures, why, _),) = odd.report.numbers("aside-table")
@@ -154,7 +174,9 @@ class TestReport:
         assert "No host is behind a wall" in waiting
 
     def test_hosts(self, odd):
-        """A host of which three downloads are known may be called slow; the one with an error has failed once."""
+        """A host of which three downloads are known may be called slow; the one with an error has
+        failed once.
+        """
         assert [name for name, *_ in odd.report.rows("slow-table")] == ["good.test"]
         assert odd.report.numbers("failing-table") == [["good.test", 1, 11]]
 
@@ -165,7 +187,9 @@ class TestReport:
 
     def test_the_rest_fits_on_the_disk(self, odd):
         """What is queued is compared with what is free."""
-        assert re.search(rf"\b{len(AWAY) + 1} that are queued\b.*\benough\b", odd.report.section("disk"))
+        assert re.search(
+            rf"\b{len(AWAY) + 1} that are queued\b.*\benough\b", odd.report.section("disk")
+        )
 
     def test_settings_that_differ(self, odd):
         """Those of this run that are not the defaults are listed with both values."""
@@ -190,12 +214,16 @@ class TestVerify:
         assert done.returncode == 0
         assert f"{len(AWAY) + 1} URLs queued" in line_of(done.stdout.splitlines(), "frontier")
         texts = FOUND - 1  # a copy has none
-        assert re.search(rf"\b{texts} pages\b.*\b{texts} of them\b", line_of(done.stdout.splitlines(), "text"))
+        assert re.search(
+            rf"\b{texts} pages\b.*\b{texts} of them\b", line_of(done.stdout.splitlines(), "text")
+        )
         lines = (odd.job / "logs/crawl.log").read_bytes().count(b"\n")
         assert f"{lines} pages" in line_of(done.stdout.splitlines(), "tables")
 
     def test_an_archive_that_is_no_longer_here(self, odd, tmp_path):
-        """It is named, and all else is looked at; the next run names it too, and says what tells more."""
+        """It is named, and all else is looked at; the next run names it too, and says what tells
+        more.
+        """
         shutil.copytree(odd.job, tmp_path / "job", ignore=shutil.ignore_patterns("control.sock"))
         (archive,) = (tmp_path / "job/warc").glob("*.warc.gz")
         archive.unlink()
@@ -206,7 +234,9 @@ class TestVerify:
 
 class TestDashboard:
     def test_a_crawl_that_has_ended(self, odd):
-        """The page has the figures of stats.json, and says that nothing but hosts set aside is left."""
+        """The page has the figures of stats.json, and says that nothing but hosts set aside is
+        left.
+        """
         with dashboard(odd.job.parent) as visitor:
             page = Report(visitor.page(f"c/{visitor.id}"))
         text = " ".join(page.tree.text_content().split())
@@ -225,19 +255,28 @@ class TestDashboard:
 
 
 def test_another_run(odd, tmp_path):
-    """It says with what it goes on, which settings have changed, and what begins late; away.test is still away."""
+    """It says with what it goes on, which settings have changed, and what begins late; away.test is
+    still away.
+    """
     shutil.copytree(odd.job, tmp_path / "job", ignore=shutil.ignore_patterns("control.sock"))
-    words = [str(word).replace(f"JOBDIR={odd.job}", f"JOBDIR={tmp_path / 'job'}") for word in odd.crawl.words()]
+    words = [
+        str(word).replace(f"JOBDIR={odd.job}", f"JOBDIR={tmp_path / 'job'}")
+        for word in odd.crawl.words()
+    ]
     more = ["-s", "CONTENT_SEEN=process", "-s", "OUTPUTS=warc cdxj tables text index links"]
     done = command(words[0], *words[1:], *more)
     said = [line.partition("] ")[2] for line in done.stderr.splitlines()]
 
     assert done.returncode == 0
-    assert re.search(rf"\b{FOUND} pages and {len(AWAY) + 1} URLs queued", line_of(said, "resumed with"))
+    assert re.search(
+        rf"\b{FOUND} pages and {len(AWAY) + 1} URLs queued", line_of(said, "resumed with")
+    )
     assert re.search(r"CONTENT_SEEN was skip, now process", "\n".join(said))
     assert "links" in line_of(said, "OUTPUTS:", "begin")
     assert re.search(rf"\b0 pages in .*\b{FOUND} with earlier runs", line_of(said, "pages/s"))
     assert (
-        Counter(line.split()[1] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines())["200"]
+        Counter(
+            line.split()[1] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()
+        )["200"]
         == FOUND + 2
     )  # with a robots.txt and the wall

@@ -1,4 +1,6 @@
-"""Refuses every call of ours in turn, in whole crawls: `python -m tests.torture --quick`; see docs/crashes.md."""
+"""Refuses every call of ours in turn, in whole crawls: `python -m tests.torture --quick`; see
+docs/crashes.md.
+"""
 
 import argparse
 import sys
@@ -33,12 +35,22 @@ def parsed():
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"a sample of {QUICK} faults")
     parser.add_argument("--most", type=int, help="a sample of so many")
-    parser.add_argument("--only", help="a family (sockets, names, files, disk, …), a call, or the start of a label")
-    parser.add_argument("--every", action="store_true", help="each call, not each kind of call in each way")
-    parser.add_argument("--limits", action="store_true", help="limits of the process instead, each at ten values")
-    parser.add_argument("--strokes", action="store_true", help="files moved or removed instead, connections dropped")
+    parser.add_argument(
+        "--only", help="a family (sockets, names, files, disk, …), a call, or the start of a label"
+    )
+    parser.add_argument(
+        "--every", action="store_true", help="each call, not each kind of call in each way"
+    )
+    parser.add_argument(
+        "--limits", action="store_true", help="limits of the process instead, each at ten values"
+    )
+    parser.add_argument(
+        "--strokes", action="store_true", help="files moved or removed instead, connections dropped"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--case", help="one of them, as a line of output names it; prints all that the crawl said")
+    parser.add_argument(
+        "--case", help="one of them, as a line of output names it; prints all that the crawl said"
+    )
     parser.add_argument("--list", action="store_true", help="the calls and how often each occurs")
     return parser.parse_args()
 
@@ -57,7 +69,9 @@ def subject_and_cases(options, simweb, folder):
     if options.limits or options.strokes:
         cases = LIMITS if options.limits else [*strokes(), *DROPPED]
         cases = [
-            case for case in cases if str(case).startswith(options.only or "") and options.case in (None, str(case))
+            case
+            for case in cases
+            if str(case).startswith(options.only or "") and options.case in (None, str(case))
         ]
         longer = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20} if options.strokes else {}
         return Subject(simweb, folder, **longer), cases
@@ -73,7 +87,9 @@ def main():
             for label, count in sorted(subject.found.items()):
                 say(f"{count:6} {label}")
             return 0
-        say(f"seed {options.seed}: {subject.found.total()} calls of {len(subject.found)} kinds, {len(cases)} cases")
+        say(
+            f"seed {options.seed}: {subject.found.total()} calls of {len(subject.found)} kinds, {len(cases)} cases"
+        )
         for case in cases:
             verdict = subject.suffer(case)
             tell(case, verdict, ends)

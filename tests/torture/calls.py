@@ -28,7 +28,11 @@ class Call:
 
 CALLS = (
     # Each error of a socket is our own lack: of descriptors, buffers, memory, or ports.
-    Call("sockets", "uvloop:Loop.create_connection", (*DESCRIPTORS, "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL")),
+    Call(
+        "sockets",
+        "uvloop:Loop.create_connection",
+        (*DESCRIPTORS, "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"),
+    ),
     Call("names", "pycares:Channel.__init__", ("ARES_ENOMEM",)),
     Call("names", "pycares:Channel.query", ("no descriptor",)),
     Call("files", "os:open", (*DESCRIPTORS, "EIO", "ENOSPC", "EACCES", "ENOMEM")),
@@ -51,13 +55,16 @@ CALLS = (
     Call("sqlite", "sqlite3:connect", ("SQLITE_CANTOPEN", "MemoryError")),
     Call("sqlite", "sqlite3:Connection.execute", (*SYMPTOMS, "MemoryError")),
     Call("sqlite", "sqlite3:Connection.executemany", (*SYMPTOMS, "MemoryError")),
-    # What needs much memory at once: answers as they come, pages as they are read, buffers and tables as they are kept.
+    # What needs much memory at once: answers as they come, pages as they are read, buffers and
+    # tables as they are kept.
     Call("memory", "numpy:empty", ("MemoryError",)),
     Call("memory", "numpy:zeros", ("MemoryError",)),
     Call("memory", "numpy:concatenate", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_answer:AnswerParser.feed", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_answer:Message.forms", ("MemoryError",)),
-    Call("memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
+    Call(
+        "memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")
+    ),
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),
     Call("memory", "webcrawl.crawl.page_links:PageLinks.follow", ("MemoryError",)),
     Call("memory", "isal.isal_zlib:compress", ("MemoryError",)),

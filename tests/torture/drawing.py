@@ -8,7 +8,8 @@ _FAMILIES = {call.name: call.family for call in CALLS}
 
 
 def every_fault(found, chance, only=None, *, every=False):
-    """All faults at these calls: each label with each of its errors in each way, at a number drawn by chance.
+    """All faults at these calls: each label with each of its errors in each way, at a number drawn
+    by chance.
 
     `every`: at each number instead, with one of the errors in one of the ways.
     """
@@ -33,6 +34,8 @@ def sample(faults, chance, most):
     labels, families, ranked = {}, {}, []
     for fault in faults:
         rank = labels[fault.label] = labels.get(fault.label, -1) + 1
-        place = families[_FAMILIES[fault.name], rank] = families.get((_FAMILIES[fault.name], rank), -1) + 1
+        place = families[_FAMILIES[fault.name], rank] = (
+            families.get((_FAMILIES[fault.name], rank), -1) + 1
+        )
         ranked.append((rank, place, len(ranked), fault))
     return [fault for *_, fault in sorted(ranked, key=lambda one: one[:3])[:most]]

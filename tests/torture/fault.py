@@ -10,7 +10,9 @@ WORDS = re.compile(r"(.+) #(\d+) (once|calls|while) (.+)")
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens from the `number`-th call with this label on; a label is a call's name and where it is made."""
+    """What happens from the `number`-th call with this label on; a label is a call's name and where
+    it is made.
+    """
 
     label: str = ""
     number: int = 0

@@ -1,7 +1,7 @@
 """In the crawl's process: counts the calls of webcrawl's own code, and lets the fault happen.
 
-A call is labelled by its name and by the function of webcrawl that makes it, directly or through a library. So a label
-means the same in every run, though the order of calls is never the same.
+A call is labelled by its name and by the function of webcrawl that makes it, directly or through a
+library. So a label means the same in every run, though the order of calls is never the same.
 """
 
 import gc
@@ -20,7 +20,8 @@ from types import FunctionType
 from tests.torture.calls import CALLS, SYMPTOMS, error_of
 
 OURS, NOT_OURS = "webcrawl.", ("webcrawl.lab.simweb",)
-THROUGH = ("webcrawl.store.disk", "webcrawl.store.crawldb")  # pass calls on: who calls them says more
+# pass calls on: who calls them says more
+THROUGH = ("webcrawl.store.disk", "webcrawl.store.crawldb")
 DEEP = 18  # frames that are looked at
 CALLS_IN_A_ROW, A_WHILE = 10, 0.5
 
@@ -34,7 +35,9 @@ class Injector:
         self._fault, self._lock = fault, RLock()
         self._counts = Counter()
         self._left, self._until = 0, 0.0
-        self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_APPEND)
+        self._notes = os.open(
+            notes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_APPEND
+        )
         self._inside = False
 
     def fails(self, name):
@@ -106,7 +109,9 @@ def _label(name):
         if module.startswith(OURS) and not module.startswith(NOT_OURS):
             if frame.f_code.co_name == "<module>":  # an import
                 return None
-            found = f"{name} {module.removeprefix(OURS).replace('.', '/')}.{frame.f_code.co_qualname}"
+            found = (
+                f"{name} {module.removeprefix(OURS).replace('.', '/')}.{frame.f_code.co_qualname}"
+            )
             if module not in THROUGH:
                 return found.replace(".<locals>", "")
         frame = frame.f_back
@@ -216,6 +221,10 @@ def _rebind(old, new):
     for one in gc.get_objects():
         if isinstance(one, FunctionType) and (one.__module__ or "").startswith(OURS):
             if one.__defaults__:
-                one.__defaults__ = tuple(new if value is old else value for value in one.__defaults__)
+                one.__defaults__ = tuple(
+                    new if value is old else value for value in one.__defaults__
+                )
             if one.__kwdefaults__:
-                one.__kwdefaults__ = {key: new if value is old else value for key, value in one.__kwdefaults__.items()}
+                one.__kwdefaults__ = {
+                    key: new if value is old else value for key, value in one.__kwdefaults__.items()
+                }

@@ -28,7 +28,8 @@ VALUES = {
     "descriptors": (1, 2, 4, 6, 8, 12, 16, 24, 32, 48),
     "memory": (0, 2, 4, 8, 12, 16, 24, 32, 48, 64),  # MiB of address space
     "threads": (0, 1, 2, 3, 4, 5, 6, 7, 8, 10),  # alive at once, beside the main thread
-    "filesize": (16, 24, 32, 48, 64, 96, 128, 192, 256, 512),  # KiB, of one file; what the crawl says is one too
+    # KiB, of one file; what the crawl says is one too
+    "filesize": (16, 24, 32, 48, 64, 96, 128, 192, 256, 512),
 }
 LIMITS = [Limit(what, value) for what, values in VALUES.items() for value in values]
 
@@ -56,4 +57,6 @@ def _threads(most):
 
 
 def _filesize(most):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most * 1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (most * 1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    )

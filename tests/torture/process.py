@@ -11,7 +11,8 @@ DUMP = 0.5  # seconds in which a process that hangs says where
 
 
 def suffer(crawl, prepare, *arguments, patience=PATIENCE, meanwhile=None):
-    """Runs the crawl in a process that has called `prepare` first; its exit status, None if it had to be killed.
+    """Runs the crawl in a process that has called `prepare` first; its exit status, None if it had
+    to be killed.
 
     `meanwhile` is called with the process while it runs.
     """

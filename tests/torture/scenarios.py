@@ -50,14 +50,25 @@ class Stroke:
     @property
     def index(self):
         """The archive's index that is gone for good, by the name that it would have in the end."""
-        return self.path.with_suffix("") if self.takes_archive and self.path and ".cdxj" in self.path.name else None
+        return (
+            self.path.with_suffix("")
+            if self.takes_archive and self.path and ".cdxj" in self.path.name
+            else None
+        )
 
     def strike(self, server, crawl, process):
         """Waits for the moment, then does it."""
         begun, end = server.log.count, time.monotonic() + PATIENCE
         while process.is_alive() and self.path is None and time.monotonic() < end:
-            if server.log.count - begun >= PAGES_BEFORE and "checkpoint in" in crawl.output.read_text():
-                self._do(min(crawl.jobdir.glob(self.what), default=None) if self.what != "." else crawl.jobdir)
+            if (
+                server.log.count - begun >= PAGES_BEFORE
+                and "checkpoint in" in crawl.output.read_text()
+            ):
+                self._do(
+                    min(crawl.jobdir.glob(self.what), default=None)
+                    if self.what != "."
+                    else crawl.jobdir
+                )
             time.sleep(0.002)
 
     def _do(self, path):
@@ -116,7 +127,9 @@ def strokes():
 
 @dataclass
 class Dropped:
-    """A server short of descriptors: some of the connections that it accepts it ends at once, now and then."""
+    """A server short of descriptors: some of the connections that it accepts it ends at once, now
+    and then.
+    """
 
     share: float
 

@@ -16,7 +16,8 @@ from webcrawl.lab.simweb import truth, wait_until_idle
 
 HOSTS, PAGES = 5, 24
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "https": 0.5}
-# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs its pages.
+# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs
+# its pages.
 SETTINGS = {
     "CHECKPOINT_INTERVAL": 0.1,
     "POLITENESS_FACTOR": 0,
@@ -49,7 +50,8 @@ class Subject:
         self.server = simweb(HOSTS, pages, mix=MIX, size=(2000, 3000), latency=latency)
         self.folder = folder
         (folder / "seeds.txt").write_text("\n".join(self.server.world.seeds()))
-        self.taken = lambda: None  # an archive's index that is gone for good, which is then the truth
+        # an archive's index that is gone for good, which is then the truth
+        self.taken = lambda: None
         self._settings = {"DNS_NAMESERVERS": self.server.nameserver, **SETTINGS, **settings}
         self.found = self._whole()
 
@@ -57,16 +59,22 @@ class Subject:
         return Crawl(self.folder / name, {"seeds": self.folder / "seeds.txt"}, self._settings)
 
     def _whole(self):
-        """A crawl that suffers nothing: how often each call occurs in it, and what it must all be like."""
+        """A crawl that suffers nothing: how often each call occurs in it, and what it must all be
+        like.
+        """
         crawl, notes = self.crawl("whole"), self.folder / "calls"
         status = suffer(crawl, install, NOTHING, notes)
         assert status == 0, crawl.output.read_text()[-2000:]
         self.expected, self.ends = sound(crawl.jobdir), ends(crawl.jobdir)
-        assert self.expected.logged.keys() == truth(self.server.world, self.server.world.seeds()).must
+        assert (
+            self.expected.logged.keys() == truth(self.server.world, self.server.world.seeds()).must
+        )
         return Counter(notes.read_text().splitlines())
 
     def suffer(self, case):
-        """Crawls with a Fault, Limit, Stroke or Dropped; then, unless that has ended well, once more without."""
+        """Crawls with a Fault, Limit, Stroke or Dropped; then, unless that has ended well, once
+        more without.
+        """
         return getattr(self, f"_{type(case).__name__.lower()}")(case)
 
     def _fault(self, fault):
@@ -101,8 +109,17 @@ class Subject:
             undo()
             self.ends = expected
 
-    def _tried(self, prepare, *arguments, meanwhile=None, afterwards=lambda: None, spoilt=False, archive=True):
-        """`spoilt`: something is gone for good, so the crawl need not be resumable; but then it has to say so.
+    def _tried(
+        self,
+        prepare,
+        *arguments,
+        meanwhile=None,
+        afterwards=lambda: None,
+        spoilt=False,
+        archive=True,
+    ):
+        """`spoilt`: something is gone for good, so the crawl need not be resumable; but then it has
+        to say so.
 
         Without `archive`, what it said may have been that a part of the archive is gone.
         """
@@ -152,10 +169,14 @@ class Subject:
         if found is not None:
             missing = self.expected.archived.keys() - found.archived.keys()
             wrong["not archived"] = sorted(missing & had) if archive else []
-            wrong["archived twice"] = [url for url, count in found.archived.items() if count > 1 and not rules(url)]
+            wrong["archived twice"] = [
+                url for url, count in found.archived.items() if count > 1 and not rules(url)
+            ]
         for what, urls in wrong.items():
             if urls:
-                end = "exit status 0" if verdict.status == 0 else f"status {verdict.status}, resumed"
+                end = (
+                    "exit status 0" if verdict.status == 0 else f"status {verdict.status}, resumed"
+                )
                 verdict.wrong.append(f"{what}, {end}: {len(urls)}: {urls[:2]}")
 
     def _checked(self, crawl, verdict, when, *, archive=True):
@@ -195,4 +216,7 @@ def last(crawl):
 def where(stacks):
     """The innermost line of each thread that is in webcrawl's code."""
     found = re.findall(r'File "[^"]*/(webcrawl/[^"]+)", line (\d+) in (\w+)', stacks)
-    return ", ".join(dict.fromkeys(f"{path}:{line} {name}" for path, line, name in found)) or "no stack"
+    return (
+        ", ".join(dict.fromkeys(f"{path}:{line} {name}" for path, line, name in found))
+        or "no stack"
+    )

@@ -1,4 +1,6 @@
-"""A sample of what `python -m tests.torture` tries: whatever is refused, limited or taken away, nothing is lost."""
+"""A sample of what `python -m tests.torture` tries: whatever is refused, limited or taken away,
+nothing is lost.
+"""
 
 from collections import Counter
 from random import Random
@@ -12,8 +14,10 @@ from tests.torture.limits import VALUES, Limit
 from tests.torture.scenarios import DROPPED, FILES, strokes
 from tests.torture.subject import Subject
 
-SHARDS, FAULTS = 2, 5  # times as many faults: one shard is one test; `python -m tests.torture` has thousands
-LATE = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20}  # so long that something can happen half-way
+# times as many faults: one shard is one test; `python -m tests.torture` has thousands
+SHARDS, FAULTS = 2, 5
+# so long that something can happen half-way
+LATE = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20}
 
 
 def wrong(subject, cases):
@@ -23,7 +27,9 @@ def wrong(subject, cases):
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_calls_that_are_refused(simweb, tmp_path, shard):
-    """Whatever call the system refuses, once or for a while, the truth is reached, by a second run at the latest."""
+    """Whatever call the system refuses, once or for a while, the truth is reached, by a second run
+    at the latest.
+    """
     subject = Subject(simweb, tmp_path)
     faults = sample(every_fault(subject.found, Random(1)), Random(1), SHARDS * FAULTS)
 
@@ -31,16 +37,24 @@ def test_calls_that_are_refused(simweb, tmp_path, shard):
 
 
 def test_limits_of_the_process(simweb, tmp_path):
-    """With few descriptors, little memory, few threads or small files a crawl ends, and a resumed one lacks nothing."""
+    """With few descriptors, little memory, few threads or small files a crawl ends, and a resumed
+    one lacks nothing.
+    """
     subject = Subject(simweb, tmp_path)
 
     assert wrong(subject, [Limit(what, values[4]) for what, values in VALUES.items()]) == ""
 
 
 def test_files_that_are_taken_away(simweb, tmp_path):
-    """A crawl whose files are moved or removed under way ends well with all there is, or says that it does not."""
+    """A crawl whose files are moved or removed under way ends well with all there is, or says that
+    it does not.
+    """
     subject = Subject(simweb, tmp_path, **LATE)
-    cases = [stroke for stroke in strokes() if stroke.how in ("moved", "removed") and stroke.what.endswith("crawl.log")]
+    cases = [
+        stroke
+        for stroke in strokes()
+        if stroke.how in ("moved", "removed") and stroke.what.endswith("crawl.log")
+    ]
 
     assert wrong(subject, [*cases, DROPPED[0]]) == ""
 

@@ -50,7 +50,9 @@ class TestCanonical:
             ("ftp://anonymous@h.example:21/pub", "ftp://h.example/pub"),
         ],
     )
-    def test_it_is_the_standards_serialisation_without_fragment_and_credentials(self, link, expected):
+    def test_it_is_the_standards_serialisation_without_fragment_and_credentials(
+        self, link, expected
+    ):
         """The canonical form is the URL standard's, without what is never sent to a server."""
         assert canonical(link) == expected
 
@@ -65,7 +67,9 @@ class TestCanonical:
         ],
     )
     def test_gopher_hosts_are_normalised_as_for_http(self, link, expected):
-        """Gopher URLs, unknown to the URL standard, get a lower-case ASCII host and lose the default port 70."""
+        """Gopher URLs, unknown to the URL standard, get a lower-case ASCII host and lose the
+        default port 70.
+        """
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
@@ -80,7 +84,9 @@ class TestCanonical:
         ],
     )
     def test_a_gopher_hosts_own_menu_has_one_url(self, link, expected):
-        """An empty path has type 1 (RFC 4266, 2.1): only the menu without a selector is the same as the root."""
+        """An empty path has type 1 (RFC 4266, 2.1): only the menu without a selector is the same as
+        the root.
+        """
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
@@ -105,7 +111,9 @@ class TestCanonical:
         ],
     )
     def test_what_cannot_be_fetched_is_invalid_for_a_reason(self, link, reason):
-        """Other schemes, hosts that DNS cannot represent, strings without UTF-8 form, and long strings are invalid."""
+        """Other schemes, hosts that DNS cannot represent, strings without UTF-8 form, and long
+        strings are invalid.
+        """
         with pytest.raises(InvalidUrl) as error:
             canonical(link)
 
@@ -116,13 +124,17 @@ class TestCanonical:
         host = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
 
         assert canonical(f"http://{host}/") == f"http://{host}/"
-        assert canonical_links(PAGE, [f"http://{host}/"], Counter()) == {f"http://{host}/": f"http://{host}/"}
+        assert canonical_links(PAGE, [f"http://{host}/"], Counter()) == {
+            f"http://{host}/": f"http://{host}/"
+        }
         assert canonical_links(PAGE, [f"http://{host}d/"], Counter()) == {f"http://{host}d/": None}
 
     @examples(1000)
     @given(links, bases)
     def test_a_canonical_url_is_a_fixed_point_without_spaces(self, link, base):
-        """A canonical URL is its own canonical form, is printable ASCII without spaces, and fits a queue's record."""
+        """A canonical URL is its own canonical form, is printable ASCII without spaces, and fits a
+        queue's record.
+        """
         try:
             url = canonical(link, base)
         except InvalidUrl:
@@ -148,15 +160,21 @@ class TestCanonicalLinks:
     @given(
         steps=st.lists(st.sampled_from(["../", "./"]), max_size=5),
         pieces=st.lists(
-            st.sampled_from(["a", "b.html", "", ".", "..", "%2e", "x?y=/../z", "d;p", "#f", "e"]), max_size=4
+            st.sampled_from(["a", "b.html", "", ".", "..", "%2e", "x?y=/../z", "d;p", "#f", "e"]),
+            max_size=4,
         ),
         port=st.sampled_from(["", ":80", ":8080", ":65535", ":65536", ":08080"]),
         folders=st.lists(st.sampled_from(["a", "b", ""]), max_size=5),
     )
     def test_steps_up_agree_with_the_parser(self, steps, pieces, port, folders):
-        """Links that start with ../ or ./, and links with a port, have the canonical form that the parser gives."""
+        """Links that start with ../ or ./, and links with a port, have the canonical form that the
+        parser gives.
+        """
         base = canonical("http://host.test:8080/" + "/".join(folders))
-        climbing, absolute = "".join(steps) + "/".join(pieces), f"http://other.test{port}/" + "/".join(pieces)
+        climbing, absolute = (
+            "".join(steps) + "/".join(pieces),
+            f"http://other.test{port}/" + "/".join(pieces),
+        )
 
         for link in (climbing, absolute):
             try:
@@ -168,8 +186,26 @@ class TestCanonicalLinks:
     @pytest.mark.parametrize(
         "link",
         [
-            *("http://a.example/x", "http://a.example:8080/x", "http://a.example:18110/x?y", "//a.example/x"),
-            *("/x/y?z", "x.html", "x?y", "?y", "", "#top", "/x#top", "a-b/c", "../x", "../../", "./", "./x?y"),
+            *(
+                "http://a.example/x",
+                "http://a.example:8080/x",
+                "http://a.example:18110/x?y",
+                "//a.example/x",
+            ),
+            *(
+                "/x/y?z",
+                "x.html",
+                "x?y",
+                "?y",
+                "",
+                "#top",
+                "/x#top",
+                "a-b/c",
+                "../x",
+                "../../",
+                "./",
+                "./x?y",
+            ),
             *("mailto:a@b.example", "javascript:void(0)", "tel:+49 1"),
         ],
     )
@@ -192,12 +228,16 @@ class TestCanonicalLinks:
         """Each distinct invalid link counts once, under its reason."""
         invalid = Counter()
 
-        found = canonical_links(PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], invalid)
+        found = canonical_links(
+            PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], invalid
+        )
 
         assert set(found.values()) == {None}
         assert invalid == {"scheme": 2, "host": 1, "encoding": 1, "length": 1}
 
-    @pytest.mark.parametrize("base", ["", "about:blank", "data:text/html,x", "\ud800", "x" * 3000, "nonsense"])
+    @pytest.mark.parametrize(
+        "base", ["", "about:blank", "data:text/html,x", "\ud800", "x" * 3000, "nonsense"]
+    )
     def test_a_page_without_a_usable_base_still_has_absolute_links(self, base):
         """Without a base, relative links are invalid and absolute ones are not."""
         invalid = Counter()
@@ -236,7 +276,9 @@ def text_lines(path):
 
 
 def logged_urls():
-    lines = [line for path in sorted(cases("crawl-logs").glob("*.zst")) for line in text_lines(path)]
+    lines = [
+        line for path in sorted(cases("crawl-logs").glob("*.zst")) for line in text_lines(path)
+    ]
     return [found[1] for line in lines if (found := re.search(r"Downloaded (\S+), status", line))]
 
 
@@ -247,12 +289,18 @@ def page_links():
 
 
 def real_urls():
-    """URLs that people linked to: on real pages, in the Hollins crawl, and the front pages of top sites."""
+    """URLs that people linked to: on real pages, in the Hollins crawl, and the front pages of top
+    sites.
+    """
     found = [link[2] for page in page_links() for link in page["links"] if link[2]]
-    found += [line.partition("\t")[2] for line in text_lines(cases("graph-hollins") / "urls.tsv.zst")]
+    found += [
+        line.partition("\t")[2] for line in text_lines(cases("graph-hollins") / "urls.tsv.zst")
+    ]
     for path in cases("top-sites").glob("*.zst"):
         found += [f"http://{line.rpartition(',')[2]}/" for line in text_lines(path)]
-    return [url for url in dict.fromkeys(canonical_links("", found, Counter(), 2**20).values()) if url]
+    return [
+        url for url in dict.fromkeys(canonical_links("", found, Counter(), 2**20).values()) if url
+    ]
 
 
 def known_traps():
@@ -263,7 +311,8 @@ def known_traps():
 
 class TestStandard:
     def test_the_url_standards_own_cases(self):
-        """Serialisation is the standard's, without fragment and credentials; what the standard rejects is invalid.
+        """Serialisation is the standard's, without fragment and credentials; what the standard
+        rejects is invalid.
 
         Beyond the standard, a host that DNS cannot represent is invalid (RFC 1035).
         """
@@ -276,13 +325,17 @@ class TestStandard:
                 assert canonical_or_none(row["input"], row["base"] or "") is None, row
             elif href.partition(":")[0] in SCHEMES[:3]:
                 expected = re.sub(r"^(\w+://)[^/@]*@", r"\1", href.partition("#")[0])
-                assert canonical_or_none(row["input"], row["base"] or "") == _nameable(expected), row
+                assert canonical_or_none(row["input"], row["base"] or "") == _nameable(expected), (
+                    row
+                )
                 tested += 1
         assert tested > 100
 
     @pytest.mark.parametrize("name", ["toascii", "IdnaTestV2"])
     def test_internationalised_hosts(self, name):
-        """A host becomes the A-label of the standard, or is invalid where the standard or DNS rejects it."""
+        """A host becomes the A-label of the standard, or is invalid where the standard or DNS
+        rejects it.
+        """
         rows = json.loads((cases("url-wpt") / f"{name}.json").read_text())
         rows = [row for row in rows if isinstance(row, dict)]
         assert rows
@@ -294,14 +347,21 @@ class TestStandard:
 def _nameable(url):
     """The URL if DNS can represent its host (RFC 1035), which the URL standard does not require."""
     host = host_of(url).removesuffix(".")
-    named = host[0:1] == "[" or (len(host) <= 253 and all(0 < len(label) <= 63 for label in host.split(".")))
+    named = host[0:1] == "[" or (
+        len(host) <= 253 and all(0 < len(label) <= 63 for label in host.split("."))
+    )
     return url if named else None
 
 
 class TestOtherCrawlers:
     def test_rows_that_the_standard_folds_fold_together(self):
-        """URLs that eight crawlers and the standard treat as the same are the same, and canonical forms are stable."""
-        rows = [json.loads(line) for line in (cases("url-canonical") / "canonical.jsonl").read_text().splitlines()]
+        """URLs that eight crawlers and the standard treat as the same are the same, and canonical
+        forms are stable.
+        """
+        rows = [
+            json.loads(line)
+            for line in (cases("url-canonical") / "canonical.jsonl").read_text().splitlines()
+        ]
         hard = [row for row in rows if row["kind"] == "canonical" and row.get("whatwg_same")]
         for row in hard:
             assert canonical_or_none(row["input"]) == canonical_or_none(row["expected"]), row
@@ -314,7 +374,9 @@ class TestOtherCrawlers:
         """Every link of 217 real pages resolves to the target of the reference."""
         tested = 0
         for page in page_links():
-            found = canonical_links(page["base"], [link[1] for link in page["links"]], Counter(), 2**20)
+            found = canonical_links(
+                page["base"], [link[1] for link in page["links"]], Counter(), 2**20
+            )
             for link in page["links"]:
                 if link[2] and link[2].partition(":")[0] in SCHEMES:
                     assert found[link[1]] == canonical_or_none(link[2]), link
@@ -322,9 +384,13 @@ class TestOtherCrawlers:
         assert tested > 39_000
 
     def test_registered_domains(self):
-        """The public suffix list's test cases hold; a host without a registrable domain is its own domain."""
+        """The public suffix list's test cases hold; a host without a registrable domain is its own
+        domain.
+        """
         domains = RegisteredDomains()
-        for host, expected in json.loads((cases("public-suffix") / "registrable-domain.json").read_text()):
+        for host, expected in json.loads(
+            (cases("public-suffix") / "registrable-domain.json").read_text()
+        ):
             url = canonical_or_none(f"http://{host}/") if host else None
             if url is not None:
                 wanted = host_of(canonical(f"http://{expected}/")) if expected else host_of(url)
@@ -336,7 +402,11 @@ class TestHostileStrings:
         """No naughty string, as a link, path, query or host, raises or puts a blank into a URL."""
         strings = json.loads((cases("malicious") / "blns.json").read_text())
         pipeline = build_pipeline(url_settings(), bytes(16))
-        links = [start + text for text in strings for start in ("", "/", "/?", "http://", "http://h.example/", "//")]
+        links = [
+            start + text
+            for text in strings
+            for start in ("", "/", "/?", "http://", "http://h.example/", "//")
+        ]
 
         found = pipeline.process("http://h.example/a", 1, links).urls
 
@@ -351,7 +421,8 @@ class TestTraps:
         return build_filters(url_settings(), clock=lambda: NOW)
 
     def test_the_engine_takes_what_operators_wrote(self):
-        """The expressions of a real archiving crew, compiled as one set, match what Python's engine matches.
+        """The expressions of a real archiving crew, compiled as one set, match what Python's engine
+        matches.
 
         About six use look-around or back-references, which no linear-time engine supports.
         """
@@ -360,7 +431,9 @@ class TestTraps:
         python, together = [re.compile(one) for one in mine], ExpressionFilter(exclude=mine)
         sample = real_urls()[::10] + logged_urls()[::10]
 
-        assert together.keep(sample, Origin()) == [url for url in sample if not any(one.search(url) for one in python)]
+        assert together.keep(sample, Origin()) == [
+            url for url in sample if not any(one.search(url) for one in python)
+        ]
 
     def test_trap_urls_of_real_crawls_are_caught(self, chain):
         """Of the logged URLs that archivists have rules for, 99 in 100 are dropped.

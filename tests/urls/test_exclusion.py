@@ -62,14 +62,17 @@ class TestRules:
         ],
     )
     def test_domains_and_prefixes(self, url, excluded):
-        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme.
+        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits
+        it to that scheme.
 
         The dot of DNS behind a name makes no other name of it.
         """
         assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
 
     @pytest.mark.parametrize("rule", ["a.test/~joe/(x)/\u00e9", "a.test/%7ejo%65/%28x%29/%c3%a9"])
-    @pytest.mark.parametrize("path", ["~joe/(x)/%C3%A9", "%7Ejoe/%28x%29/%c3%a9/y", "%7e%6A%6F%65/(x%29/%c3%A9?z"])
+    @pytest.mark.parametrize(
+        "path", ["~joe/(x)/%C3%A9", "%7Ejoe/%28x%29/%c3%a9/y", "%7e%6A%6F%65/(x%29/%c3%A9?z"]
+    )
     def test_spellings(self, rule, path):
         """An encoded character that may stand for itself is the same, in rules and in links."""
         assert parse_exclusions(rule, "list").excludes(f"http://a.test/{path}")
@@ -96,24 +99,38 @@ class TestRules:
     )
     def test_a_bad_line_is_named(self, line):
         """A bad line raises one clear error with the file and the line's number."""
-        with pytest.raises(RulesError, match=r"list, line 2: neither a domain nor a URL prefix \(\w+\)$"):
+        with pytest.raises(
+            RulesError, match=r"list, line 2: neither a domain nor a URL prefix \(\w+\)$"
+        ):
             parse_exclusions(f"example.com\n{line}\n", "list")
 
     @pytest.mark.parametrize(
-        "line", ["site4.*", "***", "a.*.example", "*.example.com/private/", "http://*/x", "example.com/private/*"]
+        "line",
+        [
+            "site4.*",
+            "***",
+            "a.*.example",
+            "*.example.com/private/",
+            "http://*/x",
+            "example.com/private/*",
+        ],
     )
     def test_a_star_that_stands_for_nothing(self, line):
         """Who writes it means many URLs, none of which the rule would exclude: it is refused."""
         with pytest.raises(RulesError, match=r"^list, line 1: a \* stands for nothing here"):
             parse_exclusions(line, "list")
 
-    @pytest.mark.parametrize("line", ["*.star.example", "*star.example", "web.example/web/*/a.example"])
+    @pytest.mark.parametrize(
+        "line", ["*.star.example", "*star.example", "web.example/web/*/a.example"]
+    )
     def test_a_star_that_may_stand(self, line):
         """Other tools begin a domain with it, and a URL may have it."""
         assert parse_exclusions(line, "list")
 
     def test_a_bad_line_is_not_quoted(self):
-        """What stands in a file that is no list of rules is in no message: a command may name any file."""
+        """What stands in a file that is no list of rules is in no message: a command may name any
+        file.
+        """
         with pytest.raises(RulesError) as error:
             parse_exclusions("root:$6$salt$secret:19000:0:99999:7:::\n", "/etc/shadow")
 
@@ -132,7 +149,9 @@ class TestExclusionFilter:
         chain = build_filters(url_settings(URL_EXCLUDE_FILE=str(path)))
         one = next(one for one in chain.filters if one.name == "excluded")
 
-        assert one.keep(["http://example.com/", "http://a.example/"], Origin()) == ["http://a.example/"]
+        assert one.keep(["http://example.com/", "http://a.example/"], Origin()) == [
+            "http://a.example/"
+        ]
         assert chain.reject("http://www.example.com/")
         assert not chain.reject("http://a.example/")
 
@@ -151,7 +170,9 @@ class TestExclusionFilter:
     def test_a_change_is_heeded_within_a_minute(self, path):
         """The crawl's own filter looks at its file at least twice a minute."""
         clock = Time()
-        one = ExclusionFilter.from_setup(Setup(url_settings(URL_EXCLUDE_FILE=str(path)), clock, b"", mock.Mock()))
+        one = ExclusionFilter.from_setup(
+            Setup(url_settings(URL_EXCLUDE_FILE=str(path)), clock, b"", mock.Mock())
+        )
         path.write_text("a.example\n")
 
         clock.now += 30
@@ -202,7 +223,9 @@ class TestExclusionFilter:
         assert one.reject("http://a.example/")
 
     def test_a_file_that_comes_back_as_it_was(self, path, caplog):
-        """The line that the old rules are kept is taken back, also by a file that was only moved away for a while."""
+        """The line that the old rules are kept is taken back, also by a file that was only moved
+        away for a while.
+        """
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
         with caplog.at_level("INFO"):
@@ -219,12 +242,18 @@ class TestExclusionFilter:
         assert again.startswith(f"{path}: read again, now ")
 
     def test_what_could_not_be_read_is_read_later(self, path, monkeypatch):
-        """A change that comes while this machine has no descriptor left is in force as soon as it has one."""
+        """A change that comes while this machine has no descriptor left is in force as soon as it
+        has one.
+        """
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
         path.write_text("a.example\n")
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_text", mock.Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+            patch.setattr(
+                Path,
+                "read_text",
+                mock.Mock(side_effect=OSError(errno.EMFILE, "Too many open files")),
+            )
             clock.now += 30
             assert one.reject("http://example.com/")
 
@@ -251,19 +280,35 @@ class TestExclusionFilter:
 
 class TestDetails:
     def test_of_a_line(self):
-        """A comment may say by whom, why, since and until when, and that what is stored is to be forgotten."""
+        """A comment may say by whom, why, since and until when, and that what is stored is to be
+        forgotten.
+        """
         text = "a.test # by: Joe Doe why: letter of 3 May until: 2027-01-31 forget: yes\n"
 
         found, odd = optouts_in(text, "list")
 
-        assert found == [OptOut("a.test", 0.0, "Joe Doe", "letter of 3 May", 1801440000.0, forget=True, source="file")]
+        assert found == [
+            OptOut(
+                "a.test",
+                0.0,
+                "Joe Doe",
+                "letter of 3 May",
+                1801440000.0,
+                forget=True,
+                source="file",
+            )
+        ]
         assert odd == []
 
     def test_any_other_comment_is_the_reason(self):
         """A comment that begins with none of these words is free text, whatever stands in it."""
         found, odd = optouts_in("a.test # asked by: phone, until: they say so\n", "list")
 
-        assert (found[0].why, found[0].until, odd) == ("asked by: phone, until: they say so", 0.0, [])
+        assert (found[0].why, found[0].until, odd) == (
+            "asked by: phone, until: they say so",
+            0.0,
+            [],
+        )
 
     def test_a_bad_date_lets_the_rule_hold(self, tmp_path, caplog):
         """An end that is no date is warned of, with its line's number, and the rule holds for good."""

@@ -77,9 +77,15 @@ class TestEveryFilter:
         assert names == set(url_settings()["URL_FILTERS"])
         assert all(re.fullmatch("[a-z_]+", one.name) for one in filters)
 
-    @given(batch=st.lists(urls, max_size=12, unique=True), depth=st.integers(0, 60), home=urls | st.just(""))
+    @given(
+        batch=st.lists(urls, max_size=12, unique=True),
+        depth=st.integers(0, 60),
+        home=urls | st.just(""),
+    )
     def test_the_urls_that_pass_keep_their_order(self, filters, batch, depth, home):
-        """A filter does not change the batch, returns a part of it in order, and does so again if called again."""
+        """A filter does not change the batch, returns a part of it in order, and does so again if
+        called again.
+        """
         before = list(batch)
 
         for one in filters:
@@ -133,7 +139,9 @@ class TestEveryFilter:
 class TestLines:
     @given(st.lists(urls, max_size=12, unique=True))
     def test_one_search_finds_what_matching_each_url_finds(self, batch):
-        """Searching the batch as one text finds the same URLs as matching each alone; line ends are ends of URLs."""
+        """Searching the batch as one text finds the same URLs as matching each alone; line ends are
+        ends of URLs.
+        """
         lines, alone = (
             Lines(r"^http:|zip$|\?[a-c]=1&|e[^a-y]*$|-[^&]*"),
             re.compile(r"^http:|zip$|\?[a-c]=1&|e[^a-y]*$|-[^&]*", re.IGNORECASE),
@@ -144,13 +152,22 @@ class TestLines:
 
     def test_an_expression_that_matches_the_empty_string_matches_every_url(self):
         """An empty match at the end of a line counts once, for that line."""
-        assert Lines("x*$").among(["http://a/", "http://b/x", "http://c/"]) == ["http://a/", "http://b/x", "http://c/"]
+        assert Lines("x*$").among(["http://a/", "http://b/x", "http://c/"]) == [
+            "http://a/",
+            "http://b/x",
+            "http://c/",
+        ]
 
 
 class TestSimpleFilters:
     def test_only_wanted_schemes_pass(self):
         """Only URLs of the schemes in URL_SCHEMES pass."""
-        batch = ["http://a.example/", "https://a.example/", "ftp://a.example/", "gopher://a.example/"]
+        batch = [
+            "http://a.example/",
+            "https://a.example/",
+            "ftp://a.example/",
+            "gopher://a.example/",
+        ]
 
         assert SchemeFilter(["http", "gopher"]).keep(batch, PAGE) == [batch[0], batch[3]]
 
@@ -179,21 +196,31 @@ class TestSimpleFilters:
         ],
     )
     def test_depth_counts_within_the_site(self, path, kept):
-        """Links count within their site, and those into other sites as one site more, each up to the limit."""
+        """Links count within their site, and those into other sites as one site more, each up to
+        the limit.
+        """
         depth = build_filters(url_settings(URL_MAX_DEPTH=3)).filters[1]
         batch = {"here": "http://www.home.example/x", "there": "http://seed.example/"}
         many = Link("", path).depth
 
-        assert depth.keep(list(batch.values()), Origin(PAGE.url, many, path)) == [batch[one] for one in kept.split()]
+        assert depth.keep(list(batch.values()), Origin(PAGE.url, many, path)) == [
+            batch[one] for one in kept.split()
+        ]
 
     def test_scrapys_limit_counts_from_the_start(self):
-        """DEPTH_LIMIT, where it stands for URL_MAX_DEPTH, counts links from the start, whatever the site."""
+        """DEPTH_LIMIT, where it stands for URL_MAX_DEPTH, counts links from the start, whatever the
+        site.
+        """
         depth = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=3)).filters[1]
         other = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=2)).filters[1]
 
         assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == []
-        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 3, "LLL")) == ["http://seed.example/"]
-        assert other.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == ["http://seed.example/"]
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 3, "LLL")) == [
+            "http://seed.example/"
+        ]
+        assert other.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == [
+            "http://seed.example/"
+        ]
 
     def test_a_link_without_a_path_counts_from_the_start(self):
         """What a spider requests is as deep as its request says."""
@@ -218,9 +245,21 @@ class TestSimpleFilters:
         assert PortFilter(ports).keep(some, PAGE) == [url for url in some if ports.allow_url(url)]
 
     def test_bad_ports_are_dropped(self):
-        """A URL with a bad port for its scheme is dropped, and refused if it is queued, unless the port is allowed."""
-        good = ["http://a.example/", "http://a.example:8080/", "gopher://a.example:7070/", "http://a.example/x:25/"]
-        bad = ["http://a.example:25/", "gopher://a.example:8080/", "ftp://a.example:6667/", "http://a.example:0/"]
+        """A URL with a bad port for its scheme is dropped, and refused if it is queued, unless the
+        port is allowed.
+        """
+        good = [
+            "http://a.example/",
+            "http://a.example:8080/",
+            "gopher://a.example:7070/",
+            "http://a.example/x:25/",
+        ]
+        bad = [
+            "http://a.example:25/",
+            "gopher://a.example:8080/",
+            "ftp://a.example:6667/",
+            "http://a.example:0/",
+        ]
         ports = PortFilter(Ports())
 
         assert ports.keep([*bad, *good], PAGE) == good
@@ -229,18 +268,25 @@ class TestSimpleFilters:
 
     @pytest.mark.parametrize("tail", ["a.zip", "a.ZIP?x", "b/a.tar.gz", "a.b.mp3", "a.woff2"])
     def test_the_end_of_the_path_is_checked(self, tail):
-        """A file without text is dropped by its ending, in upper or lower case, with or without a query."""
+        """A file without text is dropped by its ending, in upper or lower case, with or without a
+        query.
+        """
         assert ExtensionFilter(ENDINGS).keep([f"http://a.example/{tail}"], PAGE) == []
 
     @pytest.mark.parametrize(
-        "tail", ["zip", "a.zip/", "a.zip.html", "?f=a.zip", "a?f=/b.zip", "a.xml.gz", "a.pdf", "azip"]
+        "tail",
+        ["zip", "a.zip/", "a.zip.html", "?f=a.zip", "a?f=/b.zip", "a.xml.gz", "a.pdf", "azip"],
     )
     def test_other_places_are_not(self, tail):
         """A file name in the query, a folder, documents and sitemaps pass."""
-        assert ExtensionFilter(ENDINGS).keep([f"http://a.zip/{tail}"], PAGE) == [f"http://a.zip/{tail}"]
+        assert ExtensionFilter(ENDINGS).keep([f"http://a.zip/{tail}"], PAGE) == [
+            f"http://a.zip/{tail}"
+        ]
 
     def test_included_and_excluded_expressions(self):
-        """A URL must match one of URL_INCLUDE and none of URL_EXCLUDE; a match may be anywhere in the URL."""
+        """A URL must match one of URL_INCLUDE and none of URL_EXCLUDE; a match may be anywhere in
+        the URL.
+        """
         batch = ["http://a.example/x", "http://a.example/y", "http://b.example/x"]
 
         assert ExpressionFilter(include=["/x$", "zzz"]).keep(batch, PAGE) == [batch[0], batch[2]]
@@ -249,25 +295,39 @@ class TestSimpleFilters:
 
     @pytest.mark.parametrize("expression", ["(", "(?!x)", r"(a)\1"])
     def test_an_invalid_expression_is_named(self, expression):
-        """An expression that RE2 does not support raises one clear error with the setting and the expression."""
+        """An expression that RE2 does not support raises one clear error with the setting and the
+        expression.
+        """
         with pytest.raises(ValueError, match=rf"URL_EXCLUDE: {re.escape(repr(expression))}"):
             search_set(["ok", expression], "URL_EXCLUDE")
 
     def test_expressions_that_need_too_much_memory_are_an_error(self):
         """A set whose automaton needs more than 64 MiB raises at the start, not during the crawl."""
-        with pytest.raises(ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"):
+        with pytest.raises(
+            ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"
+        ):
             search_set([f"a{number}.{{900}}b" for number in range(2000)], "URL_INCLUDE")
 
 
 class TestRequisites:
     def test_what_says_how_far_to_go_does_not_hold(self):
-        """Scope, depth, file types and inclusions are for links; traps, lengths and exclusions for everything."""
+        """Scope, depth, file types and inclusions are for links; traps, lengths and exclusions for
+        everything.
+        """
         chain = build_filters(
-            url_settings(URL_SCOPE="host", URL_MAX_DEPTH=0, URL_INCLUDE=["home"], URL_EXCLUDE=["ads"])
+            url_settings(
+                URL_SCOPE="host", URL_MAX_DEPTH=0, URL_INCLUDE=["home"], URL_EXCLUDE=["ads"]
+            )
         )
-        found = ["http://far.example/font.woff2", "http://far.example/ads.js", f"http://far.example/{'a/' * 31}x.png"]
+        found = [
+            "http://far.example/font.woff2",
+            "http://far.example/ads.js",
+            f"http://far.example/{'a/' * 31}x.png",
+        ]
 
-        kept = chain.for_requisites().keep(found, Origin("http://www.home.example/", 3, "LLE"), Counter())
+        kept = chain.for_requisites().keep(
+            found, Origin("http://www.home.example/", 3, "LLE"), Counter()
+        )
 
         assert kept == found[:1]
 
@@ -275,7 +335,10 @@ class TestRequisites:
         """A page that is shown in another must be included, as any other page."""
         chain = build_filters(url_settings(URL_INCLUDE=["home"]))
 
-        assert [chain.within(f"http://{host}.example/") for host in ("home", "far")] == [True, False]
+        assert [chain.within(f"http://{host}.example/") for host in ("home", "far")] == [
+            True,
+            False,
+        ]
 
 
 KEY = bytes(16)
@@ -296,9 +359,13 @@ def _domains():
 
 
 class TestScopes:
-    @pytest.mark.parametrize(("scope", "kept"), [("any", BATCH), ("host", BATCH[:2]), ("domain", BATCH[:3])])
+    @pytest.mark.parametrize(
+        ("scope", "kept"), [("any", BATCH), ("host", BATCH[:2]), ("domain", BATCH[:3])]
+    )
     def test_a_page_limits_its_own_links(self, domains, scope, kept):
-        """The scope `host` keeps links to the page's host on any port, `domain` those to its registered domain."""
+        """The scope `host` keeps links to the page's host on any port, `domain` those to its
+        registered domain.
+        """
         assert ScopeFilter(scope, domains, KEY).keep(BATCH, HOME) == kept
 
     def test_seeds_limit_the_whole_crawl(self, domains):
@@ -320,18 +387,27 @@ class TestScopes:
          ("host", [False, True, False, False])],
     )  # fmt: skip
     def test_a_page_shown_in_another_is_a_seeds_or_not(self, domains, scope, inside):
-        """Whatever page shows it, it is within if a seed is of its host, or of its registered domain."""
+        """Whatever page shows it, it is within if a seed is of its host, or of its registered
+        domain.
+        """
         filtered = ScopeFilter(scope, domains, KEY, requisites=True)
         filtered.keep(["http://www.home.example/", "http://seed.example/"], Origin())
         twin = ScopeFilter(scope, domains, KEY, requisites=True)
         twin.restore(filtered.state())
 
-        urls = ["http://home.example/y", "http://seed.example/y", "http://www.seed.example/", "http://far.example/"]
+        urls = [
+            "http://home.example/y",
+            "http://seed.example/y",
+            "http://www.seed.example/",
+            "http://far.example/",
+        ]
         assert [twin.within(url) for url in urls] == inside
 
     def test_an_unknown_scope_is_an_error(self, domains):
         """The message names the setting, the value and what is allowed."""
-        with pytest.raises(ValueError, match="URL_SCOPE: 'planet' is not one of any, seeds, domain, host"):
+        with pytest.raises(
+            ValueError, match="URL_SCOPE: 'planet' is not one of any, seeds, domain, host"
+        ):
             ScopeFilter("planet", domains, KEY)
 
 
@@ -349,7 +425,9 @@ class TestSeedDomains:
         assert not any(f"e{i}.example" in twin for i in range(1000))
         assert len(twin.state()) == 8 * len(names)
 
-    @pytest.mark.parametrize("state", [bytes(7), (2).to_bytes(8, "little") + (1).to_bytes(8, "little"), bytes(16)])
+    @pytest.mark.parametrize(
+        "state", [bytes(7), (2).to_bytes(8, "little") + (1).to_bytes(8, "little"), bytes(16)]
+    )
     def test_an_invalid_state_is_an_error(self, state):
         """Truncated, unordered or repeated fingerprints raise ValueError."""
         with pytest.raises(ValueError, match="seed domains"):

@@ -45,7 +45,9 @@ PIECES = [
 class TestEveryFolding:
     @given(pieces=st.lists(st.sampled_from(PIECES), max_size=10))
     def test_folding_twice_changes_nothing(self, folding, pieces):
-        """A folded URL is its own folding, keeps its host, and fits a record whose fields are separated by spaces."""
+        """A folded URL is its own folding, keeps its host, and fits a record whose fields are
+        separated by spaces.
+        """
         try:
             url = canonical(f"https://H.example:8080/{''.join(pieces)}")
         except InvalidUrl:
@@ -65,7 +67,9 @@ class TestAllTogether:
     @given(
         order=st.permutations([*ALL, HOST_RULES]),
         used=st.integers(1, len(ALL) + 1),
-        host=st.sampled_from(["h.example", "www.www.h.example", "old.mirror.example", "www.old.example:8080"]),
+        host=st.sampled_from(
+            ["h.example", "www.www.h.example", "old.mirror.example", "www.old.example:8080"]
+        ),
         pieces=st.lists(st.sampled_from(PIECES), max_size=10),
     )
     def test_a_folded_url_is_its_own_folding(self, order, used, host, pieces):
@@ -82,7 +86,8 @@ class TestAllTogether:
     def test_what_a_later_folding_leaves_is_folded(self, order):
         """A session id that was a segment of its own leaves no second slash.
 
-        With single_slashes before no_session_ids, `/;jsessionid=1/a` became `//a`, another page than `/a`.
+        With single_slashes before no_session_ids, `/;jsessionid=1/a` became `//a`, another page
+        than `/a`.
         """
         both = foldings.single_slashes, foldings.no_session_ids
         fold = compose([both[at] for at in order])
@@ -91,7 +96,9 @@ class TestAllTogether:
 
     def test_rules_that_lead_in_a_circle(self):
         """All URLs of the circle have one form."""
-        fold = compose([HostRules({}, {}, {"a.test": "b.test", "b.test": "c.test", "c.test": "a.test"})])
+        fold = compose(
+            [HostRules({}, {}, {"a.test": "b.test", "b.test": "c.test", "c.test": "a.test"})]
+        )
 
         assert {fold(f"http://{name}.test/x") for name in "abc"} == {"http://a.test/x"}
 
@@ -141,14 +148,21 @@ class TestFoldings:
     def test_foldings_apply_in_their_order(self):
         """The second folding gets the result of the first."""
         folding = build_folding(
-            url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_session_ids", "webcrawl.urls.foldings.no_index"])
+            url_settings(
+                URL_FOLDINGS=[
+                    "webcrawl.urls.foldings.no_session_ids",
+                    "webcrawl.urls.foldings.no_index",
+                ]
+            )
         )
 
         assert folding(f"{SITE}/index.jsp;jsessionid=1") == f"{SITE}/"
 
     def test_a_missing_folding_is_named(self):
         """A dotted path that does not exist raises one clear error."""
-        with pytest.raises(ValueError, match=r"^webcrawl\.urls\.foldings\.none: .* has no attribute 'none'$"):
+        with pytest.raises(
+            ValueError, match=r"^webcrawl\.urls\.foldings\.none: .* has no attribute 'none'$"
+        ):
             build_folding(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.none"]))
 
 
@@ -183,23 +197,31 @@ class TestHostRules:
         assert rules.host("www.c.a.b") == "2.c.y"
 
     def test_a_host_never_becomes_nothing(self):
-        """A rule that would leave an empty host is ignored, and the same text outside the host is not replaced."""
+        """A rule that would leave an empty host is ignored, and the same text outside the host is
+        not replaced.
+        """
         assert HostRules({"h": ""}, {}, {})("http://h/") == "http://h/"
         assert HostRules({}, {}, {"t": "u"})("http://t/t") == "http://u/t"
 
     @pytest.mark.parametrize(
-        "line", ["startswith(www.)=", "startsWith(www.)", "synonym()=a", "rubbish", "synonym(a b)=c"]
+        "line",
+        ["startswith(www.)=", "startsWith(www.)", "synonym()=a", "rubbish", "synonym(a b)=c"],
     )
     def test_a_bad_line_is_named(self, tmp_path, line):
-        """A bad line raises one clear error with the file and the line number, and not with its text."""
+        """A bad line raises one clear error with the file and the line number, and not with its
+        text.
+        """
         path = tmp_path / "hosts.rules"
         path.write_text(f"# rules\n{line}\n")
 
-        with pytest.raises(RulesError, match=r"hosts\.rules, line 2: not a rule such as startsWith\(www\.\)=$"):
+        with pytest.raises(
+            RulesError, match=r"hosts\.rules, line 2: not a rule such as startsWith\(www\.\)=$"
+        ):
             read_host_rules(path)
 
     @pytest.mark.parametrize(
-        ("content", "why"), [(None, "cannot be read: No such file"), (b"\xff\xfe", "is not UTF-8 text")]
+        ("content", "why"),
+        [(None, "cannot be read: No such file"), (b"\xff\xfe", "is not UTF-8 text")],
     )
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path, content, why):
         """A file that is missing or not text raises one error that names it."""
@@ -215,4 +237,7 @@ class TestHostRules:
         path = tmp_path / "hosts.rules"
         path.write_text("startsWith(www.)=\n")
 
-        assert build_folding(url_settings(URL_HOST_RULES=str(path)))("http://www.a.example/") == "http://a.example/"
+        assert (
+            build_folding(url_settings(URL_HOST_RULES=str(path)))("http://www.a.example/")
+            == "http://a.example/"
+        )

@@ -105,7 +105,9 @@ class TestFingerprints:
         assert Fingerprints(KEY)([]) == []
 
     def test_the_value_is_siphash_2_4(self):
-        """The fingerprint of the SipHash paper's test vector (bytes 0 to 14 under the key 0 to 15) is the paper's."""
+        """The fingerprint of the SipHash paper's test vector (bytes 0 to 14 under the key 0 to 15)
+        is the paper's.
+        """
         assert Fingerprints(OTHER)(["".join(map(chr, range(15)))]) == [0xA129CA6149BE45E5]
 
     @given(st.lists(st.text(st.characters(codec="ascii")), max_size=20))
@@ -180,17 +182,25 @@ class TestEntered:
         ],
     )
     def test_the_hop_into_another_site_is_marked(self, path, via, url, expected):
-        """The last letter becomes small if page and link have different registered domains; a mark stays."""
+        """The last letter becomes small if page and link have different registered domains; a mark
+        stays.
+        """
         assert entered(path, via, url, site_of) == expected
 
     @pytest.mark.parametrize("path", ["R", "lR", "LrR", "RRR"])
     def test_a_redirect_alone_enters_no_site(self, path):
-        """A redirect into another site is none to be counted if no link was followed since the last."""
+        """A redirect into another site is none to be counted if no link was followed since the
+        last.
+        """
         assert entered(path, HERE, THERE, site_of) == path
 
     def test_the_depth_stays(self):
-        """A mark changes neither the depth that prioritizers and pages have, nor the letters in logs."""
-        assert [(Link("", path).depth, Link("", path).hops) for path in ("LERP", "LerP", "LeR")] == [
+        """A mark changes neither the depth that prioritizers and pages have, nor the letters in
+        logs.
+        """
+        assert [
+            (Link("", path).depth, Link("", path).hops) for path in ("LERP", "LerP", "LeR")
+        ] == [
             (2, "LERP"),
             (2, "LERP"),
             (2, "LER"),
@@ -198,9 +208,14 @@ class TestEntered:
 
 
 class TestNoWalkIsEndless:
-    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=60), st.integers(0, 4))
+    @given(
+        st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=60),
+        st.integers(0, 4),
+    )
     def test_every_walk_ends(self, moves, deepest):
-        """However links and redirects lead from site to site and back, a path ends: k links deep, k sites away."""
+        """However links and redirects lead from site to site and back, a path ends: k links deep, k
+        sites away.
+        """
         one, path, page, links = DepthFilter(deepest, DOMAINS), "", "http://site0.example/", 0
         for redirect, site in moves * (deepest + 3) ** 2:
             if redirect and path.endswith(("R" * 3, "r")):  # the crawl follows some in a row
@@ -211,13 +226,16 @@ class TestNoWalkIsEndless:
                 break
             path, page = entered(path + letter, page, url, site_of), url
             links += not redirect
-            assert max(sites(path), steps(path)) <= links == Link("", path).depth  # the filter's short way relies on it
+            # the filter's short way relies on it
+            assert max(sites(path), steps(path)) <= links == Link("", path).depth
 
         assert links <= deepest * (deepest + 2)
 
     @pytest.mark.parametrize("deepest", [0, 1, 50])
     def test_two_sites_that_link_to_each_other(self, deepest):
-        """Two sites with a new page behind each link to the other are left after as many links as the limit."""
+        """Two sites with a new page behind each link to the other are left after as many links as
+        the limit.
+        """
         one, path, page = DepthFilter(deepest, DOMAINS), "", HERE
         for number in range(1000):
             url = f"{HERE if number % 2 else THERE}{number}"
@@ -231,8 +249,36 @@ class TestNoWalkIsEndless:
 pytestmark = pytest.mark.xdist_group("public suffixes")
 LABELS = st.sampled_from(
     [
-        *("a", "b", "www", "co", "uk", "com", "ck", "jp", "kawasaki", "city", "github", "io", "compute", "amazonaws"),
-        *("xn--p1ai", "xn--55qx5d", "xn--", "xn--a", "cn", "", "_x", "-", "x" * 70, "com-", "A", "COM"),
+        *(
+            "a",
+            "b",
+            "www",
+            "co",
+            "uk",
+            "com",
+            "ck",
+            "jp",
+            "kawasaki",
+            "city",
+            "github",
+            "io",
+            "compute",
+            "amazonaws",
+        ),
+        *(
+            "xn--p1ai",
+            "xn--55qx5d",
+            "xn--",
+            "xn--a",
+            "cn",
+            "",
+            "_x",
+            "-",
+            "x" * 70,
+            "com-",
+            "A",
+            "COM",
+        ),
         *("0", "1", "127", "255", "256"),
     ]
 )
@@ -240,7 +286,9 @@ LABELS = st.sampled_from(
 
 @pytest.fixture(scope="module", name="theirs")
 def theirs_():
-    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True).extract_str
+    return TLDExtract(
+        cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
+    ).extract_str
 
 
 def assert_alike(theirs, host):
@@ -253,12 +301,15 @@ def assert_alike(theirs, host):
 def _written(name):
     """As it is in URLs."""
     return ".".join(
-        label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in name.split(".")
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
+        for label in name.split(".")
     )
 
 
 def test_each_rule_of_the_list(theirs):
-    """A rule's name, names below it and what fits its `*` have the suffixes that the package gives them."""
+    """A rule's name, names below it and what fits its `*` have the suffixes that the package gives
+    them.
+    """
     for rule in _rules():
         name = rule.lstrip("*!.")
         for host in (name, f"a.{name}", f"b.a.{name}", f"c.b.a.{name}.", _written(name)):
@@ -306,7 +357,9 @@ def test_addresses(address):
     ],
 )
 def test_marks(url, language):
-    """The first folder, a parameter, or a label before the domain may be a code; what only looks like one is none."""
+    """The first folder, a parameter, or a label before the domain may be a code; what only looks
+    like one is none.
+    """
     assert marked_language(url) == language
 
 

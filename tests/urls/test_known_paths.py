@@ -1,4 +1,6 @@
-"""The rules of the known-path filter: what each drops and lets pass, and its precision on real URLs (docs/urls.md)."""
+"""The rules of the known-path filter: what each drops and lets pass, and its precision on real URLs
+(docs/urls.md).
+"""
 
 import re
 from hashlib import blake2b
@@ -17,14 +19,18 @@ LOOKED_AT = 100  # matches of a rule that were looked at, at most
 LEAST = 0.98
 SHA = "0123456789" * 4
 
-# What each rule drops, and what looks like it and is an article's, as far as such were met or thought of.
+# What each rule drops, and what looks like it and is an article's, as far as such were met or
+# thought of.
 EXAMPLES = {
     "apache_index": ("d/?C=M;O=A d?C=S&O=D", "news?C=Normal news?c=m;o=a ?C=N"),
     "login": (
         "login?x user/sign-in/?x a/logout.aspx?y signup.cgi?cc=1",
         "login blog/how-to-login/?x catalog-in?x sign?x",
     ),
-    "register": ("register/? register?forward=/a", "register?page=2 register.php?ship=7 the/register"),
+    "register": (
+        "register/? register?forward=/a",
+        "register?page=2 register.php?ship=7 the/register",
+    ),
     "return_address": (
         "join?return_to=/ auth?next=https%3A%2F%2Fb",
         "a.aspx?ReturnUrl=/b story?next=/2 join?next=4 r?next=http://b",
@@ -54,7 +60,10 @@ EXAMPLES = {
         "a?diff=easy a?diff=2 story?oldid=1234 index.php?page=A&oldid=3 a?title=A&diff=3",
     ),
     "mediawiki_print": ("w/index.php?title=A&printable=yes", "a?printable=edition"),
-    "mediawiki_mobile": ("w/index.php?title=A&mobileaction=toggle_view_mobile", "a?mobileaction=news"),
+    "mediawiki_mobile": (
+        "w/index.php?title=A&mobileaction=toggle_view_mobile",
+        "a?mobileaction=news",
+    ),
     "mediawiki_filters": ("a?days=3&hideminor=1", "a?hidelinks=all a?hideminority=1"),
     "mediawiki_special": (
         "wiki/Special:Log/Joe w/index.php?title=Special:UserLogin&x",
@@ -84,12 +93,18 @@ EXAMPLES = {
         "?p=a.git;a=blobdiff;h=1 ?p=a.git&a=snapshot",
         "?p=a.git;a=commitdiff;h=1 ?p=7&a=snapshots ?a=snapshot&id=4",
     ),
-    "new_issue": ("o/r/issues/new?title=x o/r/issues/new/choose", "issues/new/ issues/new?page=2 journal/issues/new"),
+    "new_issue": (
+        "o/r/issues/new?title=x o/r/issues/new/choose",
+        "issues/new/ issues/new?page=2 journal/issues/new",
+    ),
     "issue_search": (
         "o/r/issues?q=is%3Aopen+is%3Aissue o/r/pulls?x=1&q=is:pr",
         "issues?sort=date issues?q=tennis pulls?q=is",
     ),
-    "cart": ("a/?add-to-cart=7 checkout/cart/add/id/3 wishlist/index/add/?x", "a?add-to-cart=help checkout/cart/"),
+    "cart": (
+        "a/?add-to-cart=7 checkout/cart/add/id/3 wishlist/index/add/?x",
+        "a?add-to-cart=help checkout/cart/",
+    ),
     "coppermine": (
         "addfav.php?pid=3 ecard.php?album=2&pid=1&pos=0",
         "ecard.php?image=7 a?slideshow=1 news.php?slideshow=5000",
@@ -135,10 +150,14 @@ class TestRules:
 
     @pytest.mark.parametrize("name", RULES)
     def test_what_looks_like_it_passes(self, name):
-        """Words that articles use too, other values, and other software's scripts of the same name pass all rules."""
+        """Words that articles use too, other values, and other software's scripts of the same name
+        pass all rules.
+        """
         assert dropped(paths(EXAMPLES[name][1])) == []
 
-    @pytest.mark.parametrize("url", ["https://twitter.com/intent/tweet?text=a", "https://x.com/share?url=a"])
+    @pytest.mark.parametrize(
+        "url", ["https://twitter.com/intent/tweet?text=a", "https://x.com/share?url=a"]
+    )
     def test_a_button_of_one_service_is_dropped_by_its_host(self, url):
         """The addresses behind buttons for Twitter are dropped there, and pass elsewhere."""
         assert dropped([url]) == [url]
@@ -146,7 +165,8 @@ class TestRules:
 
 
 def precision():
-    """For each rule: matches among all real URLs, their hosts, how many were looked at, how many are what it means.
+    """For each rule: matches among all real URLs, their hosts, how many were looked at, how many
+    are what it means.
 
     Those looked at are all, or else a sample: those whose keyed digests are smallest.
     """
@@ -156,7 +176,9 @@ def precision():
     for name, expression in RULES.items():
         found = Lines(expression).among(urls)
         sample = {(name, _digest(url)): url for url in sorted(found, key=_digest)[:LOOKED_AT]}
-        unknown += ["\t".join((*one, "?", url)) for one, url in sample.items() if one not in verdicts]
+        unknown += [
+            "\t".join((*one, "?", url)) for one, url in sample.items() if one not in verdicts
+        ]
         used.update(sample)
         right = sum(verdicts.get(one) == "right" for one in sample)
         rows[name] = (len(found), len(set(map(host_of, found))), len(sample), right)
@@ -168,14 +190,19 @@ def _digest(url):
 
 
 def _labels():
-    return [line.split("\t") for line in LABELS.read_text().splitlines() if not line.startswith("#")]
+    return [
+        line.split("\t") for line in LABELS.read_text().splitlines() if not line.startswith("#")
+    ]
 
 
 def _documented():
     text = (ROOT / "docs/urls.md").read_text(encoding="utf-8")
     cell = r"\| ([0-9,]+) "
     rows = re.findall(rf"^\| `([a-z_]+)` \| [^|]+ {cell * 4}\| (\S+) \|$", text, re.MULTILINE)
-    return {name: (*(int(cell.replace(",", "")) for cell in cells[:4]), cells[4]) for name, *cells in rows}
+    return {
+        name: (*(int(cell.replace(",", "")) for cell in cells[:4]), cells[4])
+        for name, *cells in rows
+    }
 
 
 def _percent(looked_at, right):
@@ -184,15 +211,20 @@ def _percent(looked_at, right):
 
 class TestPrecision:
     def test_every_rule_is_documented(self):
-        """The table in docs/urls.md has every rule, no other, in the same order, each with a precision that follows."""
+        """The table in docs/urls.md has every rule, no other, in the same order, each with a
+        precision that follows.
+        """
         documented = _documented()
 
         assert list(documented) == list(RULES)
-        assert [row[4] for row in documented.values()] == [_percent(*row[2:4]) for row in documented.values()]
+        assert [row[4] for row in documented.values()] == [
+            _percent(*row[2:4]) for row in documented.values()
+        ]
 
     @pytest.mark.campaign
     def test_the_table_is_what_the_data_says(self):
-        """The numbers in docs/urls.md are those of the real URLs and their labels, and no rule is below 98 %.
+        """The numbers in docs/urls.md are those of the real URLs and their labels, and no rule is
+        below 98 %.
 
         Every match that the sample takes has a label, and there is no label without its match.
         """
@@ -201,4 +233,6 @@ class TestPrecision:
         assert unknown == []
         assert unused == []
         assert {name: row[:4] for name, row in _documented().items()} == rows
-        assert [name for name, (_, _, looked, right) in rows.items() if right < LEAST * looked] == []
+        assert [
+            name for name, (_, _, looked, right) in rows.items() if right < LEAST * looked
+        ] == []

@@ -77,7 +77,10 @@ class TestChain:
     def test_counts_add_up(self, batch, words, data):
         """Every URL of the batch passes or counts once, under the first filter that drops it."""
         kinds = [data.draw(st.sampled_from([Word, SuspiciousWord])) for _ in words]
-        chain, filtered = Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]), Counter()
+        chain, filtered = (
+            Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]),
+            Counter(),
+        )
 
         kept = chain.keep(batch, Origin(), filtered)
 
@@ -98,9 +101,9 @@ class TestChain:
         second.restore(first.state() | {"gone": b"x"})
 
         assert set(first.state()) == {"scope", "trap_family"}
-        assert second.keep(["http://h.example/2020/05/", "http://h.example/2020/06/"], Origin(PAGE), Counter()) == [
-            "http://h.example/2020/05/"
-        ]
+        assert second.keep(
+            ["http://h.example/2020/05/", "http://h.example/2020/06/"], Origin(PAGE), Counter()
+        ) == ["http://h.example/2020/05/"]
 
 
 class TestAssembly:
@@ -112,7 +115,9 @@ class TestAssembly:
             f"{__name__}.Word": 1,
         }
 
-        names = [one.name for one in build_filters(url_settings(URL_FILTERS=wanted, WORD="w")).filters]
+        names = [
+            one.name for one in build_filters(url_settings(URL_FILTERS=wanted, WORD="w")).filters
+        ]
 
         assert names[0] == "w"
         assert names[-1] == "length"
@@ -126,11 +131,20 @@ class TestAssembly:
 
     @pytest.mark.parametrize(
         ("setting", "value"),
-        [("URL_SCOPE", "host"), ("URL_EXCLUDE", ["x"]), ("URL_INCLUDE", ["x"]), ("URL_EXCLUDE_FILE", __file__)],
+        [
+            ("URL_SCOPE", "host"),
+            ("URL_EXCLUDE", ["x"]),
+            ("URL_INCLUDE", ["x"]),
+            ("URL_EXCLUDE_FILE", __file__),
+        ],
     )
     def test_a_setting_without_its_filter_is_refused(self, setting, value):
-        """A crawl that is to stay within bounds does not start without the filter that keeps it there."""
-        with pytest.raises(RulesError, match=f"^{setting} needs the filter that URL_FILTERS leaves out: add "):
+        """A crawl that is to stay within bounds does not start without the filter that keeps it
+        there.
+        """
+        with pytest.raises(
+            RulesError, match=f"^{setting} needs the filter that URL_FILTERS leaves out: add "
+        ):
             build_filters(url_settings(URL_FILTERS={f"{__name__}.Even": 1}, **{setting: value}))
 
     def test_a_filter_that_is_left_out_on_purpose(self):
@@ -141,7 +155,9 @@ class TestAssembly:
 
     def test_a_missing_filter_is_named(self):
         """A dotted path that does not exist raises one clear error."""
-        with pytest.raises(ValueError, match=r"^webcrawl\.nowhere\.Filter: No module named 'webcrawl\.nowhere'$"):
+        with pytest.raises(
+            ValueError, match=r"^webcrawl\.nowhere\.Filter: No module named 'webcrawl\.nowhere'$"
+        ):
             build_filters(url_settings(URL_FILTERS={"webcrawl.nowhere.Filter": 1}))
 
     def test_a_class_without_from_setup_is_a_filter(self):
@@ -152,7 +168,10 @@ class TestAssembly:
 
     def test_a_function_is_a_filter(self):
         """A function of one URL keeps those for which it is true; drops are counted under its name."""
-        chain, filtered = build_filters(url_settings(URL_FILTERS={f"{__name__}.without_x": 1})), Counter()
+        chain, filtered = (
+            build_filters(url_settings(URL_FILTERS={f"{__name__}.without_x": 1})),
+            Counter(),
+        )
 
         assert chain.keep(["http://h/x", "http://h/y"], Origin(), filtered) == ["http://h/y"]
         assert filtered == {"without_x": 1}
@@ -176,11 +195,15 @@ class TestPipeline:
 
     def test_seeds_have_no_page(self, pipeline):
         """Seeds are a batch with an empty page URL."""
-        assert pipeline.process("", 0, ["rubbish", "http://a.example"]).urls == ["http://a.example/"]
+        assert pipeline.process("", 0, ["rubbish", "http://a.example"]).urls == [
+            "http://a.example/"
+        ]
 
     def test_the_fingerprint_is_of_the_comparison_form(self):
         """URLs that fold to the same form have one fingerprint, and are fetched as they are."""
-        pipeline = build_pipeline(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_index"]), KEY)
+        pipeline = build_pipeline(
+            url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_index"]), KEY
+        )
 
         (first, second), urls, _ = pipeline.process(PAGE, 1, ["/index.html", "/"])
 
@@ -216,7 +239,9 @@ class TestPipeline:
 
 
 class TestLately:
-    batches = st.lists(st.lists(st.sampled_from("abcdefghijkl"), max_size=6, unique=True), max_size=40)
+    batches = st.lists(
+        st.lists(st.sampled_from("abcdefghijkl"), max_size=6, unique=True), max_size=40
+    )
 
     @given(batches, st.integers(1, 10))
     def test_it_never_knows_what_was_not_added(self, batches, size):
@@ -242,10 +267,17 @@ class TestLately:
         lately = RecentUrls(1000)
         lately.add(["a"])
 
-        assert ("a" in lately, "b" in lately, "b" in lately, lately.absorbed) == (True, False, False, 0)
+        assert ("a" in lately, "b" in lately, "b" in lately, lately.absorbed) == (
+            True,
+            False,
+            False,
+            0,
+        )
 
     def test_it_counts_what_it_leaves_out(self):
-        """The URLs that were left out are counted: the hit rate of the crawl's caches includes them."""
+        """The URLs that were left out are counted: the hit rate of the crawl's caches includes
+        them.
+        """
         lately = RecentUrls(1000)
         lately.add(["http://h.example/1"])
         lately.unknown(["http://h.example/1", "http://h.example/2", "http://h.example/1"])
@@ -290,7 +322,9 @@ def told_of(page, found, base=""):
 
 
 def test_reason_url_and_page():
-    """A URL that a filter drops in its canonical form, a link that has none as it was written; each once."""
+    """A URL that a filter drops in its canonical form, a link that has none as it was written; each
+    once.
+    """
     found = ["a.zip#x", "mailto:a@b.test", "http://a b/", "good", "a.zip", "mailto:a@b.test"]
     told, _ = told_of("http://h.test/p/", found)
 

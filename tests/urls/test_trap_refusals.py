@@ -31,15 +31,22 @@ def documented():
     text = (ROOT / "docs/urls.md").read_text(encoding="utf-8")
     cell = r" \| ([0-9,]+)"
     rows = re.findall(rf"^\| `(trap_[a-z]+)`(.*?){cell * 4} \|$", text, re.MULTILINE)
-    return {name + kind: tuple(int(cell.replace(",", "")) for cell in cells) for name, kind, *cells in rows}
+    return {
+        name + kind: tuple(int(cell.replace(",", "")) for cell in cells)
+        for name, kind, *cells in rows
+    }
 
 
 class TestRefusals:
     @pytest.mark.campaign
     def test_the_table_is_what_the_filters_do(self):
-        """The table has for each filter the URLs of its kind, those refused, and how many of these are traps or not."""
+        """The table has for each filter the URLs of its kind, those refused, and how many of these
+        are traps or not.
+        """
         urls = list(real_urls())
-        filters = {one.name: one for one in build_filters(url_settings(), clock=lambda: NOW).filters}
+        filters = {
+            one.name: one for one in build_filters(url_settings(), clock=lambda: NOW).filters
+        }
         names = {row.partition(",")[0] for row in ROWS}
         refused = {name: set(urls).difference(filters[name].keep(urls, PAGE)) for name in names}
         found = {}

@@ -34,7 +34,14 @@ def passes(one, tail):
 
 class TestRepeats:
     @pytest.mark.parametrize(
-        "path", ["/css/css/css/", "/a/css/b/css/css/x", "/a/b/a/b/a/b/", "/a/x/a/y/a/z/a/", "/a/b/c/a/b/c/a/b/c"]
+        "path",
+        [
+            "/css/css/css/",
+            "/a/css/b/css/css/x",
+            "/a/b/a/b/a/b/",
+            "/a/x/a/y/a/z/a/",
+            "/a/b/c/a/b/c/a/b/c",
+        ],
     )
     def test_a_path_that_repeats_is_a_trap(self, path):
         """A third occurrence with two adjacent, a pair's third, or any segment's fourth is a trap."""
@@ -65,13 +72,18 @@ class TestRepeats:
 
 
 class TestGrowth:
-    @pytest.mark.parametrize("tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;amp;amp;b=2", "/?a=1&a=1&b=2&a=1"])
+    @pytest.mark.parametrize(
+        "tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;amp;amp;b=2", "/?a=1&a=1&b=2&a=1"]
+    )
     def test_urls_that_grow_are_a_trap(self, tail):
-        """More than 30 segments, escapes of escapes, or a parameter repeated three times are a trap."""
+        """More than 30 segments, escapes of escapes, or a parameter repeated three times are a
+        trap.
+        """
         assert not passes(GrowthFilter(), tail)
 
     @pytest.mark.parametrize(
-        "tail", ["/x" * 30, "/a%2525b", "/?a=1&amp;amp;amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"]
+        "tail",
+        ["/x" * 30, "/a%2525b", "/?a=1&amp;amp;amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"],
     )
     def test_long_urls_alone_are_not(self, tail):
         """Thirty segments, a parameter with many values, and empty parameters pass."""
@@ -123,7 +135,10 @@ class TestCalendar:
 
 
 def calendar():
-    return (f"/events/{2023 - i // 336}-{i // 28 % 12 + 1:02}-{i % 28 + 1:02}/" for i in range(28 * 12 * 400))
+    return (
+        f"/events/{2023 - i // 336}-{i // 28 % 12 + 1:02}-{i % 28 + 1:02}/"
+        for i in range(28 * 12 * 400)
+    )
 
 
 def months():
@@ -131,7 +146,9 @@ def months():
 
 
 def months_first():
-    return (f"/cal?view=list&month={i % 12 + 1}&tag=a&year={2023 - i // 12}" for i in range(12 * 1000))
+    return (
+        f"/cal?view=list&month={i % 12 + 1}&tag=a&year={2023 - i // 12}" for i in range(12 * 1000)
+    )
 
 
 def sessions():
@@ -156,7 +173,9 @@ TRAPS = (calendar, months, months_first, sessions, java_sessions, combinations, 
 class TestFamilies:
     @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
     def test_an_endless_family_is_bounded_per_host(self, trap):
-        """Of thousands of pages of one host, exactly TRAP_MAX_PAGES pass, now and when offered again."""
+        """Of thousands of pages of one host, exactly TRAP_MAX_PAGES pass, now and when offered
+        again.
+        """
         filters, passed, filtered = chain(), [], Counter()
         offered = [HOST + tail for tail in islice(trap(), 3000)]
 
@@ -170,7 +189,8 @@ class TestFamilies:
     def test_days_by_their_initials_are_bounded(self):
         """A calendar without end in the past, by `m`, `y` and `d`, is one family of its host.
 
-        It was none, as only whole names of parameters counted, and went back for as long as it was asked.
+        It was none, as only whole names of parameters counted, and went back for as long as it was
+        asked.
         """
         filters, filtered = chain(), Counter()
         batch = [f"{HOST}/cal.php?m={at % 12 + 1}&y={1900 + at // 12}&d=1" for at in range(1200)]
@@ -178,9 +198,13 @@ class TestFamilies:
         assert len(filters.keep(batch, PAGE, filtered)) == LIMIT
         assert filtered["trap_family"] == 1200 - LIMIT
 
-    @pytest.mark.parametrize("query", ["id={}&year=2022", "archive_year=2022&id={}", "date=2019&x={}"])
+    @pytest.mark.parametrize(
+        "query", ["id={}&year=2022", "archive_year=2022&id={}", "date=2019&x={}"]
+    )
     def test_a_year_alone_is_no_calendar_page(self, query):
-        """Pages with a parameter that names a year and nothing closer are not bounded: years are few."""
+        """Pages with a parameter that names a year and nothing closer are not bounded: years are
+        few.
+        """
         filters, filtered = chain(), Counter()
         batch = [f"{HOST}/seminars?{query.format(i)}" for i in range(100)]
 
@@ -202,7 +226,9 @@ class TestFamilies:
 
     def test_trap_filters_can_be_disabled(self):
         """With TRAP_RULES off, no trap filter is in the chain."""
-        assert not [one.name for one in chain(TRAP_RULES=False).filters if one.name.startswith("trap_")]
+        assert not [
+            one.name for one in chain(TRAP_RULES=False).filters if one.name.startswith("trap_")
+        ]
 
 
 class TestBoundedSets:

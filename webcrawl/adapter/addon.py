@@ -28,15 +28,29 @@ from webcrawl.crawl.finished_crawl import NothingLeft
 logger = logging.getLogger(__name__)
 
 PRIORITY = "addon"  # above Scrapy's defaults, below the project, the spider and the command line
-OURS = {name: value for name, value in vars(defaults).items() if name.isupper() and not hasattr(default_settings, name)}
-# Of Scrapy's settings only those without which there is no crawl. The others keep Scrapy's defaults.
+OURS = {
+    name: value
+    for name, value in vars(defaults).items()
+    if name.isupper() and not hasattr(default_settings, name)
+}
+# Of Scrapy's settings only those without which there is no crawl. The others keep Scrapy's
+# defaults.
 COMPONENTS = (
-    *("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "ITEM_PROCESSOR", "CONCURRENT_ITEMS", "ROBOTSTXT_OBEY"),
+    *(
+        "SCHEDULER",
+        "DUPEFILTER_CLASS",
+        "DOWNLOADER",
+        "ITEM_PROCESSOR",
+        "CONCURRENT_ITEMS",
+        "ROBOTSTXT_OBEY",
+    ),
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE",
 )
 # What is added to which of Scrapy's base settings; the project's own entries override these.
 MERGED: dict[str, Mapping[str, Any]] = {
-    "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
+    "DOWNLOAD_HANDLERS_BASE": {
+        scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path
+    },
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
     "EXTENSIONS_BASE": {
         **{path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
@@ -47,8 +61,15 @@ MERGED: dict[str, Mapping[str, Any]] = {
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
 }
 REACTOR = default_settings.TWISTED_REACTOR
-BROAD = ("CONCURRENT_REQUESTS", "COOKIES_ENABLED", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "LOG_FORMATTER")
-# Links of pages are filtered; what a spider asks for is sent, and comes back whole and in its own time, as in Scrapy.
+BROAD = (
+    "CONCURRENT_REQUESTS",
+    "COOKIES_ENABLED",
+    "DOWNLOAD_TIMEOUT",
+    "DNS_TIMEOUT",
+    "LOG_FORMATTER",
+)
+# Links of pages are filtered; what a spider asks for is sent, and comes back whole and in its own
+# time, as in Scrapy.
 AS_ASKED: dict[str, Any] = {
     "URL_MAX_LENGTH": 65_536,
     "URL_MAX_DEPTH": 10**9,
@@ -56,7 +77,8 @@ AS_ASKED: dict[str, Any] = {
     "TRAP_RULES": False,
     "DOWNLOAD_TRUNCATE": 2**31 - 1,
     "DOWNLOAD_MIN_RATE": 0,
-    "HOST_RETRY_WAIT": 5,  # a spider waits for its errbacks, and its crawl ends in minutes if a host is away
+    # a spider waits for its errbacks, and its crawl ends in minutes if a host is away
+    "HOST_RETRY_WAIT": 5,
     "HOST_PATIENCE": 120,
 }
 
@@ -109,9 +131,11 @@ class WebcrawlAddon:
 
 
 def is_crawl(spider: Spider) -> bool:
-    """Return whether this spider is to crawl, not to look at a page for `fetch`, `view`, `parse`, `check` or `bench`.
+    """Return whether this spider is to crawl, not to look at a page for `fetch`, `view`, `parse`,
+    `check` or `bench`.
 
-    Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no spider.
+    Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no
+    spider.
     """
     return not getattr(spider.start, "__module__", "").startswith("scrapy.commands.")
 
@@ -120,14 +144,23 @@ def refuse(settings: BaseSettings) -> None:
     """Raises CannotStart for what the project wants and cannot have together with the crawl."""
     for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
         if not issubclass(load_object(settings[name]), ours):
-            raise CannotStart(f"{name} = {settings[name]!r}: webcrawl needs its own; remove the setting, or the add-on")
+            raise CannotStart(
+                f"{name} = {settings[name]!r}: webcrawl needs its own; remove the setting, or the add-on"
+            )
     if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
-        name = "TWISTED_REACTOR" if settings.getbool("TWISTED_REACTOR_ENABLED") else "TWISTED_REACTOR_ENABLED"
-        raise CannotStart(f"{name} = {settings[name]!r}: webcrawl needs Scrapy's default reactor, {REACTOR}")
+        name = (
+            "TWISTED_REACTOR"
+            if settings.getbool("TWISTED_REACTOR_ENABLED")
+            else "TWISTED_REACTOR_ENABLED"
+        )
+        raise CannotStart(
+            f"{name} = {settings[name]!r}: webcrawl needs Scrapy's default reactor, {REACTOR}"
+        )
 
 
 def _ends_a_command() -> bool:
-    """Return whether SystemExit ends a `scrapy` command with its line, and not a program of the user's own.
+    """Return whether SystemExit ends a `scrapy` command with its line, and not a program of the
+    user's own.
 
     Without asyncio's loop, where Scrapy runs its older kind of process, it would only be logged.
     """

@@ -1,6 +1,8 @@
-"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and no server is asked.
+"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and no
+server is asked.
 
-They are those of a crawl without its frontier and its clients. Pipelines find in them all that they find in a crawl.
+They are those of a crawl without its frontier and its clients. Pipelines find in them all that they
+find in a crawl.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
 
-ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of the command line once more
+# of a setting: Scrapy sets those of the command line once more
+ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
 AT_ONCE = 100  # pages under way: as many as a crawl has by default
 COMPONENTS: dict[str, Any] = {
@@ -72,7 +75,10 @@ EXTENSIONS = {
 
 
 class RereadingScheduler(FrontierScheduler):
-    """Hands out the answers of the archives in their order. Every checkpoint has the place that it has come to."""
+    """Hands out the answers of the archives in their order.
+
+    Every checkpoint has the place that it has come to.
+    """
 
     AFTER_KILL = "a kill has them processed again"
     pages: ArchivedPages
@@ -87,7 +93,8 @@ class RereadingScheduler(FrontierScheduler):
         self._watch()
         self._barrier = downloader.barrier
         self.run.stops.callback(downloader.inline.close)
-        values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
+        # nothing is fetched, again or at all
+        values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
             values |= whole_bodies(values)  # whatever the crawl has kept
         self.run.open(*assemble(values, spider=spider.name, kind=Rereading))
@@ -108,8 +115,13 @@ class RereadingScheduler(FrontierScheduler):
             downloader.moments.ahead.append(ahead)
             downloader.on_lack = self.fail
             self.run.ends.callback(ahead.close)
-        files, forgotten = getattr(spider, "archive_files", ()), getattr(spider, "forgotten", Forgotten())
-        self.pages = ArchivedPages(self.crawl, files, forgotten, values["DOWNLOAD_TRUNCATE"], downloader.barrier)
+        files, forgotten = (
+            getattr(spider, "archive_files", ()),
+            getattr(spider, "forgotten", Forgotten()),
+        )
+        self.pages = ArchivedPages(
+            self.crawl, files, forgotten, values["DOWNLOAD_TRUNCATE"], downloader.barrier
+        )
         self._has_begun = True
         self.run.behind.append(lambda: bool(self.pages.unfinished))
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
@@ -138,13 +150,18 @@ class RereadingScheduler(FrontierScheduler):
 
     def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
         engine = self.waking.engine
-        if engine is None or not isinstance(downloader, RereadingDownloader) or why_engine(self.crawler):
+        if (
+            engine is None
+            or not isinstance(downloader, RereadingDownloader)
+            or why_engine(self.crawler)
+        ):
             return None
         return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
 
     def next_request(self) -> Request | None:
         if self._may_drive is not None:
-            self.driver, self._may_drive = self._may_drive(), None
+            self.driver = self._may_drive()
+            self._may_drive = None
         if self.driver is not None:
             self.driver.look()
             return None
@@ -177,7 +194,10 @@ class RereadingScheduler(FrontierScheduler):
 
 
 class RereadingDownloader(FrontierDownloader):
-    """Has no client at all. What the archives gave is there already; any other request is refused."""
+    """Has no client at all.
+
+    What the archives gave is there already; any other request is refused.
+    """
 
     def __init__(self, crawler: Crawler) -> None:  # not its base's, which makes the clients
         self.crawler = crawler
@@ -196,7 +216,9 @@ class RereadingDownloader(FrontierDownloader):
         return await self.through(request)
 
     def needs_backout(self) -> bool:
-        """All pages that are not finished count: a checkpoint waits for them, and they are in memory."""
+        """All pages that are not finished count: a checkpoint waits for them, and they are in
+        memory.
+        """
         inside = self.barrier.inside
         bodies = (len(trip.exchange.body) for trip in inside if trip.exchange is not None)
         return len(inside) >= self.total_concurrency or sum(bodies) >= ROOM
@@ -229,7 +251,11 @@ class RereadingSteps(PagesThroughScrapy):
     """The steps of a crawl over archives: nothing is fetched."""
 
     def __init__(
-        self, crawler: Crawler, engine: Engine, scheduler: RereadingScheduler, downloader: RereadingDownloader
+        self,
+        crawler: Crawler,
+        engine: Engine,
+        scheduler: RereadingScheduler,
+        downloader: RereadingDownloader,
     ) -> None:
         super().__init__(crawler, engine, scheduler.ended, scheduler.fail)
         self._downloader = downloader
@@ -253,21 +279,27 @@ class RereadingSteps(PagesThroughScrapy):
 
 def request_of(trip: Trip, spider: Spider | None) -> Request:
     """Return a request for an answer in an archive: signals and errors carry one."""
-    request = Request(trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True})
+    request = Request(
+        trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True}
+    )
     return give_trip(request, trip)
 
 
 class RereadingSpider(WebSpider):
-    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their order.
+    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their
+    order.
 
     Of what is `forgotten` no page is made.
     """
 
     name = "process"
 
-    def __init__(self, files: Sequence[Path] = (), forgotten: Forgotten | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, files: Sequence[Path] = (), forgotten: Forgotten | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.archive_files, self.forgotten = files, forgotten or Forgotten()
+        self.archive_files = files
+        self.forgotten = forgotten or Forgotten()
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -283,7 +315,9 @@ class RereadingSpider(WebSpider):
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Return the outputs that can be written without a crawl, or an impossible value as it is: the check names it."""
+    """Return the outputs that can be written without a crawl, or an impossible value as it is: the
+    check names it.
+    """
     try:
         named = words(settings.get("OUTPUTS") or "")
     except ValueError:
@@ -296,7 +330,11 @@ def check_outputs(values: Mapping[str, Any]) -> None:
     wrong = ONLY_FETCHED & set(values["OUTPUTS"])
     if wrong:
         pipeline = PIPELINES[min(wrong)][0]
-        raise SettingError("ITEM_PIPELINES", pipeline, "pipelines that need no crawl: this one writes what was fetched")
+        raise SettingError(
+            "ITEM_PIPELINES",
+            pipeline,
+            "pipelines that need no crawl: this one writes what was fetched",
+        )
 
 
 def _refusal(request: Request) -> IgnoreRequest:

@@ -1,7 +1,7 @@
 """Renders pages with scrapy-playwright, behind a proxy of the crawl's own: docs/browser.md.
 
-The crawl's own client fetches the page. The browser is then shown that answer, and whatever else it wants it gets by
-inline downloads, which keep to the guard, to robots.txt and to the hosts' turns.
+The crawl's own client fetches the page. The browser is then shown that answer, and whatever else it
+wants it gets by inline downloads, which keep to the guard, to robots.txt and to the hosts' turns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,16 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 from scrapy_playwright.page import PageMethod
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
-from webcrawl.adapter.browser_page import PATIENCE, Rendering, Tab, differs, empty, prepare, rest, so_far
+from webcrawl.adapter.browser_page import (
+    PATIENCE,
+    Rendering,
+    Tab,
+    differs,
+    empty,
+    prepare,
+    rest,
+    so_far,
+)
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
@@ -63,8 +72,8 @@ NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
 FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
 HTML = ("text/html", "application/xhtml+xml")
 NOT_OURS = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
-# What would go round the proxy: its exceptions for loopback and link-local addresses, names looked up ahead of need,
-# WebRTC's datagrams, HTTP/3.
+# What would go round the proxy: its exceptions for loopback and link-local addresses, names looked
+# up ahead of need, WebRTC's datagrams, HTTP/3.
 ARGUMENTS = (
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
@@ -92,8 +101,13 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
             f"--ignore-certificate-errors-spki-list={identity.fingerprint}",
         ]
         # A browser of root has no sandbox; Chromium refuses to start with one.
-        options = {"chromium_sandbox": os.geteuid() != 0, "ignore_default_args": ["--disable-popup-blocking"], **given}
-        self._options, self._arguments = options, arguments
+        options = {
+            "chromium_sandbox": os.geteuid() != 0,
+            "ignore_default_args": ["--disable-popup-blocking"],
+            **given,
+        }
+        self._options = options
+        self._arguments = arguments
 
     async def start(self) -> None:
         await self._proxy.start()
@@ -101,10 +115,16 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
     async def launch_browser(self) -> Browser:
         try:
-            address = self._proxy.address  # as an argument too: `ignore_default_args` would drop Playwright's
+            # as an argument too: `ignore_default_args` would drop Playwright's
+            address = self._proxy.address
             arguments = [*self._arguments, f"--proxy-server={address}"]
-            self.config.launch_options = {**self._options, "args": arguments, "proxy": {"server": address}}
-            browser: Browser = await super().launch_browser()  # a name, for the types are known where it is installed
+            self.config.launch_options = {
+                **self._options,
+                "args": arguments,
+                "proxy": {"server": address},
+            }
+            # a name, for the types are known where it is installed
+            browser: Browser = await super().launch_browser()
         except Exception as error:
             raise BrowserFailed(str(error)) from error
         return browser
@@ -116,7 +136,9 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
 
 class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
-    """For http and https: renders requests with `playwright` in their meta, fetches the others as HttpHandler does."""
+    """For http and https: renders requests with `playwright` in their meta, fetches the others as
+    HttpHandler does.
+    """
 
     guarded = True
 
@@ -129,9 +151,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             ("PLAYWRIGHT_CONTEXTS", config.startup_context_kwargs),
         ):
             if given:
-                raise ValueError(f"{name} = {given!r}: such a browser does not go through the crawl's proxy")
+                raise ValueError(
+                    f"{name} = {given!r}: such a browser does not go through the crawl's proxy"
+                )
         if config.browser_type_name != "chromium":
-            raise ValueError(f"PLAYWRIGHT_BROWSER_TYPE = {config.browser_type_name!r}: must be chromium")
+            raise ValueError(
+                f"PLAYWRIGHT_BROWSER_TYPE = {config.browser_type_name!r}: must be chromium"
+            )
         values = values_of(crawler)
         self._agent, self._timeout, self._truncate = (
             values[name] for name in ("USER_AGENT", "DOWNLOAD_TIMEOUT", "DOWNLOAD_TRUNCATE")
@@ -147,7 +173,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._told: set[str] = set()
         self._renderings: dict[str, Rendering] = {}
         self._shared = SharedResources()
-        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # pages may want the same at once
+        # pages may want the same at once
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def download_request(self, request: Request) -> Response:
         return await self._plain.download_request(request)
@@ -161,7 +188,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             await self._in_place(request, exchange)
 
     async def _in_place(self, request: Request, exchange: Exchange) -> int:
-        """Renders a page that has got a place, which is free afterwards; gives the milliseconds that it took."""
+        """Renders a page that has got a place, which is free afterwards; gives the milliseconds
+        that it took.
+        """
         begun = time.monotonic()
         try:
             await self._render(request, exchange)
@@ -176,17 +205,24 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         await self._proxy.close()
 
     async def _render(self, request: Request, exchange: Exchange) -> None:
-        """Puts the document in the exchange. If the page does not let itself be rendered, it stays as it is."""
+        """Puts the document in the exchange.
+
+        If the page does not let itself be rendered, it stays as it is.
+        """
         origin = "/".join(request.url.split("/", 3)[:3])
         tab = await self._tab(origin) if _is_plain(request) else None
         password = self._proxy.admit(tab.password if tab else "")
-        rendering = self._renderings[password] = Rendering(request, exchange, page=tab.page if tab else None)
+        rendering = self._renderings[password] = Rendering(
+            request, exchange, page=tab.page if tab else None
+        )
         seconds = float(request.meta.get("download_timeout") or self._timeout)
         done = False
         try:
             await self._make_room()
             async with asyncio.timeout(seconds) as rendering.limit:
-                response: TextResponse = await super().download_request(self._copy(request, password, rendering))
+                response: TextResponse = await super().download_request(
+                    self._copy(request, password, rendering)
+                )
             self._take(exchange, response.text)
             if not visible_text(response.text.encode(errors="replace"), "html").strip():
                 self._flaw(request, exchange, EMPTY_FLAW, "no text after its scripts have run")
@@ -204,7 +240,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             self._proxy.dismiss(password)
             used = tab.used + 1 if tab else 1
             if not (
-                done and used < TAB_PAGES and _is_plain(request) and await self._keep(origin, password, used, rendering)
+                done
+                and used < TAB_PAGES
+                and _is_plain(request)
+                and await self._keep(origin, password, used, rendering)
             ):
                 await self._shut(password)
 
@@ -234,18 +273,29 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return True
 
     def _take(self, exchange: Exchange, text: str) -> None:
-        exchange.body, exchange.rendered = document_of(text, exchange)[: self._truncate], True
+        exchange.body = document_of(text, exchange)[: self._truncate]
+        exchange.rendered = True
         self._count(["browser/pages"])
 
     def _flaw(self, request: Request, exchange: Exchange, name: str, why: str) -> None:
-        """A page's own doing, most of the time; the first of each name is logged, in case it is not."""
-        logger.log(logging.DEBUG if name in self._told else logging.WARNING, "%s: %s (%s)", request, name, why)
+        """A page's own doing, most of the time; the first of each name is logged, in case it is
+        not.
+        """
+        logger.log(
+            logging.DEBUG if name in self._told else logging.WARNING,
+            "%s: %s (%s)",
+            request,
+            name,
+            why,
+        )
         self._told.add(name)
         exchange.flaws = (*exchange.flaws, name)
         self._count([f"flaw/{name}"])
 
     def _copy(self, request: Request, page: str, rendering: Rendering) -> Request:
-        """The request as scrapy-playwright gets it: in a context of its own, which has the page's password."""
+        """The request as scrapy-playwright gets it: in a context of its own, which has the page's
+        password.
+        """
         meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
         ours = {
             "proxy": {"server": self._proxy.address, "username": USER, "password": page},
@@ -269,7 +319,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return request.replace(meta={**meta, **more})
 
     async def _shut(self, page: str) -> None:
-        """Closes the page's context. A browser that does not is closed as a whole; the next page starts another."""
+        """Closes the page's context.
+
+        A browser that does not is closed as a whole; the next page starts another.
+        """
         wrapper = self.context_wrappers.get(page)
         if wrapper is None:
             return
@@ -277,7 +330,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             async with asyncio.timeout(PATIENCE):
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
-            line = "the browser did not close a page (%s): it is ended; the next page starts another"
+            line = (
+                "the browser did not close a page (%s): it is ended; the next page starts another"
+            )
             logger.warning(line, words_of(error))
             await self._give_up()
 
@@ -303,7 +358,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return self._refused(PROTOCOL, 403, "not for this page")
         rendering.asked += 1
         if rendering.asked == 1 or not differs(url, rendering.request):
-            return BrowserAnswer(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
+            return BrowserAnswer(
+                rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
+            )
         if rendering.asked > MOST:
             return self._refused("number", 403, f"more than {MOST} requests")
         rendering.begin()
@@ -321,7 +378,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count(["browser/requests"])
         meta = {**ALONE, "verbatim_url": True}
         try:
-            request = Request(url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True)
+            request = Request(
+                url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True
+            )
             response = await self._crawler.engine.download_async(request)
         except IgnoreRequest as error:
             return self._refused("rules", 403, str(error))
@@ -354,10 +413,14 @@ def _is_plain(request: Request) -> bool:
 
 
 def answered(trip: Trip | None, exchange: Exchange) -> None:
-    """Book the answer for its host now, so that the page's subrequests have their turns while it is rendered."""
+    """Book the answer for its host now, so that the page's subrequests have their turns while it is
+    rendered.
+    """
     if trip is not None:
         timings = exchange.timings
-        trip.fetched = Outcome(exchange.status, timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic())
+        trip.fetched = Outcome(
+            exchange.status, timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic()
+        )
 
 
 def can_be_rendered(exchange: Exchange) -> bool:

@@ -17,8 +17,11 @@ from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
 from webcrawl.crawl.trip import Trip
 
-LONGER = 3  # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the links
-UNREAD = frozenset(("image", "media", "font"))  # what a page may need to be shown, and not to be read
+# times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the
+# links
+LONGER = 3
+# what a page may need to be shown, and not to be read
+UNREAD = frozenset(("image", "media", "font"))
 
 
 def is_unread(asked: Any) -> bool:
@@ -27,7 +30,10 @@ def is_unread(asked: Any) -> bool:
 
 
 class BrowserOnNeed(BrowserHandler):
-    """For http and https. Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does."""
+    """For http and https.
+
+    Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does.
+    """
 
     abort_request: Any  # scrapy-playwright's, from PLAYWRIGHT_ABORT_REQUEST
 
@@ -47,7 +53,9 @@ class BrowserOnNeed(BrowserHandler):
         return deciding
 
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it was sent."""
+        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it
+        was sent.
+        """
         await super()._rendered(request, trip, exchange)
         if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
             return
@@ -57,9 +65,13 @@ class BrowserOnNeed(BrowserHandler):
         if wanted is not None:
             answered(trip, exchange)
             if not await self._places.take(wanted.worth):
-                self._flaw(request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE")
+                self._flaw(
+                    request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE"
+                )
                 return
             page = exchange.body
             took = await self._in_place(request, exchange)
-            if not self._deciding.learn(wanted, page, exchange, took):  # it stays as it was sent, as its neighbours do
-                exchange.body, exchange.rendered = page, False
+            # it stays as it was sent, as its neighbours do
+            if not self._deciding.learn(wanted, page, exchange, took):
+                exchange.body = page
+                exchange.rendered = False

@@ -1,6 +1,7 @@
 """One page in a browser: it stays where it is, and gives its document even if it is not done.
 
-The tab that it was in is emptied for the next page of its origin: a new one costs three times as much as the page.
+The tab that it was in is emptied for the next page of its origin: a new one costs three times as
+much as the page.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.base.model import Exchange
 
-REST = 0.5  # seconds without a request after which a page has come to rest; Playwright's networkidle has the same
-# Its scripts have nothing to do; a browser that draws nothing may never call a page idle, so a second is enough.
+# seconds without a request after which a page has come to rest; Playwright's networkidle has the
+# same
+REST = 0.5
+# Its scripts have nothing to do; a browser that draws nothing may never call a page idle, so a
+# second is enough.
 IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
 LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
 PATIENCE = 5.0  # seconds that a page gets to close, or to give its document
@@ -62,12 +66,19 @@ class Rendering:
 
 
 async def prepare(rendering: Rendering, more: Any, page: Page, request: Request) -> None:
-    """Before a page is loaded: no script may lead it elsewhere, or the document would be another URL's."""
+    """Before a page is loaded: no script may lead it elsewhere, or the document would be another
+    URL's.
+    """
 
     async def check(route: Route) -> None:
         asked = route.request
-        if asked.is_navigation_request() and asked.frame.parent_frame is None and differs(asked.url, rendering.request):
-            await route.abort("aborted")  # the page stays; after any other error it would be the browser's own
+        if (
+            asked.is_navigation_request()
+            and asked.frame.parent_frame is None
+            and differs(asked.url, rendering.request)
+        ):
+            # the page stays; after any other error it would be the browser's own
+            await route.abort("aborted")
             _hurry(rendering.limit)
         else:
             await route.fallback()
@@ -83,14 +94,18 @@ async def prepare(rendering: Rendering, more: Any, page: Page, request: Request)
 
 
 async def _refuse(route: Route) -> None:
-    """What a page itself requests has the page's own route, so this is of a pop-up; only some browsers block those."""
+    """What a page itself requests has the page's own route, so this is of a pop-up; only some
+    browsers block those.
+    """
     await route.abort("blockedbyclient")
 
 
 async def rest(rendering: Rendering, page: Page) -> None:
-    """Returns when nothing has been requested for a while, which is long after `load` where scripts make the page.
+    """Returns when nothing has been requested for a while, which is long after `load` where scripts
+    make the page.
 
-    Requests that wait for their host's turn keep it from resting, and the limit is what ends one that never rests.
+    Requests that wait for their host's turn keep it from resting, and the limit is what ends one
+    that never rests.
     """
     while True:
         await rendering.answered.wait()
@@ -102,7 +117,9 @@ async def rest(rendering: Rendering, page: Page) -> None:
 
 
 async def empty(page: Page) -> None:
-    """Ends a page's scripts, and drops what they have stored; raises PlaywrightError or TimeoutError."""
+    """Ends a page's scripts, and drops what they have stored; raises PlaywrightError or
+    TimeoutError.
+    """
     async with asyncio.timeout(PATIENCE):
         await page.goto("about:blank")
         session = await page.context.new_cdp_session(page)

@@ -1,7 +1,9 @@
-"""Responses without content coding, and without the header that names one: with it Scrapy only guesses at their class.
+"""Responses without content coding, and without the header that names one: with it Scrapy only
+guesses at their class.
 
-The crawl's own clients decode. A middleware may give answers with their coding still on, those of a cache that Scrapy
-itself has filled: Scrapy's HttpCompressionMiddleware, which would decode them, is switched off.
+The crawl's own clients decode. A middleware may give answers with their coding still on, those of a
+cache that Scrapy itself has filled: Scrapy's HttpCompressionMiddleware, which would decode them, is
+switched off.
 """
 
 from __future__ import annotations
@@ -28,17 +30,20 @@ def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
 
 
 def with_body(response: Response, body: bytes, **more: Any) -> Response:
-    """The response with this body, as Scrapy makes it of such a one: class and encoding were those of another."""
+    """The response with this body, as Scrapy makes it of such a one: class and encoding were those
+    of another.
+    """
     values = {name: getattr(response, name) for name in Response.attributes} | more | {"body": body}
     kind = responsetypes.from_args(headers=values["headers"], url=response.url, body=body)
     return kind(**values)
 
 
 def decoded(response: Response, limit: int) -> Response:
-    """The response with at most `limit` bytes of its decoded body, and without the header that says how it was coded.
+    """The response with at most `limit` bytes of its decoded body, and without the header that says
+    how it was coded.
 
-    A body may be decoded already, as in caches of earlier versions, which left that header. Then it is not in the
-    coding.
+    A body may be decoded already, as in caches of earlier versions, which left that header. Then it
+    is not in the coding.
     """
     values = b",".join(response.headers.getlist(HEADER)).lower()
     if not values or not response.body:
@@ -51,7 +56,8 @@ def decoded(response: Response, limit: int) -> Response:
         return response
     decoding.feed(response.body)
     decoding.finish()
-    if decoding.broken and not (decoding.started and response.body.startswith(GZIP)):  # its end may be missing
+    # its end may be missing
+    if decoding.broken and not (decoding.started and response.body.startswith(GZIP)):
         return response
     headers = Headers(response.headers)
     del headers[HEADER]

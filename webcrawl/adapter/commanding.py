@@ -1,4 +1,6 @@
-"""A crawl in Scrapy's engine, as commands see it (crawl/control/commands.py), and the settings that they change."""
+"""A crawl in Scrapy's engine, as commands see it (crawl/control/commands.py), and the settings that
+they change.
+"""
 
 from __future__ import annotations
 
@@ -69,11 +71,15 @@ STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
 
 class Commanding:
-    """The crawl to which `commands.obey` gives a command. It keeps no state, so there may be one for each command."""
+    """The crawl to which `commands.obey` gives a command.
+
+    It keeps no state, so there may be one for each command.
+    """
 
     def __init__(self, crawler: Crawler, scheduler: Callable[[Crawler], Scheduled]) -> None:
         """`scheduler` may raise NotConfigured."""
-        self._crawler, self._scheduler_of = crawler, scheduler
+        self._crawler = crawler
+        self._scheduler_of = scheduler
 
     @property
     def _scheduler(self) -> Scheduled:
@@ -119,7 +125,10 @@ class Commanding:
         hosts = self.crawl.parts.hosts
         outcomes = hosts.outcomes() if hosts is not None else {}
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
-        errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
+        errors = {
+            f"{place}": one.splitlines()
+            for place, one in enumerate(last_errors(folder, most), start=1)
+        }
         return {"outcomes": ends, "errors": errors}
 
     def threads(self) -> Mapping[str, Any]:
@@ -128,12 +137,17 @@ class Commanding:
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl, parts = scheduler.crawl, scheduler.crawl.parts
-        state = "stopping" if scheduler.end.begun else "paused" if parts.in_force.paused else "running"
+        state = (
+            "stopping" if scheduler.end.begun else "paused" if parts.in_force.paused else "running"
+        )
         return {
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.outlook.glance(),
-            "in_force": [*parts.in_force.told(), *(parts.hosts.told() if parts.hosts is not None else ())],
+            "in_force": [
+                *parts.in_force.told(),
+                *(parts.hosts.told() if parts.hosts is not None else ()),
+            ],
         }
 
 
@@ -158,7 +172,9 @@ def _plain(value: Any) -> Any:
     return text_without_credentials(str(value))
 
 
-def heed(crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]) -> None:
+def heed(
+    crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]
+) -> None:
     """Applies what former runs were ordered, and what is ordered from now on."""
     in_force, bandwidth = crawl.parts.in_force, downloader.network.bandwidth
 
@@ -170,7 +186,9 @@ def heed(crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, w
 
     def refuse(values: Mapping[str, Any]) -> None:
         if not values["CONCURRENT_REQUESTS"] and not settings.getint("FRONTIER_QUEUES"):
-            raise CommandError("CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given")
+            raise CommandError(
+                "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given"
+            )
 
     in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start
     in_force.listen(["LOG_LEVEL"], _log_from)

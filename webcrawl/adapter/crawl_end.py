@@ -1,4 +1,6 @@
-"""The end of a crawl: how to bring it about from inside, which ends are failures, and how a failure is told."""
+"""The end of a crawl: how to bring it about from inside, which ends are failures, and how a failure
+is told.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
-# Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
+# Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is
+# not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED})
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
 HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
@@ -31,7 +34,9 @@ class RunEnd:
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is
-    """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process fails too."""
+    """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process
+    fails too.
+    """
 
 
 _TOLD: WeakSet[BaseException] = WeakSet()
@@ -51,13 +56,17 @@ def was_told(error: BaseException) -> bool:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """A filter for asyncio's log: Scrapy leaves to it what nobody awaits, and it prints a traceback."""
+    """A filter for asyncio's log: Scrapy leaves to it what nobody awaits, and it prints a
+    traceback.
+    """
     error = record.exc_info[1] if record.exc_info is not None else None
     return error is None or not (isinstance(error, EndedBadly) or was_told(error))
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
-    """Return whether a feed lacks an item, or could not be stored at its end: Scrapy has only an error in the log."""
+    """Return whether a feed lacks an item, or could not be stored at its end: Scrapy has only an
+    error in the log.
+    """
     stats = crawler.stats.get_stats() if crawler.stats is not None else {}
     return LOST_ITEMS in stats or any(name.startswith("feedexport/failed_count/") for name in stats)
 
@@ -81,7 +90,9 @@ def hush(crawler: Crawler) -> None:
 
 
 class _Hush(logging.Filter):
-    """Leaves out, once, the tracebacks of that; why the crawl could not be opened is a line elsewhere."""
+    """Leaves out, once, the tracebacks of that; why the crawl could not be opened is a line
+    elsewhere.
+    """
 
     logger = "scrapy.core.engine"
 

@@ -1,6 +1,8 @@
-"""`webcrawl crawl URL|FILE… [options]`: what the command line says of a crawl, as settings and arguments of its spider.
+"""`webcrawl crawl URL|FILE… [options]`: what the command line says of a crawl, as settings and
+arguments of its spider.
 
-`-s` and `-a` say the same, and more. What is said in both ways is refused: nobody knows which was meant.
+`-s` and `-a` say the same, and more. What is said in both ways is refused: nobody knows which was
+meant.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Start(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The JOBDIR of a crawl that names none: by its first host or file, and how many others there are."""
+        """The JOBDIR of a crawl that names none: by its first host or file, and how many others
+        there are.
+        """
         hosts = list(dict.fromkeys(map(_host, self.urls)))
         names = [*hosts, *(_stem(file) for file in self.files)]
         others = f"+{len(names) - 1}" if len(names) > 1 else ""
@@ -50,7 +54,10 @@ class Start(NamedTuple):
 
 
 def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | None:
-    """Return what to crawl from, or None if the command line names a spider. Raise UsageError if it names both."""
+    """Return what to crawl from, or None if the command line names a spider.
+
+    Raise UsageError if it names both.
+    """
     urls, files, others = [], [], []
     for arg in args:
         if "://" in arg:
@@ -97,17 +104,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--scope",
-        choices=("any", "seeds", "domain", "host"),  # SCOPES, whose module loads much: every command imports this file
+        # SCOPES, whose module loads much: every command imports this file
+        choices=("any", "seeds", "domain", "host"),
         help="links to follow: on the page's own host, in its domain, in the seeds' domains, or any "
         "(default: host for URLs, any for files)",
     )
     group.add_argument("--limit", metavar="N", type=_whole, help="take only the first N seeds")
-    group.add_argument("--since", metavar="DIR", help="store only what has changed since this earlier crawl")
-    group.add_argument("--outputs", metavar="NAMES", help="what is written: warc,cdxj,text,… (default: warc,cdxj)")
-    group.add_argument("--user-agent", metavar="TEXT", help="who crawls, with a page or address to reach you")
+    group.add_argument(
+        "--since", metavar="DIR", help="store only what has changed since this earlier crawl"
+    )
+    group.add_argument(
+        "--outputs", metavar="NAMES", help="what is written: warc,cdxj,text,… (default: warc,cdxj)"
+    )
+    group.add_argument(
+        "--user-agent", metavar="TEXT", help="who crawls, with a page or address to reach you"
+    )
     group.add_argument("--max-pages", metavar="N", type=_whole, help="end after so many pages")
     group.add_argument(
-        "--delay", metavar="S", type=_seconds, help="seconds between two requests to a host, at least (default: 1)"
+        "--delay",
+        metavar="S",
+        type=_seconds,
+        help="seconds between two requests to a host, at least (default: 1)",
     )
 
 
@@ -124,7 +141,8 @@ def _seconds(text: str) -> str:
 
 
 def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequence[str]) -> None:
-    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's, as for other spiders.
+    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's, as for
+    other spiders.
 
     Raise UsageError if more than one folder is given.
     """
@@ -139,19 +157,31 @@ def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequenc
     (folder,) = folders
     opts.output = feeds or None
     if "JOBDIR" in _names(words):
-        raise UsageError(f"-o {folder} and -s JOBDIR=: give the folder in one place", print_help=False)
+        raise UsageError(
+            f"-o {folder} and -s JOBDIR=: give the folder in one place", print_help=False
+        )
     opts.set.append(f"JOBDIR={folder}")
 
 
 def _is_feed(output: str, formats: Container[str]) -> bool:
-    """Return whether a value of `-o` is a file of items: standard output, a URI or FILE:FORMAT, or by its extension."""
-    return output == "-" or ":" in output or any(one[1:].lower() in formats for one in Path(output).suffixes)
+    """Return whether a value of `-o` is a file of items: standard output, a URI or FILE:FORMAT, or
+    by its extension.
+    """
+    return (
+        output == "-"
+        or ":" in output
+        or any(one[1:].lower() in formats for one in Path(output).suffixes)
+    )
 
 
-def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]) -> None:
-    """Put the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
+def apply(
+    opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]
+) -> None:
+    """Put the options into the arguments of the spider, and into the settings. Raise UsageError if
+    one is given twice.
 
-    Scrapy has read `-a` and `-s` already. `words`: those of `-s`, without what the environment says.
+    Scrapy has read `-a` and `-s` already. `words`: those of `-s`, without what the environment
+    says.
     """
     arguments: dict[str, str] = opts.spargs
     on_command_line = _names(words)
@@ -174,7 +204,8 @@ def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None,
 def _begin_from(start: Start, arguments: dict[str, str], settings: BaseSettings) -> None:
     if "seeds" in arguments:
         raise UsageError(
-            f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place", print_help=False
+            f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place",
+            print_help=False,
         )
     from webcrawl.adapter.user_settings import is_given  # noqa: PLC0415 - as above
 

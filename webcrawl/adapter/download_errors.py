@@ -1,4 +1,6 @@
-"""Errors of downloads: what errbacks expect of ours, and what those of Scrapy and of others' handlers mean."""
+"""Errors of downloads: what errbacks expect of ours, and what those of Scrapy and of others'
+handlers mean.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (FetchError, DownloadFailedError),
 )
 
-# What others raise. Scrapy's handlers let through some errors of Twisted's, and TLS errors come as a failed download.
+# What others raise. Scrapy's handlers let through some errors of Twisted's, and TLS errors come as
+# a failed download.
 FOREIGN: tuple[tuple[type[Exception], type[FetchError]], ...] = (
     (CannotResolveHostError, DnsFailed),
     (DownloadConnectionRefusedError, ConnectFailed),
@@ -105,10 +108,16 @@ def error_of(error: Exception) -> FetchError | None:
 
 
 def lacks(error: Exception) -> bool:
-    """Return whether our own machine lacks something that a connection needs; Twisted keeps the number in `osError`."""
+    """Return whether our own machine lacks something that a connection needs; Twisted keeps the
+    number in `osError`.
+    """
     if isinstance(error, OSError):
         return is_ours(error)
-    return isinstance(error, ConnectError) and isinstance(error.osError, int) and is_ours(OSError(error.osError, ""))
+    return (
+        isinstance(error, ConnectError)
+        and isinstance(error.osError, int)
+        and is_ours(OSError(error.osError, ""))
+    )
 
 
 def _of_browser(error: Exception) -> type[FetchError] | None:

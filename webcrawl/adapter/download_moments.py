@@ -1,4 +1,6 @@
-"""The moments of a download, and who takes part in each: lists that are made when the crawl is open."""
+"""The moments of a download, and who takes part in each: lists that are made when the crawl is
+open.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,21 @@ from webcrawl.net.errors import FetchError
 
 
 class DownloadMoments:
-    """A part that is off is in no list. `unfinished`, `ahead` and `ended` are about the scheduler's requests."""
+    """A part that is off is in no list.
+
+    `unfinished`, `ahead` and `ended` are about the scheduler's requests.
+    """
 
     def __init__(self) -> None:
         self.requests = OfRequests([], [])  # until the crawl is open: then its run's
-        self.failed: list[Callable[[Link, FetchError], object]] = []  # by one of the crawl's own clients
-        self.unfinished: list[Callable[[Trip], object]] = []  # it may be tried again: an error, a cut body, a 202
-        self.ahead: list[Callable[[Trip], Awaitable[None] | None]] = []  # what is done with an answer first
-        self.judge: list[Callable[[Trip, Response], Response]] = []  # before anybody gets it: what they may have of it
+        # by one of the crawl's own clients
+        self.failed: list[Callable[[Link, FetchError], object]] = []
+        # it may be tried again: an error, a cut body, a 202
+        self.unfinished: list[Callable[[Trip], object]] = []
+        # what is done with an answer first
+        self.ahead: list[Callable[[Trip], Awaitable[None] | None]] = []
+        # before anybody gets it: what they may have of it
+        self.judge: list[Callable[[Trip, Response], Response]] = []
         self.ended: list[Callable[[Trip], object]] = []  # its outcome is known; the spider is next
-        self.given: list[Callable[[Request, Response], Response]] = []  # a middleware has answered in its place
+        # a middleware has answered in its place
+        self.given: list[Callable[[Request, Response], Response]] = []

@@ -22,7 +22,10 @@ SECURE = "https:"
 def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
     """A row for each request under way and each page that is being processed, the longest first."""
     now, running = time.monotonic(), set(downloader.running.all())
-    rows = [_row(trip, url, _phase(trip, url, running, way), now) for trip, url, way in _trips(downloader)]
+    rows = [
+        _row(trip, url, _phase(trip, url, running, way), now)
+        for trip, url, way in _trips(downloader)
+    ]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
@@ -52,7 +55,8 @@ def _of(request: Request) -> Trip:
 
 
 def _phase(trip: Trip, url: str, running: set[Trip], way: str | None) -> str:
-    """The step: an answer is read by another process or rendered, or its page is in the spider and the pipelines.
+    """The step: an answer is read by another process or rendered, or its page is in the spider and
+    the pipelines.
 
     `way` is the proxy, which looks up names by itself.
     """
@@ -67,7 +71,9 @@ def _phase(trip: Trip, url: str, running: set[Trip], way: str | None) -> str:
     timings = trip.timings
     if not way and (timings is None or not timings.dns):
         return "dns"
-    return "tls" if timings is not None and timings.connect and url.startswith(SECURE) else "connect"
+    return (
+        "tls" if timings is not None and timings.connect and url.startswith(SECURE) else "connect"
+    )
 
 
 def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:

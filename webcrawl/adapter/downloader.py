@@ -1,4 +1,6 @@
-"""Scrapy's downloader without slots and delays: the frontier has already waited for the host's turn."""
+"""Scrapy's downloader without slots and delays: the frontier has already waited for the host's
+turn.
+"""
 
 from __future__ import annotations
 
@@ -55,16 +57,19 @@ NOT_ASKED = Outcome(Status.UNTRIED)
 
 
 class FrontierDownloader:
-    """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the request's trip.
+    """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the
+    request's trip.
 
     The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
 
-    turned_away = False  # whether the engine was when it asked last: more may be due than it has asked for
+    # whether the engine was when it asked last: more may be due than it has asked for
+    turned_away = False
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.active: set[Request | Trip] = set()  # trips: of the crawl's own loop, which makes no request of them
+        # trips: of the crawl's own loop, which makes no request of them
+        self.active: set[Request | Trip] = set()
         values = values_of(crawler)
         self.capacity = Capacity()
         fits = self.capacity.fit(values)
@@ -75,16 +80,25 @@ class FrontierDownloader:
         whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
         times = limits_of(values).attempts - 1
         heard = self.moments.failed, self.moments.unfinished
-        self.outcomes = ScrapyOutcomes(*heard, self.network.clock, whole=whole, ours=ours, retry_times=times)
+        self.outcomes = ScrapyOutcomes(
+            *heard, self.network.clock, whole=whole, ours=ours, retry_times=times
+        )
         self.handlers = Handlers(crawler, values, self.network.shortage, self.network.clock)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
         self.inline = Inline(
-            self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
+            self._attempt,
+            self.middleware.download_async,
+            self.barrier,
+            self.active,
+            self.total_concurrency,
         )
-        self.wake: Callable[[], object] = int  # has whoever takes requests from the scheduler look again
-        self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
-        self.count: Callable[[Iterable[str]], object] = _nothing  # counts in the crawl's own counters (docs/hostile.md)
+        # has whoever takes requests from the scheduler look again
+        self.wake: Callable[[], object] = int
+        # called when memory or threads are missing
+        self.on_lack: Callable[[Exception], None] = _nothing
+        # counts in the crawl's own counters (docs/hostile.md)
+        self.count: Callable[[Iterable[str]], object] = _nothing
         self.since: Since | None = None  # of a crawl that begins from an earlier one
         self.running = Running()
         crawler.signals.connect(self.network.close, signals.engine_stopped)
@@ -116,8 +130,8 @@ class FrontierDownloader:
     async def _of_scheduler(self, request: Request, trip: Trip) -> Response | Request:
         """A request that the scheduler has given to Scrapy's engine.
 
-        One that is to be asked again comes back as what the engine should schedule, as with Scrapy's own retries; the
-        scheduler knows it, and the spider gets only the last answer.
+        One that is to be asked again comes back as what the engine should schedule, as with
+        Scrapy's own retries; the scheduler knows it, and the spider gets only the last answer.
         """
         PAGE.set(trip)
         self.active.add(request)
@@ -131,7 +145,8 @@ class FrontierDownloader:
             wrong = tamed(error)
         finally:
             self.active.discard(request)
-            if self.turned_away:  # else the engine has asked for all that is due, and this host is not yet
+            # else the engine has asked for all that is due, and this host is not yet
+            if self.turned_away:
                 self.wake()
         if trip.outcome is None and trip.refusal is None:
             await self.unasked(trip, result)
@@ -142,7 +157,10 @@ class FrontierDownloader:
         return result if result is not None else request
 
     async def through(self, request: Request) -> Response | Request:
-        """Through the middlewares. What one gives instead of the answer is decoded and, with a purpose, judged."""
+        """Through the middlewares.
+
+        What one gives instead of the answer is decoded and, with a purpose, judged.
+        """
         answer: Response | None = None
 
         async def download(request: Request) -> Response:
@@ -223,7 +241,10 @@ class FrontierDownloader:
             self._send(signals.request_left_downloader, request)
 
     async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
-        """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
+        """Waits while an answer is read.
+
+        The end of the crawl does not: the page is then fetched again.
+        """
         if not await read(trip, reading, self.running, self._fail):
             raise DownloadCancelledError("the crawl ends")
 
@@ -231,13 +252,19 @@ class FrontierDownloader:
         self.on_lack(error)
 
     def in_flight(self, url: str) -> Outcome | None:
-        """The use that the scheduler's request for this URL makes of its host: None while it is being downloaded.
+        """The use that the scheduler's request for this URL makes of its host: None while it is
+        being downloaded.
 
         Status.UNTRIED: not at all, or not yet.
         """
         trips = [one if isinstance(one, Trip) else trip_of(one) for one in self.active]
         for trip in (*trips, *self.barrier.inside):
-            if trip is not None and not trip.inline and trip.link is not None and trip.link.url == url:
+            if (
+                trip is not None
+                and not trip.inline
+                and trip.link is not None
+                and trip.link.url == url
+            ):
                 return trip.fetched if trip in self.running else trip.outcome or NOT_ASKED
         return NOT_ASKED
 
@@ -247,7 +274,10 @@ class FrontierDownloader:
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
     async def unasked(self, trip: Trip, result: Response | Request | None) -> None:
-        """A middleware has answered or stopped the request: no host was asked. It passes the barrier all the same."""
+        """A middleware has answered or stopped the request: no host was asked.
+
+        It passes the barrier all the same.
+        """
         await self.barrier.enter(trip)
         if isinstance(result, Response):
             trip.outcome = Outcome(result.status)
@@ -256,7 +286,9 @@ class FrontierDownloader:
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
         if has_listener(signal, self.crawler.signals.sender):
-            self.crawler.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
+            self.crawler.signals.send_catch_log(
+                signal=signal, request=request, spider=self.crawler.spider, **more
+            )
 
     async def _handled(self, request: Request, trip: Trip) -> Response:
         task = self.running.begin(trip)
@@ -267,7 +299,9 @@ class FrontierDownloader:
         except asyncio.CancelledError as error:
             if trip.abandoned or trip.cut:
                 task.uncancel()
-                raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
+                raise DownloadCancelledError(
+                    "the crawl ends" if trip.abandoned else "others need its slot"
+                ) from None
             if trip.inline:
                 raise
             raise tamed(error) from None  # of a foreign handler's making
@@ -282,7 +316,10 @@ class FrontierDownloader:
             trip.source = None
 
     async def _patiently(self, request: Request, trip: Trip) -> Response:
-        """Download for a request that went round the scheduler. After a lack of ours, only this tries it again."""
+        """Download for a request that went round the scheduler.
+
+        After a lack of ours, only this tries it again.
+        """
         while True:
             begun = time.monotonic()
             try:
@@ -298,7 +335,8 @@ class FrontierDownloader:
                 raise judged
 
     def abandon(self) -> None:
-        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed.
+        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl
+        is resumed.
 
         So are pages that await a download.
         """
@@ -314,5 +352,7 @@ def downloader_of(crawler: Crawler) -> FrontierDownloader:
     """The crawler's downloader, which has to be this one."""
     downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
-        raise NotConfigured(f"DOWNLOADER: {FrontierDownloader.__name__} is needed, not {downloader}")
+        raise NotConfigured(
+            f"DOWNLOADER: {FrontierDownloader.__name__} is needed, not {downloader}"
+        )
     return downloader

@@ -1,7 +1,8 @@
-"""Scrapy as the host of the crawl's own loop (crawl/driver.py): how it fetches, and has pages processed.
+"""Scrapy as the host of the crawl's own loop (crawl/driver.py): how it fetches, and has pages
+processed.
 
-A request and a response are made only for somebody who looks at them: a listener of a signal, a log formatter, an
-error. OF_ENGINE says what keeps a crawl on Scrapy's engine.
+A request and a response are made only for somebody who looks at them: a listener of a signal, a log
+formatter, an error. OF_ENGINE says what keeps a crawl on Scrapy's engine.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ from webcrawl.crawl.trip import Trip
 engine_logger = logging.getLogger("scrapy.core.engine")  # where Scrapy logs responses
 
 OF_DOWNLOADS = frozenset(
-    (signals.request_reached_downloader, signals.request_left_downloader, signals.response_downloaded)
+    (
+        signals.request_reached_downloader,
+        signals.request_left_downloader,
+        signals.response_downloaded,
+    )
 )
 OF_ITEMS = frozenset((signals.item_scraped, signals.item_dropped, signals.item_error))
 OURS = {"http": HttpHandler, "https": HttpHandler, "ftp": FtpHandler, "gopher": GopherHandler}
@@ -63,9 +68,18 @@ def _has_other_handlers(crawler: Crawler) -> bool:
 # What keeps a crawl on Scrapy's engine, and why
 OF_ENGINE: tuple[tuple[Callable[[Crawler], bool], str], ...] = (
     (_has_callbacks, "callbacks get responses, and yield requests and items of any kind"),
-    (_has_downloader_middlewares, "a downloader middleware may answer a request itself, or send another"),
-    (_has_spider_middlewares, "a spider middleware gets the response, and changes what is made of it"),
-    (_has_other_handlers, "a download handler that is not the crawl's, such as a browser, takes requests only"),
+    (
+        _has_downloader_middlewares,
+        "a downloader middleware may answer a request itself, or send another",
+    ),
+    (
+        _has_spider_middlewares,
+        "a spider middleware gets the response, and changes what is made of it",
+    ),
+    (
+        _has_other_handlers,
+        "a download handler that is not the crawl's, such as a browser, takes requests only",
+    ),
 )
 
 
@@ -75,7 +89,9 @@ def why_engine(crawler: Crawler) -> str:
 
 
 class PagesThroughScrapy:
-    """The steps that crawls over hosts and over archives share: Scrapy's scraper takes their pages to the pipelines."""
+    """The steps that crawls over hosts and over archives share: Scrapy's scraper takes their pages
+    to the pipelines.
+    """
 
     def __init__(
         self,
@@ -87,17 +103,25 @@ class PagesThroughScrapy:
     ) -> None:
         """`judges`: what others may have of a response."""
         self._judges = judges
-        self._engine, self._scraper = engine.engine, engine.engine.scraper
-        self.rest, self.give_up = engine.wake, engine.give_up_pages
-        self._signals, self._sender = crawler.signals, crawler.signals.sender
-        self.fail, self._finished = fail, finished
+        self._engine = engine.engine
+        self._scraper = engine.engine.scraper
+        self.rest = engine.wake
+        self.give_up = engine.give_up_pages
+        self._signals = crawler.signals
+        self._sender = crawler.signals.sender
+        self.fail = fail
+        self._finished = finished
         self._spider: Any = crawler.spider
         self._formatter: Any = crawler.logformatter
         self._is_quiet = type(self._formatter) is QuietLogFormatter
-        self._requests: dict[Trip, Request] = {}  # those that somebody has seen, until their pages are finished
+        # those that somebody has seen, until their pages are finished
+        self._requests: dict[Trip, Request] = {}
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
-        """Make the pages of these answers. Only a subclass with a `parse_all` of its own gets responses."""
+        """Make the pages of these answers.
+
+        Only a subclass with a `parse_all` of its own gets responses.
+        """
         for trip in trips:
             self.tell_received(trip)
         if self._spider.has_parse_all:
@@ -119,7 +143,9 @@ class PagesThroughScrapy:
                 await self._scraper.start_itemproc_async(item, response=response)
 
     def tell_received(self, trip: Trip) -> None:
-        """Log and send of an answer what Scrapy's engine does, for a log formatter of a user's and for listeners."""
+        """Log and send of an answer what Scrapy's engine does, for a log formatter of a user's and
+        for listeners.
+        """
         if self._is_quiet and not has_listener(signals.response_received, self._sender):
             return
         response = self._response(trip)
@@ -144,13 +170,17 @@ class PagesThroughScrapy:
 
     def _response(self, trip: Trip) -> Response:
         link, exchange = trip.answer()
-        response = Response(exchange.url, exchange.status, body=exchange.body, request=self.request_of(link, trip))
+        response = Response(
+            exchange.url, exchange.status, body=exchange.body, request=self.request_of(link, trip)
+        )
         for judge in self._judges:
             response = judge(trip, response)
         return response
 
     def request_of(self, link: Link, trip: Trip) -> Request:
-        """Return the request of a page: the same object for all signals, until the page is finished."""
+        """Return the request of a page: the same object for all signals, until the page is
+        finished.
+        """
         if trip not in self._requests:
             self._requests[trip] = self.request(link, trip)
         return self._requests[trip]
@@ -174,10 +204,17 @@ class FetchingSteps(PagesThroughScrapy):
         fail: Callable[[Exception], None],
     ) -> None:
         super().__init__(crawler, engine, finished, fail, downloader.moments.judge)
-        self._downloader, self._giving, self._robots = downloader, giving, robots
+        self._downloader = downloader
+        self._giving = giving
+        self._robots = robots
         network, http = downloader.network, downloader.handlers.by_scheme["http"]
         self._fetching = Fetching(
-            {"http": network.http, "https": network.http, "ftp": network.ftp, "gopher": network.gopher},
+            {
+                "http": network.http,
+                "https": network.http,
+                "ftp": network.ftp,
+                "gopher": network.gopher,
+            },
             downloader.outcomes,
             downloader.running,
             giving.headers,
@@ -220,7 +257,9 @@ class FetchingSteps(PagesThroughScrapy):
         try:
             has_answer = await self._fetching.fetch(trip, link)
             if has_answer:
-                self.send(signals.response_downloaded, request=request, response=self._response(trip))
+                self.send(
+                    signals.response_downloaded, request=request, response=self._response(trip)
+                )
             return has_answer
         finally:
             self.send(signals.request_left_downloader, request=request)

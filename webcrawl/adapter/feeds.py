@@ -1,7 +1,9 @@
-"""Feeds (`-o pages.jsonl`): those that cannot be stored are found early, files are kept, and pages are readable rows.
+"""Feeds (`-o pages.jsonl`): those that cannot be stored are found early, files are kept, and pages
+are readable rows.
 
-Scrapy finds out that a feed cannot be stored when it has an item, or at the end, and only logs it. A row with every
-field of a page would be its body three times over: in base64, as text, and in the links.
+Scrapy finds out that a feed cannot be stored when it has an item, or at the end, and only logs it.
+A row with every field of a page would be its body three times over: in base64, as text, and in the
+links.
 """
 
 from __future__ import annotations
@@ -21,7 +23,12 @@ from itemadapter import ItemAdapter
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
+from scrapy.exporters import (
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    XmlItemExporter,
+)
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
@@ -44,9 +51,19 @@ else:
 
 logger = logging.getLogger(__name__)
 
-COMPRESSED = "webcrawl_compressed"  # the feed option `postprocessing`, where FeedStream does its work
+# the feed option `postprocessing`, where FeedStream does its work
+COMPRESSED = "webcrawl_compressed"
 DIALECT = frozenset(
-    ("delimiter", "dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting", "skipinitialspace")
+    (
+        "delimiter",
+        "dialect",
+        "doublequote",
+        "escapechar",
+        "lineterminator",
+        "quotechar",
+        "quoting",
+        "skipinitialspace",
+    )
 )
 
 
@@ -64,7 +81,9 @@ def check_feeds(settings: BaseSettings) -> None:
                 FeedExporter(Crawler(Spider, one))
             except NotConfigured as error:
                 raise BadFeed(f"FEEDS: {uri}: cannot be stored: {' '.join(said)}") from error
-        _check_encoding(str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8")
+        _check_encoding(
+            str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
+        )
         if "://" not in str(uri) or str(uri).startswith("file:"):
             _check_file(FileFeedStorage(str(uri)).path)
 
@@ -73,28 +92,40 @@ def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
     """Raises CannotStart if the log, or a feed, would be written into a file of the crawl's own."""
     log = settings["LOG_FILE"]
     if log and is_own(Path(log), jobdir):
-        raise CannotStart(f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name")
+        raise CannotStart(
+            f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name"
+        )
     for uri in map(str, settings.getdict("FEEDS")):
-        if ("://" not in uri or uri.startswith("file:")) and is_own(Path(FileFeedStorage(uri).path), jobdir):
-            raise CannotStart(f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name")
+        if ("://" not in uri or uri.startswith("file:")) and is_own(
+            Path(FileFeedStorage(uri).path), jobdir
+        ):
+            raise CannotStart(
+                f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name"
+            )
 
 
 def _check_encoding(uri: str, encoding: str) -> None:
     try:
         codecs.lookup(encoding)
     except LookupError as error:
-        raise BadFeed(f"FEEDS: {uri}: cannot be stored: Python knows no encoding {encoding}") from error
+        raise BadFeed(
+            f"FEEDS: {uri}: cannot be stored: Python knows no encoding {encoding}"
+        ) from error
 
 
 def _check_file(name: str) -> None:
-    """Makes the folder, as Scrapy does later, and looks at the file, as far as the name has no parameters."""
+    """Makes the folder, as Scrapy does later, and looks at the file, as far as the name has no
+    parameters.
+    """
     path = Path(name)
     known = "%(" not in name
     folder = path.parent if known else Path(name.partition("%(")[0] + "x").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadFeed(f"FEEDS: {name}: cannot be stored: {error.filename}: {error.strerror}") from error
+        raise BadFeed(
+            f"FEEDS: {name}: cannot be stored: {error.filename}: {error.strerror}"
+        ) from error
     if known and path.is_dir():
         raise BadFeed(f"FEEDS: {name}: cannot be stored: it is a directory")
     place = path if known and path.exists() else folder
@@ -128,14 +159,15 @@ def _said() -> Iterator[list[str]]:
 class FeedStream(io.RawIOBase):
     """What exporters write to: a local file that is part of the checkpoint.
 
-    Compressed data is a member of its own up to each checkpoint, as if several files had been put together: all
-    programs that read .gz, .bz2 and .xz read it so.
+    Compressed data is a member of its own up to each checkpoint, as if several files had been put
+    together: all programs that read .gz, .bz2 and .xz read it so.
     """
 
     def __init__(self, file: UserFile, options: Mapping[str, Any]) -> None:
         super().__init__()
         self.name = str(file.path)
-        self._file, self._options = file, options
+        self._file = file
+        self._options = options
         self._compressors = [load_object(path) for path in options.get(COMPRESSED) or ()]
         self._head: Any = None  # the first of the compressors, if one has begun
         file.settle = self._settle
@@ -181,17 +213,24 @@ class FeedStream(io.RawIOBase):
 
 
 class FeedFile(FileFeedStorage):
-    """A feed in a local file. Its length is part of the checkpoint; a resumed crawl goes on with it.
+    """A feed in a local file. Its length is part of the checkpoint; a resumed crawl goes on with
+    it.
 
-    With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to do.
+    With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to
+    do.
     """
 
-    def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None, crawler: Crawler) -> None:
+    def __init__(
+        self, uri: str, *, feed_options: dict[str, Any] | None = None, crawler: Crawler
+    ) -> None:
         super().__init__(uri, feed_options=feed_options)
-        self._crawler, self._options = crawler, feed_options or {}
+        self._crawler = crawler
+        self._options = feed_options or {}
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None) -> Self:
+    def from_crawler(
+        cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None
+    ) -> Self:
         return cls(uri, feed_options=feed_options, crawler=crawler)
 
     def open(self, spider: Spider) -> IO[bytes]:
@@ -210,7 +249,8 @@ class FeedFile(FileFeedStorage):
         return cast("IO[bytes]", FeedStream(files.open(path, overwrite=overwrite), self._options))
 
 
-FeedFile.__name__ = FileFeedStorage.__name__  # Scrapy counts stored feeds under it: feedexport/success_count/…
+# Scrapy counts stored feeds under it: feedexport/success_count/…
+FeedFile.__name__ = FileFeedStorage.__name__
 
 
 def crawl_of(crawler: Crawler) -> FrontierScheduler | None:
@@ -240,7 +280,8 @@ class PageRows(Exporter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         file = args[0] if args else kwargs.get("file")
-        self._chosen = self.fields_to_export is not None  # CsvItemExporter sets it with its first row
+        # CsvItemExporter sets it with its first row
+        self._chosen = self.fields_to_export is not None
         self._feed = file.user_file if isinstance(file, FeedStream) else None
 
     @property
@@ -271,7 +312,8 @@ class Csv(PageRows, CsvItemExporter):
             return
         self.include_headers_line = False
         if not self.fields_to_export:
-            self.fields_to_export, self._autodetected_fields = names, True
+            self.fields_to_export = names
+            self._autodetected_fields = True
 
     def export_item(self, item: Any) -> None:
         self._is_page = isinstance(item, Page)
@@ -319,7 +361,9 @@ encode = ScrapyJSONEncoder().encode
 
 
 def to_json(item: Any) -> str:
-    """A page as a JSON feed has it, but without its body; of any other item what Scrapy makes of it."""
+    """A page as a JSON feed has it, but without its body; of any other item what Scrapy makes of
+    it.
+    """
     return str(encode(_fields(item) if isinstance(item, Page) else item))
 
 

@@ -1,7 +1,7 @@
 """The download handlers of DOWNLOAD_HANDLERS, and those among them that are somebody else's.
 
-A handler that goes round the address guard must be allowed by name. What it gives becomes an exchange, what it raises
-an error of ours.
+A handler that goes round the address guard must be allowed by name. What it gives becomes an
+exchange, what it raises an error of ours.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ CUT = {"download_stopped": "length", "dataloss": "disconnect"}  # Scrapy's flags
 
 
 class ForeignHandler:
-    """A handler that FOREIGN_HANDLERS_ALLOWED names: it does not go through the address guard, nor use our resolver.
+    """A handler that FOREIGN_HANDLERS_ALLOWED names: it does not go through the address guard, nor
+    use our resolver.
 
     robots.txt is fetched by the crawl's own handler: it must be neither rendered nor cached.
     """
@@ -62,9 +63,13 @@ class ForeignHandler:
         clock: Clock,
     ) -> None:
         self._clock = clock
-        self._crawler, self._theirs, self._own, self._shortage = crawler, theirs, own, shortage
+        self._crawler = crawler
+        self._theirs = theirs
+        self._own = own
+        self._shortage = shortage
         self._name = global_object_name(type(theirs))
-        self._agent, self._timeout = values["USER_AGENT"], values["DOWNLOAD_TIMEOUT"]
+        self._agent = values["USER_AGENT"]
+        self._timeout = values["DOWNLOAD_TIMEOUT"]
         self._truncate = values["DOWNLOAD_TRUNCATE"]
         self._received: dict[Request, int] = {}
         crawler.signals.connect(self._bytes_received, signals.bytes_received)
@@ -74,7 +79,8 @@ class ForeignHandler:
         trip = trip_of(request)
         if trip is not None and trip.is_prerequisite and self._own is not None:
             return await self._own.download_request(request)
-        request.headers.setdefault(b"User-Agent", self._agent)  # where Scrapy's middleware is switched off
+        # where Scrapy's middleware is switched off
+        request.headers.setdefault(b"User-Agent", self._agent)
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
         started, begun = time.time(), self._clock()
         self._tell(request, trip)
@@ -107,11 +113,15 @@ class ForeignHandler:
         if RENDERED in response.flags and isinstance(response, TextResponse):
             document = document_of(response.text, exchange)[: self._truncate]
             # Neither the head nor the payload is known: the document is all there is.
-            exchange = replace(exchange, head=b"", wire=b"", payload=document, body=document, rendered=True)
+            exchange = replace(
+                exchange, head=b"", wire=b"", payload=document, body=document, rendered=True
+            )
         return exchange
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        """Stops a body that is larger than can be kept: Scrapy's handlers would hold up to DOWNLOAD_MAXSIZE, 1 GiB."""
+        """Stops a body that is larger than can be kept: Scrapy's handlers would hold up to
+        DOWNLOAD_MAXSIZE, 1 GiB.
+        """
         if request in self._received:
             self._received[request] += len(data)
             if self._received[request] > most_coded(self._truncate):
@@ -133,14 +143,21 @@ class ForeignHandler:
 
 
 def document_of(text: str, exchange: Exchange) -> bytes:
-    """A browser's document in UTF-8, marked as that where header or markup would have it read in another encoding."""
+    """A browser's document in UTF-8, marked as that where header or markup would have it read in
+    another encoding.
+    """
     data = text.encode(UTF_8, "replace")
     read_as = encoding_of(data, exchange.content_type, exchange.url)
     return data if read_as == UTF_8 else codecs.BOM_UTF8 + data
 
 
 def _answer(response: Response) -> ParsedAnswer:
-    headers = [(name, one) for name, values in response.headers.items() for value in values for one in _lines(value)]
+    headers = [
+        (name, one)
+        for name, values in response.headers.items()
+        for value in values
+        for one in _lines(value)
+    ]
     address: IPv4Address | IPv6Address | None = response.ip_address
     return ParsedAnswer(
         url=response.url,
@@ -162,7 +179,9 @@ def _decoded(response: Response, exchange: Exchange) -> Response:
     """The response with the body that the exchange has."""
     if response.body == exchange.body:
         return response
-    return with_body(response, exchange.body, headers=headers_of_decoded(response.headers, exchange))
+    return with_body(
+        response, exchange.body, headers=headers_of_decoded(response.headers, exchange)
+    )
 
 
 Download = Callable[[Request], Awaitable[Response]]
@@ -175,12 +194,16 @@ class UnusableHandler(Exception):  # noqa: N818 - reads as what it is
 def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
     """Raises UnusableHandler if a handler goes round the guard without being allowed.
 
-    No page can name a URL of another scheme than the crawl's: those of a spider's own (data:, file:, s3:) are its
-    author's business. Does not import what is allowed by name: importing may install a reactor, and Scrapy chooses the
-    reactor later.
+    No page can name a URL of another scheme than the crawl's: those of a spider's own (data:,
+    file:, s3:) are its author's business. Does not import what is allowed by name: importing may
+    install a reactor, and Scrapy chooses the reactor later.
     """
     for scheme, path in _handlers(settings).items():
-        if scheme in SCHEMES and _name(path) not in allowed and not getattr(_load(path), "guarded", False):
+        if (
+            scheme in SCHEMES
+            and _name(path) not in allowed
+            and not getattr(_load(path), "guarded", False)
+        ):
             raise UnusableHandler(
                 f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
                 "to use it nevertheless, name it in FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
@@ -190,11 +213,13 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
 class Handlers:
     """Has the part of Scrapy's DownloadHandlers that a downloader needs.
 
-    All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the same handler share
-    one instance, and so one browser.
+    All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the
+    same handler share one instance, and so one browser.
     """
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage, clock: Clock) -> None:
+    def __init__(
+        self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage, clock: Clock
+    ) -> None:
         settings = crawler.settings
         check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
         own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
@@ -211,7 +236,9 @@ class Handlers:
                 handler = self._build(crawler, path)
             except NotConfigured:  # s3 without boto3, in a project that does not use it
                 if scheme in SCHEMES:
-                    raise UnusableHandler(f"DOWNLOAD_HANDLERS: {_name(path)} cannot be used") from None
+                    raise UnusableHandler(
+                        f"DOWNLOAD_HANDLERS: {_name(path)} cannot be used"
+                    ) from None
                 continue
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
                 ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
@@ -235,7 +262,9 @@ class Handlers:
             except (UnusableHandler, NotConfigured):
                 raise
             except Exception as error:
-                raise UnusableHandler(f"DOWNLOAD_HANDLERS: {name} cannot be used: {error!r}") from error
+                raise UnusableHandler(
+                    f"DOWNLOAD_HANDLERS: {name} cannot be used: {error!r}"
+                ) from error
             if not inspect.iscoroutinefunction(getattr(handler, "download_request", None)):
                 raise UnusableHandler(
                     f"DOWNLOAD_HANDLERS: {name} has no coroutine download_request, as Scrapy 2.14 has"
@@ -261,17 +290,22 @@ def _load(path: Any) -> Any:
     try:
         return load_object(path)
     except Exception as error:  # a foreign module may raise anything while it is imported
-        raise UnusableHandler(f"DOWNLOAD_HANDLERS: {_name(path)} cannot be imported: {error}") from error
+        raise UnusableHandler(
+            f"DOWNLOAD_HANDLERS: {_name(path)} cannot be imported: {error}"
+        ) from error
 
 
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
 _BREAKING = re.compile(rb"[\r\n\0]+")
-_FRAMING = frozenset((b"transfer-encoding", b"content-length"))  # of the wire; the payload has its own length
+# of the wire; the payload has its own length
+_FRAMING = frozenset((b"transfer-encoding", b"content-length"))
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """The parts of an answer that a client gives: the payload without transfer coding, with its content coding."""
+    """The parts of an answer that a client gives: the payload without transfer coding, with its
+    content coding.
+    """
 
     url: str
     status: int
@@ -282,7 +316,9 @@ class ParsedAnswer:
     truncated: str = ""  # WARC's reasons
 
     def exchange(self, *, made_by: str, started: float, seconds: float, truncate: int) -> Exchange:
-        """The exchange, with a head that is put together, and at most `truncate` bytes of a decoded body."""
+        """The exchange, with a head that is put together, and at most `truncate` bytes of a decoded
+        body.
+        """
         payload, body, truncated, flaws = _bounded(self.payload, _codings(self.headers), truncate)
         return Exchange(
             url=self.url,
@@ -303,7 +339,9 @@ class ParsedAnswer:
         )
 
 
-def _bounded(payload: bytes, codings: list[bytes], limit: int) -> tuple[bytes, bytes, str, tuple[str, ...]]:
+def _bounded(
+    payload: bytes, codings: list[bytes], limit: int
+) -> tuple[bytes, bytes, str, tuple[str, ...]]:
     """Payload and decoded body within bounds, why they are cut, and what was wrong."""
     flaws: list[str] = []
     try:

@@ -1,4 +1,6 @@
-"""Settings of a command line that Scrapy itself reads, and refuses in other words or with a traceback."""
+"""Settings of a command line that Scrapy itself reads, and refuses in other words or with a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -18,40 +20,61 @@ PREFIX = "WEBCRAWL_"  # of a setting in the environment
 
 
 def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:
-    """Return what the environment says of settings, and then these words of `-s`, of which the last one counts.
+    """Return what the environment says of settings, and then these words of `-s`, of which the last
+    one counts.
 
-    Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes puts such ones there.
+    Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes
+    puts such ones there.
     """
-    found = [(word.removeprefix(PREFIX), value) for word, value in os.environ.items() if word.startswith(PREFIX)]
-    given = [f"{name}={value}" for name, value in found if settings is not None and name in settings]
+    found = [
+        (word.removeprefix(PREFIX), value)
+        for word, value in os.environ.items()
+        if word.startswith(PREFIX)
+    ]
+    given = [
+        f"{name}={value}" for name, value in found if settings is not None and name in settings
+    ]
     given += words
     check_given(settings, given)
     return given
 
 
 def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
-    """Raises UsageError for the first `-s` without a JSON object where Scrapy reads one: it speaks of a missing `=`."""
+    """Raises UsageError for the first `-s` without a JSON object where Scrapy reads one: it speaks
+    of a missing `=`.
+    """
     for word in given:
         name, _, value = word.partition("=")
-        if settings is not None and isinstance(settings.get(name), BaseSettings) and not _is_object(value):
+        if (
+            settings is not None
+            and isinstance(settings.get(name), BaseSettings)
+            and not _is_object(value)
+        ):
             allowed = f"""a JSON object, with double quotes: -s '{name}={{"a.B": 300}}'"""
             raise UsageError(f"{name} = {shortened(value)}: must be {allowed}", print_help=False)
 
 
 def check_log_file(settings: BaseSettings) -> None:
-    """Raises CannotStart if no line can be written to the log. Its file may lie in JOBDIR, which is to be there."""
+    """Raises CannotStart if no line can be written to the log.
+
+    Its file may lie in JOBDIR, which is to be there.
+    """
     log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
     try:
         _check_format(settings["LOG_FORMAT"])
         if settings.getbool("LOG_ENABLED") and log:
             Path(log).open("a", encoding=encoding).close()
     except OSError as error:
-        raise CannotStart(f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})") from error
+        raise CannotStart(
+            f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})"
+        ) from error
     except LookupError as error:
         line = f"LOG_ENCODING = {encoding}: must be an encoding that Python knows, such as utf-8"
         raise CannotStart(line) from error
     except ValueError as error:
-        raise CannotStart(f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0") from error
+        raise CannotStart(
+            f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0"
+        ) from error
 
 
 def _check_format(form: str) -> None:

@@ -1,4 +1,6 @@
-"""Download handlers: they take a Scrapy request, let one of the crawl's clients fetch it, and return a response."""
+"""Download handlers: they take a Scrapy request, let one of the crawl's clients fetch it, and
+return a response.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class HttpHandler(BaseDownloadHandler):
     Handlers of other protocols say only which module speaks theirs.
     """
 
-    guarded = True  # every connection is opened by net/connection_reach.py, which asks the address guard
+    # every connection is opened by net/connection_reach.py, which asks the address guard
+    guarded = True
     render: Render | None = None  # called with each answer, before there is a response
 
     def module(self, network: Network) -> ProtocolModule:
@@ -73,7 +76,9 @@ class HttpHandler(BaseDownloadHandler):
 
     @cached_property
     def wants_whole_pages(self) -> bool:
-        """True if the user wants the spider's pages whole or not at all; Scrapy's default is no word of the user's."""
+        """True if the user wants the spider's pages whole or not at all; Scrapy's default is no
+        word of the user's.
+        """
         return self._limits[0] and is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
 
     @cached_property
@@ -90,7 +95,9 @@ class HttpHandler(BaseDownloadHandler):
         heard = self._downloader.moments.requests
         if heard.sent:
             link = trip.link if trip is not None else None
-            watch = Sending(trip, partial(heard.tell_sent, request, request.method, request.url, link))
+            watch = Sending(
+                trip, partial(heard.tell_sent, request, request.method, request.url, link)
+            )
         since = self._downloader.since
         known = None
         if since is not None and trip is not None and request.method == "GET" and not request.body:
@@ -119,7 +126,9 @@ class HttpHandler(BaseDownloadHandler):
         if self.render is not None:
             await self.render(request, trip, exchange)
         is_page = self._makes_pages_only and trip is not None and not trip.inline
-        return self._for_spider(exchange, request, whole=self.wants_whole_pages if is_page else self._limits[0])
+        return self._for_spider(
+            exchange, request, whole=self.wants_whole_pages if is_page else self._limits[0]
+        )
 
     def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
         """What else the client is told, of a request that is not like most."""
@@ -130,7 +139,11 @@ class HttpHandler(BaseDownloadHandler):
 
     def _failed(self, error: FetchError, url: str) -> None:
         self._count([f"outcome/{error.name}"])
-        if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
+        if (
+            isinstance(error, BadOption)
+            and str(error) not in self._refused
+            and len(self._refused) < MOST
+        ):
             self._refused.add(str(error))
             logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
 
@@ -144,7 +157,9 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
             self._refuse(exchange)
         if 0 < (size := meta.get("download_warnsize", large)) < len(exchange.body):
-            logger.warning("%s: %d bytes, more than its warning size of %d", request, len(exchange.body), size)
+            logger.warning(
+                "%s: %d bytes, more than its warning size of %d", request, len(exchange.body), size
+            )
         return to_response(exchange, request)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:

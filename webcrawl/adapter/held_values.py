@@ -1,7 +1,8 @@
-"""Values of requests that cannot be kept on disk: they are kept in memory until the requests are done.
+"""Values of requests that cannot be kept on disk: they are kept in memory until the requests are
+done.
 
-A run that ends before loses them, and with them the requests, as Scrapy loses what is in its queues in memory: the next
-run counts these requests among those that cannot be made.
+A run that ends before loses them, and with them the requests, as Scrapy loses what is in its queues
+in memory: the next run counts these requests among those that cannot be made.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from webcrawl.crawl.request_word import IN_MEMORY
 
 logger = logging.getLogger(__name__)
 
-MOST = 100_000  # requests; beyond, the oldest are given up: most of them were known, and never came to their turn
+# requests; beyond, the oldest are given up: most of them were known, and never came to their turn
+MOST = 100_000
 FIELDS = ("meta", "cb_kwargs")
 Values = dict[str, dict[str, Any]]  # by field, and key
 
@@ -34,7 +36,10 @@ class _Entry:
 
 
 class HeldValues:
-    """By the words of the requests, which are made unique. `hearers`: who is told that a URL has ended."""
+    """By the words of the requests, which are made unique.
+
+    `hearers`: who is told that a URL has ended.
+    """
 
     def __init__(self, hearers: list[Hearer]) -> None:
         self._hearers = hearers
@@ -46,7 +51,9 @@ class HeldValues:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def place(self, field: str, key: str, kind: type, within: type, request: Request) -> msgpack.ExtType:
+    def place(
+        self, field: str, key: str, kind: type, within: type, request: Request
+    ) -> msgpack.ExtType:
         """What is kept in the place of a value of this type; `within` it is what cannot be kept."""
         if (field, key, within) not in self._told:
             self._told.add((field, key, within))
@@ -56,7 +63,9 @@ class HeldValues:
             )
             logger.warning(line, request, field, key, within.__qualname__)
         self._number += 1
-        return msgpack.ExtType(IN_MEMORY, msgpack.packb([self._run, self._number, kind.__qualname__]))
+        return msgpack.ExtType(
+            IN_MEMORY, msgpack.packb([self._run, self._number, kind.__qualname__])
+        )
 
     def hold(self, word: str, values: Values, *, has_errback: bool) -> None:
         """Keep the values of the request that has this word."""

@@ -34,7 +34,9 @@ PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
 def machine() -> str:
-    """Return what all processes of this machine have in common, containers included, and no others; "" if unknown."""
+    """Return what all processes of this machine have in common, containers included, and no others;
+    "" if unknown.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # not Linux: the host name has to do
@@ -42,10 +44,13 @@ def machine() -> str:
 
 
 class Entry:
-    """The way into the hive: the state is opened, and the server asked, before there can be a crawl."""
+    """The way into the hive: the state is opened, and the server asked, before there can be a
+    crawl.
+    """
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
-        self._values, self._name = values, values["HIVE_NAME"] or name
+        self._values = values
+        self._name = values["HIVE_NAME"] or name
         self._jobdir = str(Path(values["JOBDIR"]).absolute())
         self.db = CrawlDB(Path(values["JOBDIR"]) / "state")
         try:
@@ -59,7 +64,10 @@ class Entry:
             raise
 
     async def member(self) -> Membership:
-        """The membership of this drone. A drone that was in the hive before can go on while the server is away."""
+        """The membership of this drone.
+
+        A drone that was in the hive before can go on while the server is away.
+        """
         try:
             return await self._entered()
         except BaseException:
@@ -75,7 +83,9 @@ class Entry:
                 await self._await_founding()
         except Away as error:
             if key is None or slots is None:
-                raise HiveError(f"REDIS_URL: a new drone cannot begin without its server: {error}") from error
+                raise HiveError(
+                    f"REDIS_URL: a new drone cannot begin without its server: {error}"
+                ) from error
         else:  # a later map than that of the state is learned when the crawl is open
             key, slots = self._hive.key, slots or self._hive.map
             self.db.set(KEY, key)
@@ -83,7 +93,10 @@ class Entry:
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
 
     async def _named(self) -> None:
-        """Joins. A drone beyond those of the hive waits until somebody orders that there be so many."""
+        """Joins.
+
+        A drone beyond those of the hive waits until somebody orders that there be so many.
+        """
         told = False
         while True:
             try:
@@ -97,14 +110,17 @@ class Entry:
                 return
 
     async def _await_founding(self) -> None:
-        """Keeps nothing of a new hive before all its drones have come, for a while: one may have an older hive's key.
+        """Keeps nothing of a new hive before all its drones have come, for a while: one may have an
+        older hive's key.
 
-        So it is after a power cut, with a new server, if only some drones had taken their first checkpoint.
+        So it is after a power cut, with a new server, if only some drones had taken their first
+        checkpoint.
         """
         until = time.monotonic() + self._values["HIVE_LEASE"]
         while self._hive.fresh and time.monotonic() < until:
             await asyncio.sleep(LOOK)
-            with contextlib.suppress(Away):  # it has joined: a server that is away now is asked again
+            # it has joined: a server that is away now is asked again
+            with contextlib.suppress(Away):
                 await self.join()
 
     async def join(self) -> str:
@@ -144,7 +160,11 @@ class Entry:
             "host": socket.gethostname(),
             "pid": os.getpid(),
         }
-        reign = Reign(identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir)))
+        reign = Reign(
+            identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir))
+        )
         lease = self._values["HIVE_LEASE"]
         commanding = Commanding(scheduler.crawler, lambda _: scheduler)
-        return Running(post, self.server, scheduler, commanding, reign, about, join=self.join, lease=lease)
+        return Running(
+            post, self.server, scheduler, commanding, reign, about, join=self.join, lease=lease
+        )

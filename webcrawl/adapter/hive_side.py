@@ -1,4 +1,6 @@
-"""The hive of a crawl that is one of its drones: entered before the crawl is opened, left after it ends."""
+"""The hive of a crawl that is one of its drones: entered before the crawl is opened, left after it
+ends.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Downloads that somebody awaits instead of yielding a request: media pipelines, `engine.download_async`.
+"""Downloads that somebody awaits instead of yielding a request: media pipelines,
+`engine.download_async`.
 
-They wait for their host's turn like all others, with robots.txt, log and archive; and whatever awaits them gets an
-answer (docs/extending.md).
+They wait for their host's turn like all others, with robots.txt, log and archive; and whatever
+awaits them gets an answer (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -29,16 +30,20 @@ from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 
-NEAR, SLACK = 10.0, 5.0  # seconds: which connections are kept, and for how much longer than until the next turn
+# seconds: which connections are kept, and for how much longer than until the next turn
+NEAR, SLACK = 10.0, 5.0
 HELD = 0.5  # seconds between two looks whether the crawl goes on
 Attempt = Callable[[Request, Trip], Awaitable[Response]]
 Through = Callable[
-    [Callable[[Request], Coroutine[Any, Any, Response]], Request], Coroutine[Any, Any, Response | Request]
+    [Callable[[Request], Coroutine[Any, Any, Response]], Request],
+    Coroutine[Any, Any, Response | Request],
 ]
 
 
 class Held(Exception):  # noqa: N818 - reads as what it is
-    """Nothing was sent: after the turn was given, the crawl was paused, or what is awaited was excluded."""
+    """Nothing was sent: after the turn was given, the crawl was paused, or what is awaited was
+    excluded.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +61,31 @@ class Inline:
     """The downloader's way for requests that no scheduler has handed out."""
 
     def __init__(
-        self, attempt: Attempt, through: Through, barrier: Barrier, active: set[Request | Trip], slots: int
+        self,
+        attempt: Attempt,
+        through: Through,
+        barrier: Barrier,
+        active: set[Request | Trip],
+        slots: int,
     ) -> None:
-        """`attempt` downloads, `through` passes a request through the middlewares. `slots`: so many at once; 0: any."""
-        self._attempt, self._through, self._barrier, self._active = attempt, through, barrier, active
-        # Slots of their own, as many as there are others, which pages that wait for these downloads may hold.
-        self._slots: AbstractAsyncContextManager[None] = asyncio.Semaphore(slots) if slots else nullcontext()
+        """`attempt` downloads, `through` passes a request through the middlewares.
+
+        `slots`: so many at once; 0: any.
+        """
+        self._attempt = attempt
+        self._through = through
+        self._barrier = barrier
+        self._active = active
+        # Slots of their own, as many as there are others, which pages that wait for these downloads
+        # may hold.
+        self._slots: AbstractAsyncContextManager[None] = (
+            asyncio.Semaphore(slots) if slots else nullcontext()
+        )
         self.crawl: OpenCrawl | None = None
         self.waiting = 0  # downloads that somebody awaits now
         self.closed = False  # no more are taken
-        self.cut_short = False  # somebody got no answer because the crawl ended: no page is booked after that
+        # somebody got no answer because the crawl ended: no page is booked after that
+        self.cut_short = False
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
@@ -103,9 +123,12 @@ class Inline:
     # -- a download
 
     async def download(self, request: Request) -> Response:
-        """Between the middlewares and the handler: in the host's turn, and again if the answer asks for it."""
+        """Between the middlewares and the handler: in the host's turn, and again if the answer asks
+        for it.
+        """
         crawl = self.crawl
-        if crawl is None or request.url.partition(":")[0].lower() not in SCHEMES:  # data:, file:, s3: have no host
+        # data:, file:, s3: have no host
+        if crawl is None or request.url.partition(":")[0].lower() not in SCHEMES:
             return await self._attempt(request, Trip(inline=True))
         page = page_under_way()
         via, kind = page.link if page is not None else None, variant(request)
@@ -118,7 +141,9 @@ class Inline:
             if (last := await self._turn_or(before, crawl, link, via, kind)) is not None:
                 return last
             private = PRIVATE in request.meta
-            trip = Trip(link, keep=_keep(crawl, link), inline=True, awaited=link.url, private=private)
+            trip = Trip(
+                link, keep=_keep(crawl, link), inline=True, awaited=link.url, private=private
+            )
             try:
                 response = await self._asked(crawl, request, trip)
             except Held:
@@ -134,9 +159,17 @@ class Inline:
             link = later
 
     async def _turn_or(
-        self, before: Response | Exception | None, crawl: OpenCrawl, link: Link, via: Link | None, kind: str
+        self,
+        before: Response | Exception | None,
+        crawl: OpenCrawl,
+        link: Link,
+        via: Link | None,
+        kind: str,
     ) -> Response | None:
-        """Waits as `_turn` does. If its own answer was one too many for the host, that is what it gets."""
+        """Waits as `_turn` does.
+
+        If its own answer was one too many for the host, that is what it gets.
+        """
         try:
             await self._turn(crawl, link, via, kind)
         except IgnoreRequest as refused:
@@ -146,7 +179,9 @@ class Inline:
         return None
 
     async def _turn(self, crawl: OpenCrawl, link: Link, via: Link | None, kind: str) -> None:
-        """Waits until the link may be asked for, with its robots.txt; IgnoreRequest if it must not be."""
+        """Waits until the link may be asked for, with its robots.txt; IgnoreRequest if it must not
+        be.
+        """
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
                 await self._ask_robots(crawl, decision, link.url)
@@ -159,7 +194,10 @@ class Inline:
                 raise IgnoreRequest(reason_of(int(decision)))
 
     async def _asked(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:
-        """The download in its turn, and the end of that. The trip is the request's only meanwhile."""
+        """The download in its turn, and the end of that.
+
+        The trip is the request's only meanwhile.
+        """
         before = request.meta.get(KEY)
         try:
             return await self._in_slot(give_trip(request, trip), trip)
@@ -193,7 +231,10 @@ class Inline:
         return self.crawl is not None and url != "" and self.crawl.books.excludes(url)
 
     async def may_repeat(self, trip: Trip) -> bool:
-        """Waits until what could not be made for a lack of ours may be tried again. False if it is excluded by now."""
+        """Waits until what could not be made for a lack of ours may be tried again.
+
+        False if it is excluded by now.
+        """
         while self.crawl is not None and not self.closed and not self.excludes(trip.awaited):
             if self.crawl.books.may_repeat():
                 return True
@@ -201,7 +242,10 @@ class Inline:
         return self.crawl is None
 
     async def released(self) -> bool:
-        """Waits as long as nothing may go out: a turn, or a slot, may be from before the pause. Whether it had to."""
+        """Waits as long as nothing may go out: a turn, or a slot, may be from before the pause.
+
+        Whether it had to.
+        """
         crawl, was_held = self.crawl, False
         while crawl is not None and crawl.books.rests() and not self.closed:  # it has no event
             was_held = True
@@ -209,9 +253,17 @@ class Inline:
         return was_held
 
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
-        """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link of the next one."""
+        """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link
+        of the next one.
+        """
         link, outcome, exchange = trip.link, trip.outcome, trip.exchange
-        if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED or crawl.turns.closed:
+        if (
+            link is None
+            or outcome is None
+            or trip.abandoned
+            or outcome.status == Status.UNTRIED
+            or crawl.turns.closed
+        ):
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:
@@ -238,7 +290,8 @@ class Inline:
             except Exception:
                 if self.closed:
                     raise
-            self._heard(crawl, trip, response)  # before the turn ends: there may be a Crawl-delay in it
+            # before the turn ends: there may be a Crawl-delay in it
+            self._heard(crawl, trip, response)
         finally:
             _give_back(crawl, trip)
 

@@ -1,4 +1,7 @@
-"""Listeners of signals. Looking for them is cheaper than building the arguments of a signal that nobody receives."""
+"""Listeners of signals.
+
+Looking for them is cheaper than building the arguments of a signal that nobody receives.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def hears_any(these: frozenset[object], sender: object) -> bool:
 
 
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
-    """The receivers of this signal from this sender; None if somebody hears all signals or all senders."""
+    """The receivers of this signal from this sender; None if somebody hears all signals or all
+    senders.
+    """
     listeners = connections.get(_ANY_SENDER)
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return None

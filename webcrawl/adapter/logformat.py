@@ -1,4 +1,6 @@
-"""Silences what Scrapy logs of single requests, a thousand per second; crawl.log has a line for each."""
+"""Silences what Scrapy logs of single requests, a thousand per second; crawl.log has a line for
+each.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class QuietLogFormatter(LogFormatter):
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
-        """A host that did not answer is in crawl.log; what a middleware raised is logged nowhere else."""
+        """A host that did not answer is in crawl.log; what a middleware raised is logged nowhere
+        else.
+        """
         trip = trip_of(request)
         said = super().download_error(failure, request, spider, errmsg)
         known = trip is not None and trip.outcome is not None and trip.outcome.status < 0

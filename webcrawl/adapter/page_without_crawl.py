@@ -1,4 +1,6 @@
-"""The page and the requests that the spider `web` makes of an answer without a crawl, for `scrapy parse`."""
+"""The page and the requests that the spider `web` makes of an answer without a crawl, for `scrapy
+parse`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 def looked_at(
     response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[PageLink]]
 ) -> Iterator[Page | Request]:
-    """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
+    """The page, and a request for each link to follow: before filters and seen store, which only a
+    crawl has.
+    """
     followed = frozenset(sources)
     page = read_page(Link(response.url), exchange_of(response), followed)
     yield page
@@ -33,4 +37,16 @@ def exchange_of(response: Response) -> Exchange:
     """The exchange of an answer of which there is a response alone."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
     body, ip = response.body, str(response.ip_address or "")
-    return Exchange(response.url, b"", response.status, b"", headers, body, body, body, ip, time.time(), Timings())
+    return Exchange(
+        response.url,
+        b"",
+        response.status,
+        b"",
+        headers,
+        body,
+        body,
+        body,
+        ip,
+        time.time(),
+        Timings(),
+    )

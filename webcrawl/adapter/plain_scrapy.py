@@ -1,4 +1,6 @@
-"""Plain Scrapy for commands that look at single pages: they must neither open a crawl's JOBDIR nor run its frontier."""
+"""Plain Scrapy for commands that look at single pages: they must neither open a crawl's JOBDIR nor
+run its frontier.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,23 @@ BASES = (
     "SPIDER_MIDDLEWARES_BASE",
     "DOWNLOAD_HANDLERS_BASE",
 )
-MERGED = ("EXTENSIONS", "ITEM_PIPELINES", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
-SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")  # ITEM_PROCESSOR does Scrapy's own work
+MERGED = (
+    "EXTENSIONS",
+    "ITEM_PIPELINES",
+    "DOWNLOADER_MIDDLEWARES",
+    "SPIDER_MIDDLEWARES",
+    "DOWNLOAD_HANDLERS",
+)
+# ITEM_PROCESSOR does Scrapy's own work
+SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
 
 
 class PlainScrapy:
-    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's own components stay.
+    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's own components
+    stay.
 
-    It is an add-on because Scrapy applies those last: the spider's custom settings and other add-ons may ask for a
-    crawl as well as the project does.
+    It is an add-on because Scrapy applies those last: the spider's custom settings and other
+    add-ons may ask for a crawl as well as the project does.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -46,7 +56,9 @@ class PlainScrapy:
 
 
 class PlainCommand(ScrapyCommand):
-    """Base of those of Scrapy's commands that look at single pages: the same, in a project whose spiders crawl."""
+    """Base of those of Scrapy's commands that look at single pages: the same, in a project whose
+    spiders crawl.
+    """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -56,16 +68,22 @@ class PlainCommand(ScrapyCommand):
         opts.set[:] = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is not None:
-            self.settings.set("ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline")
+            self.settings.set(
+                "ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline"
+            )
 
 
 def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A component setting without webcrawl's components, and without Scrapy's that webcrawl's settings switch off."""
+    """A component setting without webcrawl's components, and without Scrapy's that webcrawl's
+    settings switch off.
+    """
     switched = getattr(ours, name, {})
     return {
         key: value
         for key, value in given.items()
-        if not is_ours(key) and not is_ours(value) and (key not in switched or switched[key] != value)
+        if not is_ours(key)
+        and not is_ours(value)
+        and (key not in switched or switched[key] != value)
     }
 
 

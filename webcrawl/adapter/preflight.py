@@ -1,4 +1,6 @@
-"""Finds everything that can be wrong before the first request: one line each, and the crawl does not start."""
+"""Finds everything that can be wrong before the first request: one line each, and the crawl does
+not start.
+"""
 
 from __future__ import annotations
 
@@ -75,24 +77,34 @@ REASONS = (
 
 
 def preflight(
-    settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str], *, again: bool = False
+    settings: BaseSettings,
+    spider: type[Spider],
+    arguments: Mapping[str, str],
+    *,
+    again: bool = False,
 ) -> None:
-    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash.
+    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it
+    after a crash.
 
     `again`: what JOBDIR holds is kept beside it, and the crawl begins anew.
 
-    Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler is not checked.
+    Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler
+    is not checked.
     """
     own = settings.copy()
     spider.update_settings(own)
     try:
         if not issubclass(load_object(read("SCHEDULER", own["SCHEDULER"])), FrontierScheduler):
             if issubclass(spider, WebSpider):
-                raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own")
+                raise CannotStart(
+                    f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own"
+                )
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
-            _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
+            _arguments(
+                spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST"))
+            )
             if "scope" in arguments:
                 own.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
@@ -104,12 +116,20 @@ def preflight(
             _pages(spider, arguments, values)
         start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
-        first = again or not is_crawl(folder)  # a refusal leaves no new folder, and the old one in its place
+        # a refusal leaves no new folder, and the old one in its place
+        first = again or not is_crawl(folder)
         if first:
             _surroundings(values)
         make_room(folder, again=again)
         anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
-        _folder(values, arguments.get("name", spider.name), on_command_line(own), frontier, start, anew=anew)
+        _folder(
+            values,
+            arguments.get("name", spider.name),
+            on_command_line(own),
+            frontier,
+            start,
+            anew=anew,
+        )
         if not first:
             _surroundings(values)
     except REASONS as error:
@@ -117,7 +137,10 @@ def preflight(
 
 
 def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
-    """Checks a run over archives: no name server is asked, no seeds are read. Raises CannotStart."""
+    """Checks a run over archives: no name server is asked, no seeds are read.
+
+    Raises CannotStart.
+    """
     from webcrawl.adapter.archive_reading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
 
     own = settings.copy()
@@ -144,7 +167,9 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         is_site = "." in name and Path(name).suffix != ".py"
         own = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
         hint = f"for a site: crawl http://{name}/" if is_site else own
-        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}; {hint}") from error
+        raise CannotStart(
+            f"{name!r}: no such spider; this project has {known or 'none'}; {hint}"
+        ) from error
 
 
 def spider_names(settings: BaseSettings) -> list[str]:
@@ -154,7 +179,9 @@ def spider_names(settings: BaseSettings) -> list[str]:
 
 def _loader(settings: BaseSettings) -> SpiderLoader:
     try:
-        kind: type[SpiderLoader] = load_object(read("SPIDER_LOADER_CLASS", settings["SPIDER_LOADER_CLASS"]))
+        kind: type[SpiderLoader] = load_object(
+            read("SPIDER_LOADER_CLASS", settings["SPIDER_LOADER_CLASS"])
+        )
         return kind.from_settings(settings)  # Scrapy's own function copies all settings first
     except SettingError as error:
         raise CannotStart(str(error)) from error
@@ -162,13 +189,19 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
         modules = settings.getlist("SPIDER_MODULES")
         if not any(f"{module}.".startswith(f"{error.name}.") for module in modules):
             raise  # a module of the user's lacks another one
-        raise CannotStart(f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}") from error
+        raise CannotStart(
+            f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}"
+        ) from error
 
 
-def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool, anew: bool) -> None:
-    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises CannotStart.
+def preflight_crawler(
+    settings: BaseSettings, spider: Spider, *, complete: bool, anew: bool
+) -> None:
+    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises
+    CannotStart.
 
-    `complete`: NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept beside.
+    `complete`: NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept
+    beside.
     """
     name, seeds = spider.name, getattr(spider, "seed_lists", "")
     try:
@@ -205,7 +238,9 @@ def _line(error: Exception) -> str:
 
 
 def _await(work: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for later."""
+    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for
+    later.
+    """
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(work)
@@ -234,7 +269,9 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
     if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
         raise CannotStart("no seeds: give -a seeds=FILE or a URL, several with commas between")
     if getattr(spider, "allowed_domains", None):
-        raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
+        raise CannotStart(
+            f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE"
+        )
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     if given.get("follow", "1") not in ("0", "1"):
@@ -247,7 +284,10 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
 
 
 def _since(argument: str, jobdir: Path) -> None:
-    """Logs that what earlier crawls have in a store is not read. A new crawl needs servers that answer."""
+    """Logs that what earlier crawls have in a store is not read.
+
+    A new crawl needs servers that answer.
+    """
     from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
     from webcrawl.record.since.cdx_server import CdxServer, NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
     from webcrawl.record.since.index import check  # noqa: PLC0415 - as above; so below
@@ -282,9 +322,13 @@ def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[s
 
 
 def _are_private(seeds: str) -> bool:
-    """Return whether all seeds are URLs of this machine or of a private network: who crawls there is known."""
+    """Return whether all seeds are URLs of this machine or of a private network: who crawls there
+    is known.
+    """
     parts = list_paths(seeds)
-    return bool(parts) and all(is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts)
+    return bool(parts) and all(
+        is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts
+    )
 
 
 def _is_private(host: str) -> bool:
@@ -293,12 +337,16 @@ def _is_private(host: str) -> bool:
     return is_local_name or AddressGuard().reason(host) not in ("", NO_ADDRESS)
 
 
-def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:
+def _seeds(
+    spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]
+) -> None:
     src = arguments.get("seeds")
     if src:
         _lists(src, values)
     elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
-        raise CannotStart("scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope")
+        raise CannotStart(
+            "scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope"
+        )
 
 
 def _lists(src: str, values: Mapping[str, Any]) -> None:
@@ -309,7 +357,9 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
 
 
 class Start(NamedTuple):
-    """The beginning of a crawl, if that is known before it runs: seeds, or the URLs of a spider's own."""
+    """The beginning of a crawl, if that is known before it runs: seeds, or the URLs of a spider's
+    own.
+    """
 
     seeds: str = ""
     limit: int | None = None
@@ -318,7 +368,10 @@ class Start(NamedTuple):
 
 
 def _start(
-    settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str], values: Mapping[str, Any]
+    settings: BaseSettings,
+    spider: type[Spider],
+    arguments: Mapping[str, str],
+    values: Mapping[str, Any],
 ) -> Start | None:
     """None: only the run itself can tell whether anything is left to do."""
     if settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]:
@@ -334,12 +387,23 @@ def _start(
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
     """The URLs that the spider begins with, if that can be known before it runs."""
     plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
-    own = spider.__init__ is not Spider.__init__ or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
-    return list(spider.start_urls) if plain and not own and getattr(spider, "start_urls", None) else None
+    own = (
+        spider.__init__ is not Spider.__init__
+        or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
+    )
+    return (
+        list(spider.start_urls)
+        if plain and not own and getattr(spider, "start_urls", None)
+        else None
+    )
 
 
-def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]) -> bool:
-    """Return whether the spider is one that its user expects to crawl each time, as in plain Scrapy."""
+def _may_begin_anew(
+    settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]
+) -> bool:
+    """Return whether the spider is one that its user expects to crawl each time, as in plain
+    Scrapy.
+    """
     shares = settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]
     return not (shares or issubclass(spider, WebSpider))
 
@@ -353,7 +417,8 @@ def _folder(
     *,
     anew: bool = False,
 ) -> None:
-    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version.
+    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of
+    another version.
 
     `anew`: if the crawl there is complete, it is kept beside, and another one begins.
     """
@@ -362,7 +427,11 @@ def _folder(
     try:
         check_folder(folder)
         with _quiet("webcrawl"):
-            seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
+            seeds = (
+                Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"])
+                if start and start.seeds
+                else None
+            )
             around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
             crawl, _ = assemble(values, around, spider=spider)
     except OSError as error:

@@ -20,7 +20,8 @@ from webcrawl.crawl.hive.errors import HiveError
 
 logger = logging.getLogger(__name__)
 
-OURS = {"decode_responses": False, "protocol": 2}  # answers are bytes, and of one form, whatever the server
+# answers are bytes, and of one form, whatever the server
+OURS = {"decode_responses": False, "protocol": 2}
 OTHERS_MAY_READ = 0o077
 
 
@@ -30,12 +31,19 @@ def has_redis(settings: BaseSettings) -> bool:
 
 
 def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
-    """A maker of clients that never connect anew on their own within a command; HiveError if the settings are wrong."""
+    """A maker of clients that never connect anew on their own within a command; HiveError if the
+    settings are wrong.
+    """
     params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
-    params |= {theirs: settings.get(ours) for ours, theirs in SETTINGS_PARAMS_MAP.items() if settings.get(ours)}
+    params |= {
+        theirs: settings.get(ours)
+        for ours, theirs in SETTINGS_PARAMS_MAP.items()
+        if settings.get(ours)
+    }
     params |= OURS
     params.pop("retry_on_timeout", None)
-    params["retry"] = Retry(NoBackoff(), 0)  # whoever calls decides, and looks whether it is still the same server
+    # whoever calls decides, and looks whether it is still the same server
+    params["retry"] = Retry(NoBackoff(), 0)
     params["redis_cls"] = _client_class(params.get("redis_cls"))
     if settings.get("REDIS_PASSWORD_FILE"):
         params["password"] = password_in(Path(settings["REDIS_PASSWORD_FILE"]))
@@ -49,7 +57,9 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
         pool.make_connection()
     except (TypeError, ValueError, OSError) as error:
         url = url_without_credentials(str(params.get("url") or params.get("host") or ""))
-        raise HiveError(f"REDIS_URL, REDIS_PARAMS: no client can be made for {url!r}: {error}") from error
+        raise HiveError(
+            f"REDIS_URL, REDIS_PARAMS: no client can be made for {url!r}: {error}"
+        ) from error
     return make
 
 

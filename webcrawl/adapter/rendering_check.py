@@ -1,4 +1,6 @@
-"""What RENDER = auto needs: a browser, the library that drives it, and no other handler for its pages."""
+"""What RENDER = auto needs: a browser, the library that drives it, and no other handler for its
+pages.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from webcrawl.crawl.checks import SettingError
 
 SCHEMES = ("http", "https")
 # Without windows a page takes half as much CPU (docs/performance.md), so the shells come first.
-NAMES = ("chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome")
+NAMES = (
+    "chromium-headless-shell",
+    "chrome-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+)
 LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
 HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
 OURS = ("webcrawl.adapter.handlers.HttpHandler", "webcrawl.adapter.browser.BrowserHandler", HANDLER)
@@ -40,4 +48,9 @@ def check_rendering(settings: BaseSettings) -> None:
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for scheme in SCHEMES:
         if handlers.get(scheme) not in OURS:
-            raise SettingError("RENDER", "auto", "off", f"DOWNLOAD_HANDLERS has {handlers.get(scheme)} for {scheme}")
+            raise SettingError(
+                "RENDER",
+                "auto",
+                "off",
+                f"DOWNLOAD_HANDLERS has {handlers.get(scheme)} for {scheme}",
+            )

@@ -1,4 +1,6 @@
-"""What Scrapy's scheduler, dupefilter and retry middleware count, under the names that monitors know."""
+"""What Scrapy's scheduler, dupefilter and retry middleware count, under the names that monitors
+know.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from webcrawl.base.model import Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 
-RETURNED = ("tried again", "put back", "cut", "due again")  # the frontier's counters of URLs that it has queued again
+# the frontier's counters of URLs that it has queued again
+RETURNED = ("tried again", "put back", "cut", "due again")
 FAILED_STATUSES = (408, 429)  # and 5xx
 SHORT_ERRORS = {  # how Scrapy calls a body that is not whole
     "disconnect": "scrapy.exceptions.ResponseDataLossError",
@@ -43,9 +46,14 @@ class RequestCounts:
         self.submitted = crawl.parts.seen.pending  # what waits from then
 
     def stats(self, crawl: Crawl, *, pages: bool) -> Iterator[tuple[str, int]]:
-        """Yield Scrapy's stats as of now. `pages`: the crawl follows links itself, and they count as requests."""
+        """Yield Scrapy's stats as of now.
+
+        `pages`: the crawl follows links itself, and they count as requests.
+        """
         parts, fed = crawl.parts, crawl.fed
-        returned = sum(parts.frontier.counters[name] - before for name, before in self._before.items())
+        returned = sum(
+            parts.frontier.counters[name] - before for name, before in self._before.items()
+        )
         enqueued = fed + self.inserted + returned
         decided = self.submitted - parts.seen.pending
         yield "scheduler/enqueued", enqueued

@@ -1,6 +1,7 @@
 """Converts ordinary Scrapy requests to links, which the frontier stores, and back.
 
-A request of the crawl's own state may name any method of its spider, one from outside only a callback.
+A request of the crawl's own state may name any method of its spider, one from outside only a
+callback.
 """
 
 from __future__ import annotations
@@ -26,17 +27,21 @@ from webcrawl.crawl.request_word import A_CLASS, read_word
 from webcrawl.crawl.trip import Trip
 from webcrawl.urls.canonical import canonical
 
-PRIVATE = "webcrawl_private"  # in request.meta: an inline download that is logged, but has no place in an archive
+# in request.meta: an inline download that is logged, but has no place in an archive
+PRIVATE = "webcrawl_private"
 DEFAULTS = Request("http://x/").to_dict()
 METHODS = ("callback", "errback")
 CLASS = "_class"  # Scrapy's name for the class of a request that is none of its plain ones
-# Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
+# Keys of request.meta that are not stored with a request: they are made anew each time the
+# scheduler hands it out.
 START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
 NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
 
 
 class CannotBeKept(Exception):  # noqa: N818 - reads as what it is
-    """A request that cannot be kept on disk: `kind` is what of it cannot, the message says what to do."""
+    """A request that cannot be kept on disk: `kind` is what of it cannot, the message says what to
+    do.
+    """
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)
@@ -44,19 +49,26 @@ class CannotBeKept(Exception):  # noqa: N818 - reads as what it is
 
 
 class CannotBeMade(Exception):  # noqa: N818 - reads as what it is
-    """A link whose request the spider can no longer have: `kind` is what is missing, the message says it."""
+    """A link whose request the spider can no longer have: `kind` is what is missing, the message
+    says it.
+    """
 
     def __init__(self, link: Link, kind: str, why: str) -> None:
         super().__init__(why)
-        self.link, self.kind = link, kind
+        self.link = link
+        self.kind = kind
 
 
-def to_link(request: Request, spider: Spider, *, classes: bool = True, held: HeldValues | None = None) -> Link:
-    """The link that represents this request. InvalidUrl: its URL cannot be fetched; CannotBeKept: something else.
+def to_link(
+    request: Request, spider: Spider, *, classes: bool = True, held: HeldValues | None = None
+) -> Link:
+    """The link that represents this request. InvalidUrl: its URL cannot be fetched; CannotBeKept:
+    something else.
 
-    All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
-    keeps requests on disk. Without `classes` it comes back as a plain Request, with all that is sent. `held` keeps the
-    values of `meta` and `cb_kwargs` that have no packed form; without it such a request cannot be kept.
+    All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with
+    any scheduler that keeps requests on disk. Without `classes` it comes back as a plain Request,
+    with all that is sent. `held` keeps the values of `meta` and `cb_kwargs` that have no packed
+    form; without it such a request cannot be kept.
     """
     url = request.url if needs_no_host(request.url) else canonical(request.url)
     via = referer(request)
@@ -65,10 +77,14 @@ def to_link(request: Request, spider: Spider, *, classes: bool = True, held: Hel
     values: Values = {}
     for field in FIELDS:
         if given[field] and not _is_plain(given[field]):
-            given[field], left = _packed(request, field, given[field], Packing(spider, classes=classes), held)
+            given[field], left = _packed(
+                request, field, given[field], Packing(spider, classes=classes), held
+            )
             if left:
                 values[field] = left
-    extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
+    extra = {
+        key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)
+    }
     if not classes:
         extra = {key: value for key, value in extra.items() if key in DEFAULTS}
     try:
@@ -82,14 +98,20 @@ def to_link(request: Request, spider: Spider, *, classes: bool = True, held: Hel
             word = f"{request.priority:d}.{word}"
         path = "L" * int(request.meta.get("depth", 0))
     except (TypeError, ValueError) as error:
-        raise CannotBeKept("number", f"its priority and its depth must be whole numbers ({error})") from error
+        raise CannotBeKept(
+            "number", f"its priority and its depth must be whole numbers ({error})"
+        ) from error
     if values and held is not None:
         held.hold(word, values, has_errback=request.errback is not None)
     return Link(url, path, via, request=word)
 
 
 def _packed(
-    request: Request, field: str, given: Mapping[Any, Any], packing: Packing, held: HeldValues | None
+    request: Request,
+    field: str,
+    given: Mapping[Any, Any],
+    packing: Packing,
+    held: HeldValues | None,
 ) -> tuple[dict[Any, Any], dict[str, Any]]:
     """The values as msgpack takes them, and those that are held in memory."""
     packed, left = {}, {}
@@ -130,19 +152,23 @@ def variant(request: Request) -> str:
 def is_start(request: Request) -> bool:
     """Return whether a request comes from `start` itself.
 
-    Scrapy's mark stays in the meta of whatever is made of a start request: a retry, a redirect, a replacement. But
-    those have its trip as well.
+    Scrapy's mark stays in the meta of whatever is made of a start request: a retry, a redirect, a
+    replacement. But those have its trip as well.
     """
     return bool(request.meta.get("is_start_request")) and KEY not in request.meta
 
 
 def start_variant(link: Link, request: Request) -> str:
-    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one without options.
+    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one
+    without options.
 
-    With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be resumed.
+    With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be
+    resumed.
     """
     given = _readable(link) if link.request else {}
-    if not request.dont_filter or (not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)):
+    if not request.dont_filter or (
+        not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)
+    ):
         return variant(request)
     return f"start {sha256(link.request.encode()).hexdigest()}"
 
@@ -150,12 +176,17 @@ def start_variant(link: Link, request: Request) -> str:
 def to_request(
     link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
 ) -> Request:
-    """The request again, with its trip. CannotBeMade: the spider has no such method or class, or nobody can read it."""
+    """The request again, with its trip.
+
+    CannotBeMade: the spider has no such method or class, or nobody can read it.
+    """
     if not link.request:
         errback = getattr(spider, "failed", None)
         meta = {"depth": link.depth, "verbatim_url": True}
         return give_trip(Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip)
-    request = _again(link, _given(link, spider, classes=classes, held=held), spider, classes=classes)
+    request = _again(
+        link, _given(link, spider, classes=classes, held=held), spider, classes=classes
+    )
     request.meta["depth"] = link.depth
     return give_trip(request, trip)
 
@@ -175,21 +206,37 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
     for kind in METHODS:
         name = given.get(kind)
         if name and not has_method(spider, name):
-            raise CannotBeMade(link, f"{kind} {name}", f"the spider has no method {name}, the {kind} of a request")
+            raise CannotBeMade(
+                link, f"{kind} {name}", f"the spider has no method {name}, the {kind} of a request"
+            )
     if not classes:
         given.pop(CLASS, None)
     try:
         return request_from_dict({**given, "url": link.url}, spider=spider)
     except Exception as error:  # a class of the user's may raise anything
-        raise CannotBeMade(link, "request", f"a request cannot be made again ({error!r:.200})") from error
+        raise CannotBeMade(
+            link, "request", f"a request cannot be made again ({error!r:.200})"
+        ) from error
 
 
 def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None) -> dict[str, Any]:
-    """The fields of the request, with their values. Which errors a value raises is its class's to say."""
+    """The fields of the request, with their values.
+
+    Which errors a value raises is its class's to say.
+    """
     try:
         given = read_word(link.request, Unpacking(spider, classes=classes).ext)
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise CannotBeMade(link, f"word {error}", f"a request in the state cannot be read ({error})") from error
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        raise CannotBeMade(
+            link, f"word {error}", f"a request in the state cannot be read ({error})"
+        ) from error
     values = held.of(link.request) if held is not None else {}
     for field in FIELDS:
         for key, value in (given.get(field) or {}).items():
@@ -229,7 +276,9 @@ def _readable(link: Link) -> dict[str, Any]:
 
 
 def referer(request: Request) -> str:
-    """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it does not."""
+    """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it
+    does not.
+    """
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())
     except ValueError:
@@ -247,7 +296,8 @@ def _is_plain(value: Any) -> bool:
 
 BUILT_UPON = ("scrapy.", "webcrawl.")  # modules with spiders that others are made of
 ANSWERS = ("response", "failure")  # what their methods call an answer, if they take one
-NOT_CALLED = frozenset(("closed", "start_requests", "make_request_from_data"))  # by Scrapy, but not with an answer
+# by Scrapy, but not with an answer
+NOT_CALLED = frozenset(("closed", "start_requests", "make_request_from_data"))
 
 
 def has_method(spider: Spider, name: object) -> bool:
@@ -262,9 +312,11 @@ class Callbacks:
         self._kind = type(spider)
 
     def takes(self, kind: str, name: str, keywords: Mapping[str, Any]) -> bool:
-        """Return whether a plain method of the spider's class has this name, none that Scrapy or the crawl calls.
+        """Return whether a plain method of the spider's class has this name, none that Scrapy or
+        the crawl calls.
 
-        What an add-on injects as further arguments may be missing. Of classes: whether it is of the spider's project.
+        What an add-on injects as further arguments may be missing. Of classes: whether it is of the
+        spider's project.
         """
         if kind == A_CLASS:
             return self._takes_class(*name.partition(":")[::2])
@@ -272,7 +324,9 @@ class Callbacks:
         if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
             return False
         parameters = signature(found)
-        if self._is_theirs(name) and [*parameters.parameters][1:2] not in ([one] for one in ANSWERS):
+        if self._is_theirs(name) and [*parameters.parameters][1:2] not in (
+            [one] for one in ANSWERS
+        ):
             return False
         try:
             parameters.bind_partial(None, None, **keywords)
@@ -281,12 +335,20 @@ class Callbacks:
         return True
 
     def _takes_class(self, module: str, name: str) -> bool:
-        """Return whether an object of this class may come from outside: a class of the project, that can be kept."""
+        """Return whether an object of this class may come from outside: a class of the project,
+        that can be kept.
+        """
         found = loaded(module, name)
-        own = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__} - {"scrapy", "webcrawl", "builtins"}
+        own = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__} - {
+            "scrapy",
+            "webcrawl",
+            "builtins",
+        }
         return found is not None and module.partition(".")[0] in own and bool(form_of(found))
 
     def _is_theirs(self, name: str) -> bool:
-        """Return whether the spider has the method from Scrapy or from this crawl, or in place of one of theirs."""
+        """Return whether the spider has the method from Scrapy or from this crawl, or in place of
+        one of theirs.
+        """
         theirs = (kind for kind in self._kind.__mro__ if kind.__module__.startswith(BUILT_UPON))
         return any(name in vars(kind) for kind in theirs)

@@ -1,4 +1,5 @@
-"""The keys of request.meta: those that ask something of the download, and those that have no effect here.
+"""The keys of request.meta: those that ask something of the download, and those that have no effect
+here.
 
 What no client has is refused in a line; a key without effect is named in a warning, once.
 """
@@ -22,7 +23,8 @@ from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
 from webcrawl.net.proxy import parse_proxy
 
-OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))  # the client has none of these
+# the client has none of these
+OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))
 KEYS = frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | OF_FTP
 CUT = Options(cut=True)
 LONGEST, LARGEST = 86_400.0, 2**31 - 1  # what the settings of the same meaning allow
@@ -33,7 +35,8 @@ class RequestOptions:
 
     def __init__(self, crawler: Crawler) -> None:
         self._environment = _environment(crawler)
-        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")  # Scrapy's middleware writes it in each request
+        # Scrapy's middleware writes it in each request
+        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
 
     def of(self, request: Request) -> Options:
         """The options of a request; raises BadOption."""
@@ -43,7 +46,9 @@ class RequestOptions:
         if self._environment is None and KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
             return CUT if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
-            raise BadOption(f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file")
+            raise BadOption(
+                f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file"
+            )
         timeout = _number(meta, "download_timeout", LONGEST)
         options = Options(
             timeout=timeout if timeout != self._timeout else 0.0,
@@ -55,14 +60,18 @@ class RequestOptions:
         return PLAIN if options == PLAIN else options
 
     def _proxy(self, request: Request) -> Proxy | None:
-        """Return that of the request, or that of the environment unless the request names one, or none."""
+        """Return that of the request, or that of the environment unless the request names one, or
+        none.
+        """
         if self._environment is not None and "proxy" not in request.meta:
             return self._environment.of(request.url)
         return _proxy(request)
 
 
 def _environment(crawler: Crawler) -> EnvironmentProxies | None:
-    """Return the proxies of the environment, unless Scrapy's middleware passes the spider's requests to them."""
+    """Return the proxies of the environment, unless Scrapy's middleware passes the spider's
+    requests to them.
+    """
     if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:
         return None
     return proxies_of(crawler.settings)
@@ -119,7 +128,10 @@ COOKIES = "cookiejar"
 # Why they have no effect, and the component that would read them, if one does
 WHY = {
     COOKIES: ("CookiesMiddleware is not enabled", "CookiesMiddleware"),
-    "dont_obey_robotstxt": ("robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none", ""),
+    "dont_obey_robotstxt": (
+        "robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none",
+        "",
+    ),
     "download_slot": ("there are no slots: every host has its own queue and wait", ""),
     "give_up_log_level": (_RETRY, "RetryMiddleware"),
     "http_pass": ("HttpAuthMiddleware is not enabled", "HttpAuthMiddleware"),
@@ -145,5 +157,7 @@ class UnheardMeta:
             for key in sorted(self._why.keys() & request.meta.keys()):
                 logger.warning("meta %s: no effect, %s (%s)", key, self._why.pop(key), request.url)
         if self._no_cookies and request.cookies:
-            logger.warning("cookies of a request: no effect, %s (%s)", self._no_cookies, request.url)
+            logger.warning(
+                "cookies of a request: no effect, %s (%s)", self._no_cookies, request.url
+            )
             self._no_cookies = ""

@@ -1,4 +1,6 @@
-"""Requests on their way through a crawl: a spider's become links, and links become requests when it is their turn."""
+"""Requests on their way through a crawl: a spider's become links, and links become requests when it
+is their turn.
+"""
 
 from __future__ import annotations
 
@@ -57,18 +59,29 @@ class Intake:
         classes: bool,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`classes`: links may name those of requests; in letters of a hive they may not, for it would be loaded."""
+        """`classes`: links may name those of requests; in letters of a hive they may not, for it
+        would be loaded.
+        """
         self._counts = counts or RequestCounts()
         self._hands_over = self._counts.is_ours = bool(getattr(dupefilter, "hands_over", False))
         # Of an answer without an exchange no page can be made.
-        self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(spider, "has_callbacks", False)
-        self._parts, self._spider, self._dupefilter, self._unheard = parts, spider, dupefilter, unheard
-        self._fail, self._classes = fail, classes
+        self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(
+            spider, "has_callbacks", False
+        )
+        self._parts = parts
+        self._spider = spider
+        self._dupefilter = dupefilter
+        self._unheard = unheard
+        self._fail = fail
+        self._classes = classes
         self._told: set[str] = set()
         self.held = HeldValues(parts.moments.on_ended)
 
     def link_of(self, request: Request) -> Link:
-        """The link that is kept for a request. IgnoreRequest: a middleware has made it of that for a robots.txt."""
+        """The link that is kept for a request.
+
+        IgnoreRequest: a middleware has made it of that for a robots.txt.
+        """
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself asks again, if need be")
         return to_link(request, self._spider, classes=self._classes, held=self._held_for(request))
@@ -81,10 +94,14 @@ class Intake:
         return self.held if post.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
-        """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
+        """Accepts any request of a spider or middleware.
+
+        Nothing may raise here: Scrapy would hang.
+        """
         try:
             self._unheard.check(request)
-            # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
+            # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may
+            # be resumed.
             free = request.dont_filter and not is_start(request)
             if self._keeps_hostless and needs_no_host(request.url):
                 self._take_hostless(request, free=free)
@@ -123,7 +140,10 @@ class Intake:
             logger.exception("DUPEFILTER_CLASS: its log failed for %s", request)
 
     def _test(self, request: Request) -> None:
-        """Has the dupefilter look at a request. Raise Duplicate, or any IgnoreRequest, if it is left out."""
+        """Has the dupefilter look at a request.
+
+        Raise Duplicate, or any IgnoreRequest, if it is left out.
+        """
         if self._hands_over:
             self._counts.submitted += 1
             try:
@@ -145,7 +165,11 @@ class Intake:
     def _take_hostless(self, request: Request, *, free: bool) -> None:
         link, hostless = self.link_of(request), self._parts.hostless
         kind = start_variant(link, request) if is_start(request) else variant(request)
-        is_known = hostless.is_known(link, kind) if self._hands_over else self._dupefilter.request_seen(request)
+        is_known = (
+            hostless.is_known(link, kind)
+            if self._hands_over
+            else self._dupefilter.request_seen(request)
+        )
         if is_known and not free:
             self._counts.known += 1
             raise Duplicate
@@ -155,17 +179,23 @@ class Intake:
     def _tell_once(self, kind: str, request: Request, error: Exception) -> None:
         if kind not in self._told:
             self._told.add(kind)
-            logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
+            logger.warning(
+                "%s cannot be crawled: %s; others like it are only counted", request, error
+            )
 
 
-MADE_IN_VAIN = 100  # requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
+# requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
+MADE_IN_VAIN = 100
 
 
 class Turn:
-    """How long the present turn of the event loop has given out requests: the engine would go on while any is due."""
+    """How long the present turn of the event loop has given out requests: the engine would go on
+    while any is due.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock, self._begun = clock, 0.0
+        self._clock = clock
+        self._begun = 0.0
 
     def is_long(self) -> bool:
         """Return whether the next request is left to the next turn. To be asked before each."""
@@ -181,8 +211,8 @@ class Turn:
 class Giving:
     """Makes the next request, or has the engine ask again when there may be one.
 
-    Where the crawl's own loop runs (`driven`), it takes the trips, and Scrapy's engine gets only what a spider has made
-    requests of: links that have one, refusals, and what needs no host.
+    Where the crawl's own loop runs (`driven`), it takes the trips, and Scrapy's engine gets only
+    what a spider has made requests of: links that have one, refusals, and what needs no host.
     """
 
     def __init__(
@@ -200,8 +230,12 @@ class Giving:
         """`classes` and `held`: as in Intake."""
         self._held = held
         self._counts = counts or RequestCounts()
-        self._crawl, self._spider, self._robots, self._waking = crawl, spider, robots, waking
-        self._bandwidth, self._classes = bandwidth, classes
+        self._crawl = crawl
+        self._spider = spider
+        self._robots = robots
+        self._waking = waking
+        self._bandwidth = bandwidth
+        self._classes = classes
         self.headers = crawl.parts.moments.next_headers  # what parts of the crawl have to send
         self._told: set[str] = set()
         self.driven = False
@@ -209,7 +243,9 @@ class Giving:
         self._turn = Turn()
 
     def next(self) -> Request | None:
-        """The next request for Scrapy's engine; None if there is none now, or if this turn of the loop was long."""
+        """The next request for Scrapy's engine; None if there is none now, or if this turn of the
+        loop was long.
+        """
         if self._turn.is_long():
             self._waking.engine_now()
             return None
@@ -286,10 +322,14 @@ class Giving:
         self._crawl.refuse(error.link, Status.NO_METHOD)
 
     def _hostless(self) -> Request | None:
-        """The next request that needs no host; None if the spider no longer has its methods, which the log says."""
+        """The next request that needs no host; None if the spider no longer has its methods, which
+        the log says.
+        """
         number, record = self._crawl.parts.hostless.take()
         try:
-            request = to_request(unpack(record), self._spider, Trip(hostless=number), classes=self._classes)
+            request = to_request(
+                unpack(record), self._spider, Trip(hostless=number), classes=self._classes
+            )
         except CannotBeMade as error:
             self._tell_unmade(error, "it is lost, like others of the kind")
             self._crawl.parts.unkept.add(error.kind, str(error))
@@ -305,7 +345,9 @@ class Giving:
             link, trip = unpack(refusal.record), Trip(refusal=refusal)
             return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)
         except CannotBeMade as error:
-            self._tell_unmade(error, "nobody hears that such requests failed; crawl.log says why they did")
+            self._tell_unmade(
+                error, "nobody hears that such requests failed; crawl.log says why they did"
+            )
             self._crawl.parts.refusals.delivered(refusal)
             return None
 

@@ -19,21 +19,31 @@ from webcrawl.crawl.trip import Trip
 logger = logging.getLogger(__name__)
 
 ALONE = {"dont_redirect": True, "dont_cache": True, "handle_httpstatus_all": True, **OF_ROBOTS}
-WAY = frozenset(("proxy", "bindaddress"))  # of the request that needs the rules: there may be no other way to the host
+# of the request that needs the rules: there may be no other way to the host
+WAY = frozenset(("proxy", "bindaddress"))
 
 
 class RobotsRequests(RobotsHearing):
     """Makes the requests where Scrapy's engine fetches, and hears their ends."""
 
     def request(self, url: str, trip: Trip) -> Request:
-        """The request of a link that is a prerequisite, or a probe, of which no spider hears either."""
+        """The request of a link that is a prerequisite, or a probe, of which no spider hears
+        either.
+        """
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         if trip.link is not None and trip.link.request:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
         sent: dict[Any, bytes] = {}
         if trip.link is not None:
             sent = {**(cookies(trip.link) or {}), **dict(self.conditions(trip.link))}
-        request = Request(url, headers=sent, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
+        request = Request(
+            url,
+            headers=sent,
+            callback=self.answered,
+            errback=self.failed,
+            dont_filter=True,
+            meta=meta,
+        )
         return give_trip(request, trip)
 
     def answered(self, response: Response) -> list[Page]:

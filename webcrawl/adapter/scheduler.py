@@ -94,27 +94,38 @@ def in_use_here(folder: object) -> CannotStart:
 
 
 class FrontierScheduler:
-    """Takes requests in as links and hands them out when their hosts may be asked. No method blocks."""
+    """Takes requests in as links and hands them out when their hosts may be asked.
 
-    AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"  # pages that do not come back
+    No method blocks.
+    """
+
+    # pages that do not come back
+    AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"
     _intake: Intake
     _giving: Giving
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
-        self.crawler, self.dupefilter = crawler, dupefilter
+        self.crawler = crawler
+        self.dupefilter = dupefilter
         self.run = Run(partial(close_spider, crawler), crawler.settings.copy_to_dict())
-        self.keeping, self.waking, self.hive = self.run.keeping, Waking(), HiveSide()
+        self.keeping = self.run.keeping
+        self.waking = Waking()
+        self.hive = HiveSide()
         self.counts = RequestCounts()
         self.still: Standstill | None = None  # once the crawl is open
-        self.begun, self.end = time.monotonic(), RunEnd()
+        self.begun = time.monotonic()
+        self.end = RunEnd()
         self.held: HeldValues | None = None  # of a crawl that fetches
         self.was_complete = False  # a former run had left nothing to do
         self.driver: Driver | None = None  # the crawl's own loop, if it can fetch the pages
-        self._may_drive: Callable[[], Driver | None] | None = None  # asked once, when everything is open
+        # asked once, when everything is open
+        self._may_drive: Callable[[], Driver | None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler, build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler))
+        return cls(
+            crawler, build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
+        )
 
     @property
     def crawl(self) -> Crawl:
@@ -134,7 +145,9 @@ class FrontierScheduler:
         try:
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
-            self.was_complete = self.crawl.parts.counters["answers"] > 0 and not self.has_pending_requests()
+            self.was_complete = (
+                self.crawl.parts.counters["answers"] > 0 and not self.has_pending_requests()
+            )
             await self._begin_since(getattr(spider, "earlier_crawls", ""))
             if ahead is not None:
                 await ahead.begin()
@@ -159,19 +172,25 @@ class FrontierScheduler:
         return Path(values_of(self.crawler)["JOBDIR"]).absolute()
 
     def _begin(self, spider: Spider) -> Ahead | None:
-        """Opens the crawl, and connects it with Scrapy; returns what is done with answers before they are processed."""
+        """Opens the crawl, and connects it with Scrapy; returns what is done with answers before
+        they are processed.
+        """
         start_threads()
         self._watch()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
-        self.run.open(*self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages))
+        self.run.open(
+            *self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages)
+        )
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self.run.stops.callback(self.waking.timer.stop)
         network, running = downloader.network, downloader.running
-        self.run.stops.callback(Sweep(self.crawl, network, running, lambda: downloader.full, self.fail).stop)
+        self.run.stops.callback(
+            Sweep(self.crawl, network, running, lambda: downloader.full, self.fail).stop
+        )
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
         if makes_pages:
@@ -193,7 +212,8 @@ class FrontierScheduler:
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
         if not makes_pages or frontier is not None:
-            values["SITEMAPS"] = values["SITEMAPS"] or False  # off, unless somebody has asked for them
+            # off, unless somebody has asked for them
+            values["SITEMAPS"] = values["SITEMAPS"] or False
         return assemble(
             values,
             Surroundings(
@@ -216,21 +236,38 @@ class FrontierScheduler:
         parts = self.crawl.parts
         connect(downloader.network, parts, self.wake)
         heed(self.crawl, downloader, self.crawler.settings, self.wake)
-        downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
-        downloader.count, downloader.wake = parts.counters.update, self.wake
+        downloader.on_lack = self.fail
+        downloader.outcomes.uplink = parts.uplink
+        downloader.count = parts.counters.update
+        downloader.wake = self.wake
 
-    def _connect_requests(self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests) -> PageEnd:
+    def _connect_requests(
+        self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests
+    ) -> PageEnd:
         """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
         crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
         archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self.counts.begin(crawl)
         self._intake = Intake(
-            crawl.parts, spider, self.dupefilter, unheard, self.fail, classes=classes, counts=self.counts
+            crawl.parts,
+            spider,
+            self.dupefilter,
+            unheard,
+            self.fail,
+            classes=classes,
+            counts=self.counts,
         )
         self.held = held = self._intake.held
         self._giving = Giving(
-            crawl, spider, robots, self.waking, bandwidth, classes=classes, held=held, counts=self.counts
+            crawl,
+            spider,
+            robots,
+            self.waking,
+            bandwidth,
+            classes=classes,
+            held=held,
+            counts=self.counts,
         )
         barrier, inline = downloader.barrier, downloader.inline
         retried = partial(count_retry, self.crawler.stats)
@@ -247,13 +284,17 @@ class FrontierScheduler:
         )
         self._install(end.finished)
         books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
-        turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
+        turns = Turns(
+            books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address
+        )
         inline.crawl = OpenCrawl(books, turns, robots, archiving.inline, self.fail)
         self.run.stops.callback(inline.close)
         self.run.ends.callback(turns.close)
         return end
 
-    def _own_loop(self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd) -> Driver | None:
+    def _own_loop(
+        self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd
+    ) -> Driver | None:
         """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
         engine = self.waking.engine
         if why := why_engine(self.crawler):
@@ -262,7 +303,10 @@ class FrontierScheduler:
             return None
         self._giving.driven = True
         return self._begin_loop(
-            FetchingSteps(self.crawler, downloader, engine, self._giving, robots, end.finished, self.fail), downloader
+            FetchingSteps(
+                self.crawler, downloader, engine, self._giving, robots, end.finished, self.fail
+            ),
+            downloader,
         )
 
     def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:
@@ -285,7 +329,10 @@ class FrontierScheduler:
         refused = {page: page.url for page in pages if page.refusal is not None}
         coroutines = unreturned(self._ways)
         line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: %s (%s)"
-        kinds = (fetched, "page", self.AFTER_KILL), (refused, "errback", "a kill has them called again")
+        kinds = (
+            (fetched, "page", self.AFTER_KILL),
+            (refused, "errback", "a kill has them called again"),
+        )
         for urls, kind, what in kinds:
             if urls:
                 places = of(coroutine for page, coroutine in coroutines.items() if page in urls)
@@ -329,7 +376,9 @@ class FrontierScheduler:
             from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
-            since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
+            since = downloader.since = await since_of(
+                argument, values_of(self.crawler), self.crawl, self.fail
+            )
             self.run.ends.callback(since.close)
             self.run.ends.callback(setattr, downloader, "since", None)
 
@@ -344,7 +393,8 @@ class FrontierScheduler:
         self.run.stops.close()
         self._tell_held()
         try:
-            self.run.archiving.end()  # again: pipelines may have awaited something while they closed
+            # again: pipelines may have awaited something while they closed
+            self.run.archiving.end()
             self.end.lost = self._report_lost()
             await self.checkpoint(last=True)
             await self.hive.stop()
@@ -367,11 +417,17 @@ class FrontierScheduler:
             logger.warning(line, count(len(self.held), "request"))
 
     def _report_lost(self) -> int:
-        """The number of lost requests of the spider; a run that was told to stop leaves that to the next one."""
+        """The number of lost requests of the spider; a run that was told to stop leaves that to the
+        next one.
+        """
         return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
-        return self.has_work() or not self.hive.others_done or (self.driver is not None and self.driver.busy)
+        return (
+            self.has_work()
+            or not self.hive.others_done
+            or (self.driver is not None and self.driver.busy)
+        )
 
     def has_work(self) -> bool:
         """Return whether anything is left to do here."""
@@ -389,7 +445,10 @@ class FrontierScheduler:
         return downloader_of(self.crawler).inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
+        """Accepts any request of a spider or middleware.
+
+        Nothing may raise here: Scrapy would hang.
+        """
         trip = trip_of(request)
         if trip is not None and trip.comes_again:  # the frontier has it, and knows when
             return True
@@ -405,7 +464,8 @@ class FrontierScheduler:
     def next_request(self) -> Request | None:
         try:
             if self._may_drive is not None:
-                self.driver, self._may_drive = self._may_drive(), None
+                self.driver = self._may_drive()
+                self._may_drive = None
             if self.driver is not None:
                 self.driver.look()
             return self._giving.next()
@@ -414,7 +474,9 @@ class FrontierScheduler:
         return None
 
     def wake(self) -> None:
-        """Makes the engine ask again, at once: by itself it asks when a request ends, or every 5 seconds."""
+        """Makes the engine ask again, at once: by itself it asks when a request ends, or every 5
+        seconds.
+        """
         self.waking.now()
 
     # -- the crawl's side
@@ -439,14 +501,17 @@ class FrontierScheduler:
 
     @property
     def hurries(self) -> bool:
-        """True if the crawl was told to stop, by a signal or by command; a signal may come while it closes."""
+        """True if the crawl was told to stop, by a signal or by command; a signal may come while it
+        closes.
+        """
         engine = self.waking.engine
         return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
     def _failure(self) -> EndedBadly | None:
         if not (self._is_broken() or self._lacks_seeds() or self._has_left_work()):
             return None
-        logging.getLogger("asyncio").addFilter(is_news)  # why the crawl ended so is in its last lines
+        # why the crawl ended so is in its last lines
+        logging.getLogger("asyncio").addFilter(is_news)
         return EndedBadly(self.end.reason)
 
     def _is_broken(self) -> bool:
@@ -456,14 +521,20 @@ class FrontierScheduler:
         return has_lost_a_feed(self.crawler)
 
     def _lacks_seeds(self) -> bool:
-        """Return whether the crawl has finished without seeds that it was given. No other end promises all of them."""
+        """Return whether the crawl has finished without seeds that it was given.
+
+        No other end promises all of them.
+        """
         if self.end.reason != FINISHED:
             return False
         fates = self.run.fates
         return self.crawl.parts.seeding.away > 0 or (fates is not None and fates.hopeless)
 
     def _has_left_work(self) -> bool:
-        """Return whether something was lost or is undone. After an order to stop, the next run sees to that."""
+        """Return whether something was lost or is undone.
+
+        After an order to stop, the next run sees to that.
+        """
         if self.end.reason in HURRIED:
             return False
         return self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)

@@ -1,8 +1,8 @@
 """Values of a request's `meta` and `cb_kwargs` as bytes, for queues on disk and for other drones.
 
-The types are a closed list. Nothing is loaded and no code runs that bytes could choose. A class is found among the
-modules that are loaded. It has to be an Item, a dataclass, an attrs or pydantic class, an enum or a named tuple, and
-its fields are set without its constructor.
+The types are a closed list. Nothing is loaded and no code runs that bytes could choose. A class is
+found among the modules that are loaded. It has to be an Item, a dataclass, an attrs or pydantic
+class, an enum or a named tuple, and its fields are set without its constructor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from webcrawl.crawl.request_word import A_METHOD, A_REQUEST, AN_OBJECT, DEEPEST,
 NATIVE = frozenset((type(None), bool, float, str, bytes))
 BASES: tuple[Any, ...] = (str, bytes, float, int)  # of a subclass the plain value is kept
 PYDANTIC = ("pydantic.main", "BaseModel")
-PAGE_METHOD = ("scrapy_playwright.page", "PageMethod")  # plain fields: what it may call is named by a text
+# plain fields: what it may call is named by a text
+PAGE_METHOD = ("scrapy_playwright.page", "PageMethod")
 PASSING = frozenset(("depth", "webcrawl"))  # of a request's meta: the crawl says these anew
 FACTORIES = {kind.__name__: kind for kind in (bool, bytes, dict, float, int, list, set, str, tuple)}
 
@@ -98,7 +99,10 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     tuple: ("tuple", list),
     set: ("set", list),
     frozenset: ("frozenset", list),
-    datetime: ("datetime", lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _zone(at.tzinfo, at)]),
+    datetime: (
+        "datetime",
+        lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _zone(at.tzinfo, at)],
+    ),
     date: ("date", date.isoformat),
     time: ("time", lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _zone(at.tzinfo, at)]),
     timedelta: ("timedelta", lambda span: [span.days, span.seconds, span.microseconds]),
@@ -109,7 +113,10 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     PurePosixPath: ("PurePosixPath", str),
     OrderedDict: ("OrderedDict", lambda mapping: [[*pair] for pair in mapping.items()]),
     Counter: ("Counter", dict),
-    defaultdict: ("defaultdict", lambda mapping: [_factory(mapping), [[*pair] for pair in mapping.items()]]),
+    defaultdict: (
+        "defaultdict",
+        lambda mapping: [_factory(mapping), [[*pair] for pair in mapping.items()]],
+    ),
     deque: ("deque", lambda items: [[*items], items.maxlen]),
 }
 READERS: dict[str, Callable[[Any], Any]] = {
@@ -144,7 +151,11 @@ def form_of(kind: type) -> str:
         return "enum"
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return "named tuple"
-    if is_dataclass(kind) or "__attrs_attrs__" in dir(kind) or (kind.__module__, kind.__qualname__) == PAGE_METHOD:
+    if (
+        is_dataclass(kind)
+        or "__attrs_attrs__" in dir(kind)
+        or (kind.__module__, kind.__qualname__) == PAGE_METHOD
+    ):
         return "fields"
     return "pydantic" if _pydantic(kind) is not None else ""
 
@@ -152,12 +163,20 @@ def form_of(kind: type) -> str:
 def _pydantic(kind: type) -> type | None:
     """Pydantic's own class among those that this one is made of."""
     return next(
-        (base for base in kind.__mro__ if (base.__module__, base.__name__) == ("pydantic.main", "BaseModel")), None
+        (
+            base
+            for base in kind.__mro__
+            if (base.__module__, base.__name__) == ("pydantic.main", "BaseModel")
+        ),
+        None,
     )
 
 
 def loaded(module: object, name: object) -> type | None:
-    """Return a class of the modules that are loaded. Nothing is imported, and no attribute is computed."""
+    """Return a class of the modules that are loaded.
+
+    Nothing is imported, and no attribute is computed.
+    """
     found: Any = sys.modules.get(module) if isinstance(module, str) else None
     for part in str(name).split("."):
         if found is None:
@@ -179,9 +198,13 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
-    """An object with these fields, past its constructor and whatever its class does when a field is set."""
+    """An object with these fields, past its constructor and whatever its class does when a field is
+    set.
+    """
     made: Any = object.__new__(kind)
-    members = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
+    members = {
+        name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()
+    }
     for name, value in fields.items():
         member = members.get(name)
         if isinstance(member, MemberDescriptorType):
@@ -224,7 +247,10 @@ def _said_of(value: Any, form: str) -> Any:
 
 
 def _method(spider: Spider, name: str) -> Any:
-    """Return a plain method of the spider's class, bound to the spider. No attribute is computed."""
+    """Return a plain method of the spider's class, bound to the spider.
+
+    No attribute is computed.
+    """
     found = getattr_static(type(spider), name, None)
     return MethodType(found, spider) if isinstance(found, FunctionType) else None
 
@@ -237,7 +263,8 @@ class Packing:
 
     def __init__(self, spider: Spider, *, classes: bool) -> None:
         """`classes`: requests within may name theirs; other drones take none."""
-        self._spider, self._classes = spider, classes
+        self._spider = spider
+        self._classes = classes
 
     def of(self, value: Any, depth: int = 0) -> Any:
         """The value, with an ExtType for whatever msgpack has no form of."""
@@ -251,7 +278,11 @@ class Packing:
         if kind is dict:
             return {self.of(key, depth + 1): self.of(one, depth + 1) for key, one in value.items()}
         if kind is int:
-            return value if -(1 << 63) <= value < 1 << 64 else self._ext(SIMPLE.index("integer"), hex(value), depth)
+            return (
+                value
+                if -(1 << 63) <= value < 1 << 64
+                else self._ext(SIMPLE.index("integer"), hex(value), depth)
+            )
         if kind in WRITERS:
             name, written = WRITERS[kind]
             return self._ext(SIMPLE.index(name), written(value), depth)
@@ -293,7 +324,11 @@ class Packing:
             raise CannotBePacked(type(request)) from error
         given["meta"] = {key: value for key, value in request.meta.items() if key not in PASSING}
         if not self._classes:
-            given = {name: value for name, value in given.items() if name == "url" or name in Request.attributes}
+            given = {
+                name: value
+                for name, value in given.items()
+                if name == "url" or name in Request.attributes
+            }
         return given
 
     def _ext(self, code: int, said: Any, depth: int) -> msgpack.ExtType:
@@ -304,7 +339,9 @@ class Unpacking:
     """Makes values again. ValueError, TypeError, LookupError or AttributeError: it cannot."""
 
     def __init__(self, spider: Spider, *, classes: bool) -> None:
-        self._spider, self._classes, self._depth = spider, classes, 0
+        self._spider = spider
+        self._classes = classes
+        self._depth = 0
 
     def ext(self, code: int, data: bytes) -> Any:
         """What msgpack calls for an ExtType."""

@@ -16,6 +16,8 @@ def give_trip(request: Request, trip: Trip) -> Request:
 
 
 def trip_of(request: Request) -> Trip | None:
-    """The trip of one of the scheduler's requests; None for a request that bypassed it, whatever meta it copied."""
+    """The trip of one of the scheduler's requests; None for a request that bypassed it, whatever
+    meta it copied.
+    """
     trip: Trip | None = request.meta.get(KEY)
     return trip if trip is not None and trip.owner == id(request) else None

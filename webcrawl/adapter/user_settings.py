@@ -1,6 +1,7 @@
 """The settings that the user has made, and a warning for each that has no effect.
 
-Scrapy lets every component ask for settings of its own, so a name that no table has may still be somebody's.
+Scrapy lets every component ask for settings of its own, so a name that no table has may still be
+somebody's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from webcrawl.adapter.listeners import has_listener
 from webcrawl.base.own_code import class_name, misspelt
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.names import unread
-from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
+from webcrawl.crawl.checks.scrapys import (
+    PAGES,
+    REQUESTS,
+    TAKEN,
+    UNHEARD,
+    mistyped,
+    overruled,
+    unheard,
+)
 
 PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
 OURS = frozenset(("scrapy", "webcrawl"))
@@ -40,7 +49,9 @@ WISHES = {  # names that people try, and what does it here
 
 
 def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: type) -> Iterator[str]:
-    """One line for those of these names that nothing reads; `given`: the user's settings, which name their code."""
+    """One line for those of these names that nothing reads; `given`: the user's settings, which
+    name their code.
+    """
     packages = {spider.__module__.partition(".")[0], *OURS}
     for value in given.values():
         packages.update(PACKAGE.findall(str(dict(value) if isinstance(value, Mapping) else value)))
@@ -50,7 +61,12 @@ def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: typ
             text = _text(loaded)
             left -= {name for name in left if f'"{name}"' in text or f"'{name}'" in text}
     if left:
-        helps = {does: name for name in sorted(left) for tried, does in WISHES.items() if name.upper() in tried.split()}
+        helps = {
+            does: name
+            for name in sorted(left)
+            for tried, does in WISHES.items()
+            if name.upper() in tried.split()
+        }
         wanted = "".join(f"; for {name}: {does}" for does, name in helps.items())
         yield f"{', '.join(sorted(left))}: no effect, nothing here reads a setting of this name{wanted}"
 
@@ -65,7 +81,8 @@ def _text(module: Any) -> str:
 
 USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
-DEPRECATED = ("download_maxsize", "download_warnsize")  # attributes of spiders that Scrapy's own handlers still read
+# attributes of spiders that Scrapy's own handlers still read
+DEPRECATED = ("download_maxsize", "download_warnsize")
 UNSENT = {"bytes_received": signals.bytes_received, "headers_received": signals.headers_received}
 _NOTHING = object()
 
@@ -88,15 +105,24 @@ def on_command_line(settings: BaseSettings) -> frozenset[str]:
 
 def origin(settings: BaseSettings, name: str) -> str:
     """The place that a setting comes from."""
-    by = next((one.theirs for one in TAKEN if one.ours == name and is_given(settings, one.theirs)), None)
+    by = next(
+        (one.theirs for one in TAKEN if one.ours == name and is_given(settings, one.theirs)), None
+    )
     if is_given(settings, name):
         priority = settings.getpriority(name) or 0
-        return "command line" if priority >= COMMAND_LINE else "spider" if priority > USER else "settings"
+        return (
+            "command line"
+            if priority >= COMMAND_LINE
+            else "spider"
+            if priority > USER
+            else "settings"
+        )
     return "default" if by is None else by
 
 
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """A line for each setting of the user's that is unknown but near a known one, or known and without effect.
+    """A line for each setting of the user's that is unknown but near a known one, or known and
+    without effect.
 
     So for each signal that somebody listens to and nobody sends.
     """
@@ -115,7 +141,9 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         )
     yield from unknown(settings, spider)
     if reader is PAGES:
-        yield from unread(settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or "")))
+        yield from unread(
+            settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or ""))
+        )
         for name, hook in misspelt(type(spider), PAGES_HOOKS):
             yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
     for name in DEPRECATED:
@@ -133,18 +161,24 @@ def unsent(sender: object) -> Iterator[str]:
 
 
 def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """A line for each setting of the user's that is near a known one, and one for those of the command line left."""
+    """A line for each setting of the user's that is near a known one, and one for those of the
+    command line left.
+    """
     known, given = _known(), {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
     yield from (f"{name}: unknown, is {meant} meant?" for name, meant in near.items())
-    yield from read_by_nobody(on_command_line(settings) & given.keys() - known - near.keys(), given, type(spider))
+    yield from read_by_nobody(
+        on_command_line(settings) & given.keys() - known - near.keys(), given, type(spider)
+    )
 
 
 def enabled(settings: BaseSettings) -> set[str]:
     """The names of the classes of those components that are enabled."""
     found = {_class(settings["LOG_FORMATTER"])}
     for kind in COMPONENTS:
-        found |= {_class(path) for path, order in settings.getwithbase(kind).items() if order is not None}
+        found |= {
+            _class(path) for path, order in settings.getwithbase(kind).items() if order is not None
+        }
     return found
 
 

@@ -28,7 +28,8 @@ class _Read:
     """The values of a crawler, and what they were read from."""
 
     name: str  # of the spider
-    settings: dict[str, tuple[int | None, type, Any]]  # the type too: True is 1, but not everywhere allowed
+    # the type too: True is 1, but not everywhere allowed
+    settings: dict[str, tuple[int | None, type, Any]]
     frozen: bool
     values: dict[str, Any]
 
@@ -37,7 +38,9 @@ _known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
 
 
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
-    """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible value."""
+    """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible
+    value.
+    """
     if settings.getbool("HTTPPROXY_ENABLED"):
         check_proxies(getproxies())
     values = check(settings, partial(is_given, settings))
@@ -52,8 +55,12 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
 
 
 def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it switches off."""
-    theirs = {path_of(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()}
+    """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it
+    switches off.
+    """
+    theirs = {
+        path_of(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()
+    }
     wanted = set(values["OUTPUTS"])
     for name in NAMES:
         path, _ = PIPELINES[name]
@@ -68,15 +75,18 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
 def values_of(crawler: Crawler) -> dict[str, Any]:
     """The values of a crawler, with its spider's custom settings; the dict is the caller's own.
 
-    Some forty components ask for them: that was more than a quarter of a crawl's start. So they are read once, and
-    again only if a setting has changed, which extensions may do while they are made; the name is kept with them, for a
-    spider may have another one than its class.
+    Some forty components ask for them: that was more than a quarter of a crawl's start. So they are
+    read once, and again only if a setting has changed, which extensions may do while they are made;
+    the name is kept with them, for a spider may have another one than its class.
     """
     name, settings = (crawler.spider or crawler.spidercls).name, crawler.settings
     known = _known.get(crawler)
     if known is None or known.name != name or not known.frozen:
         given = ((name, settings[name]) for name in settings)
-        state = {name: (settings.getpriority(name), type(setting), _as_it_is(setting)) for name, setting in given}
+        state = {
+            name: (settings.getpriority(name), type(setting), _as_it_is(setting))
+            for name, setting in given
+        }
         same = known is not None and (known.name, known.settings) == (name, state)
         values = known.values if known is not None and same else _values_of(crawler, name)
         known = _known[crawler] = _Read(name, state, settings.frozen, values)
@@ -94,6 +104,7 @@ def _as_it_is(setting: Any) -> Any:
 
 def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
     values = plain_values(crawler.settings, name)
-    if getattr(crawler.spidercls, "chooses_links", False):  # by their texts, perhaps, and whatever their kind
+    # by their texts, perhaps, and whatever their kind
+    if getattr(crawler.spidercls, "chooses_links", False):
         values["LINK_LOG"] = True
     return values

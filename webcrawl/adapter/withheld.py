@@ -1,4 +1,6 @@
-"""Hides an answer whose owner does not want it used from all but the crawl itself (docs/preferences.md)."""
+"""Hides an answer whose owner does not want it used from all but the crawl itself
+(docs/preferences.md).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Judge:
     """Has answers withheld in a crawl with a purpose, from whoever reads them."""
 
     def __init__(self, visitor: Visitor, reader: Reader) -> None:
-        self._visitor, self._reader = visitor, reader
+        self._visitor = visitor
+        self._reader = reader
 
     def answer(self, trip: Trip, response: Response) -> Response:
         """What others may have of a download's answer."""
@@ -41,10 +44,11 @@ class Judge:
 
 
 def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
-    """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest instead.
+    """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest
+    instead.
 
-    The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks the page is made all
-    the same, for the sake of its links.
+    The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks
+    the page is made all the same, for the sake of its links.
     """
     link, exchange = trip.link, trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
@@ -58,13 +62,18 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
     return response
 
 
-def withheld_given(visitor: Visitor, request: Request, response: Response, reader: Reader) -> Response:
-    """Hides a response that a middleware gives in place of the download's, such as one from a cache.
+def withheld_given(
+    visitor: Visitor, request: Request, response: Response, reader: Reader
+) -> Response:
+    """Hides a response that a middleware gives in place of the download's, such as one from a
+    cache.
 
     No page is made of it, so nobody counts or notes it later.
     """
     trip = trip_of(request)
-    if (FLAG in response.flags and not response.body) or (trip is not None and trip.is_prerequisite):
+    if (FLAG in response.flags and not response.body) or (
+        trip is not None and trip.is_prerequisite
+    ):
         return response
     try:
         exchange = exchange_of(response)
@@ -74,7 +83,8 @@ def withheld_given(visitor: Visitor, request: Request, response: Response, reade
         return response
     if trip is not None:
         trip.withheld = exchange
-        if trip.exchange is not None:  # the host was asked, and its answer was not what the middleware gives
+        # the host was asked, and its answer was not what the middleware gives
+        if trip.exchange is not None:
             trip.exchange.state.notes += exchange.state.notes
     if trip is None or reader is Reader.CALLBACKS:
         raise _refused()

@@ -1,4 +1,6 @@
-"""Times as text: in logs and archives (UTC, to the millisecond) and in HTTP, independent of the locale."""
+"""Times as text: in logs and archives (UTC, to the millisecond) and in HTTP, independent of the
+locale.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def _second(form: str, seconds: int) -> str:
 
 def read_iso(text: str) -> float:
     """The inverse of `iso`; ValueError if it is none."""
-    return _read(text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19]) + int(text[20:23]) / 1000
+    return (
+        _read(text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19])
+        + int(text[20:23]) / 1000
+    )
 
 
 def read_digits(text: str) -> float:
@@ -41,10 +46,14 @@ def read_digits(text: str) -> float:
 
 
 def moment(date: str) -> str:
-    """Return a time in the form of `iso`, or of `digits`, as people read it: 2026-11-21 19:20:11 UTC."""
+    """Return a time in the form of `iso`, or of `digits`, as people read it: 2026-11-21 19:20:11
+    UTC.
+    """
     numbers = re.sub(r"\D", "", date)
     day, time_of_day = numbers[:8], numbers[8:14]
-    return f"{day[:4]}-{day[4:6]}-{day[6:]} {time_of_day[:2]}:{time_of_day[2:4]}:{time_of_day[4:]} UTC"
+    return (
+        f"{day[:4]}-{day[4:6]}-{day[6:]} {time_of_day[:2]}:{time_of_day[2:4]}:{time_of_day[4:]} UTC"
+    )
 
 
 @lru_cache(64)
@@ -57,7 +66,8 @@ LATEST = float(1 << 33)  # seconds since 1970: in 2242; tantivy's dates end in 2
 
 
 def seconds_of(date: str) -> float:
-    """Seconds since 1970 of a WARC-Date of any program, 0 without a readable one: some have nanoseconds.
+    """Seconds since 1970 of a WARC-Date of any program, 0 without a readable one: some have
+    nanoseconds.
 
     Nor is one that can be right before 1970, as the zero of Go's clock is, or centuries away.
     """
@@ -69,7 +79,20 @@ def seconds_of(date: str) -> float:
 
 
 _DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
-_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+_MONTHS = (
+    b"Jan",
+    b"Feb",
+    b"Mar",
+    b"Apr",
+    b"May",
+    b"Jun",
+    b"Jul",
+    b"Aug",
+    b"Sep",
+    b"Oct",
+    b"Nov",
+    b"Dec",
+)
 _NUMBERS = {name: number for number, name in enumerate(_MONTHS, 1)}
 _TWO_DIGITS = {b"%02d" % number: number for number in range(60)}
 _DAY, _HTTP_LENGTH = 16, 29  # bytes of `Sun, 06 Nov 1994`, and of the whole
@@ -116,7 +139,9 @@ def _day(number: int) -> bytes:
 def _read_day(text: bytes) -> int | None:
     month = _NUMBERS.get(text[8:11])
     try:
-        number = timegm((int(text[12:16]), month, int(text[5:7]), 0, 0, 0)) // 86_400 if month else None
+        number = (
+            timegm((int(text[12:16]), month, int(text[5:7]), 0, 0, 0)) // 86_400 if month else None
+        )
         return number if number is not None and _day(number) == text else None
     except (ValueError, OverflowError):  # a year 0, a day "xx": not this form
         return None

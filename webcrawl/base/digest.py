@@ -1,4 +1,6 @@
-"""Digests as archives and logs write them: here `sha1:` and 32 letters of base 32; of others, SHA-256 as well."""
+"""Digests as archives and logs write them: here `sha1:` and 32 letters of base 32; of others,
+SHA-256 as well.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def sha256_label(block: bytes) -> str:
 
 
 def normal(digest: str) -> str:
-    """A SHA-1 as `label` gives it, a SHA-256 as `sha256_label` does, however it is written; empty for other digests."""
+    """A SHA-1 as `label` gives it, a SHA-256 as `sha256_label` does, however it is written; empty
+    for other digests.
+    """
     found = _WRITTEN.fullmatch(digest)
     if found is None:
         return ""
@@ -59,7 +63,9 @@ def normal(digest: str) -> str:
 
 
 def labelled(digest: str) -> str:
-    """A digest that `normal` knows, as it is written, with its algorithm: some indexes leave that out."""
+    """A digest that `normal` knows, as it is written, with its algorithm: some indexes leave that
+    out.
+    """
     return digest if ":" in digest else f"{algorithm(normal(digest))}:{digest}"
 
 
@@ -68,7 +74,8 @@ def algorithm(digest: str) -> str:
 
 
 def _halves(letters: int) -> tuple[int, int]:
-    """Return, for numbers of 2 * `letters` letters, a mask of the upper halves and the factor that moves them apart.
+    """Return, for numbers of 2 * `letters` letters, a mask of the upper halves and the factor that
+    moves them apart.
 
     Adding a number 2^n - 1 times to itself shifts it by n bits.
     """
@@ -83,7 +90,8 @@ _SPREAD = [_halves(letters) for letters in (16, 8, 4, 2, 1)]
 def _letters(digests: bytes) -> str:
     """Halves the number and moves the halves apart until every letter has its own byte.
 
-    A table of letter pairs takes as little code, but its 60 KB evict other data from the processor's cache.
+    A table of letter pairs takes as little code, but its 60 KB evict other data from the
+    processor's cache.
     """
     number = int.from_bytes(digests, "big")
     for high, times in _SPREAD:

@@ -6,7 +6,10 @@ MOST = 60  # doublings: no wait is longer than so many of a first one
 
 
 def wait_after(failures: int, first: float, longest: float) -> float:
-    """Return the wait after this number of failures in a row, which is at least one. The caller keeps the number."""
+    """Return the wait after this number of failures in a row, which is at least one.
+
+    The caller keeps the number.
+    """
     return min(first * 2.0 ** min(failures - 1, MOST), longest)
 
 
@@ -19,10 +22,14 @@ class DoublingWait:
     __slots__ = ("_first", "_longest", "last")
 
     def __init__(self, first: float, longest: float) -> None:
-        self._first, self._longest, self.last = first, longest, 0.0
+        self._first = first
+        self._longest = longest
+        self.last = 0.0
 
     def next(self) -> float:
-        """Return the wait after one more failure: the first wait, or twice the last one, up to the longest."""
+        """Return the wait after one more failure: the first wait, or twice the last one, up to the
+        longest.
+        """
         self.last = min(2 * self.last, self._longest) or self._first
         return self.last
 

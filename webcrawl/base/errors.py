@@ -1,4 +1,6 @@
-"""What errors say; and the error that keeps a crawl from starting, apart from its checks, whose imports are slow."""
+"""What errors say; and the error that keeps a crawl from starting, apart from its checks, whose
+imports are slow.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,20 @@ class CannotStart(Exception):  # noqa: N818 - reads as what it is
 
 
 class RulesError(ValueError):
-    """Rules that cannot be used; the message names the file or setting, and the line or expression that is wrong."""
+    """Rules that cannot be used; the message names the file or setting, and the line or expression
+    that is wrong.
+    """
 
 
-_NO_THREAD = ("can't start new thread", "can't allocate lock")  # a RuntimeError, as Python raises it
+# a RuntimeError, as Python raises it
+_NO_THREAD = ("can't start new thread", "can't allocate lock")
 _DEEP = 5  # causes that are looked at
 
 
 def lack(error: BaseException | None) -> str:
-    """Return the lack that this error, or one that it was raised from, is a sign of, in words; empty if of none."""
+    """Return the lack that this error, or one that it was raised from, is a sign of, in words;
+    empty if of none.
+    """
     for _ in range(_DEEP):
         if isinstance(error, MemoryError):
             return "out of memory"
@@ -31,7 +38,9 @@ def lack(error: BaseException | None) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error says, in one line: the lack behind it, its own words, or the name of one that has none."""
+    """Return what an error says, in one line: the lack behind it, its own words, or the name of one
+    that has none.
+    """
     return lack(error) or " ".join(str(error).split()) or type(error).__name__
 
 

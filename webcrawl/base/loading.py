@@ -1,4 +1,5 @@
-"""What a name stands for: dotted paths in settings, and optional libraries with the line that installs each.
+"""What a name stands for: dotted paths in settings, and optional libraries with the line that
+installs each.
 
 No such line names this project: on a package index its name may be somebody else's.
 """
@@ -10,7 +11,10 @@ from typing import Any
 
 
 def load(path: str) -> Any:
-    """The class or function at a dotted path. ValueError names the path and says why it cannot be imported."""
+    """The class or function at a dotted path.
+
+    ValueError names the path and says why it cannot be imported.
+    """
     module, _, name = path.rpartition(".")
     if not module:
         raise ValueError(f"{path}: a dotted path names its module too, as in my_module.{path}")
@@ -25,7 +29,11 @@ OURS = "webcrawl."  # begins the dotted paths of this package
 
 def path_of(component: Any) -> str:
     """Return the dotted path of a class or function, or the text itself if it is given by its path."""
-    return component if isinstance(component, str) else f"{component.__module__}.{component.__qualname__}"
+    return (
+        component
+        if isinstance(component, str)
+        else f"{component.__module__}.{component.__qualname__}"
+    )
 
 
 BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
@@ -57,6 +65,9 @@ class MissingLibraryError(ImportError):
     """A library is not installed; the message says which, and how to get it."""
 
     def __init__(self, library: str, error: ImportError | None = None) -> None:
-        """`error`: of the import. What is missing inside an installed library is named as what it is."""
+        """`error`: of the import.
+
+        What is missing inside an installed library is named as what it is.
+        """
         name = error.name.partition(".")[0] if error is not None and error.name else library
         super().__init__(missing(name), name=name)

@@ -29,7 +29,10 @@ def lines(content: str) -> Html:
 
 
 def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
-    """An element. Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`."""
+    """An element.
+
+    Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`.
+    """
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(readable(value))}"'
         for key, value in attributes.items()
@@ -55,4 +58,6 @@ def document(title: str, body: Html, *more: Child) -> str:
 
 def join(*children: Child) -> Html:
     """Several pieces, one after the other; None is none."""
-    return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))
+    return Html(
+        "".join(one if isinstance(one, Html) else text(one) for one in children if one is not None)
+    )

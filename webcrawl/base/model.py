@@ -35,10 +35,17 @@ class Status(IntEnum):
     ROBOTS_FORBIDDEN = -9998
 
 
-# URLs that count against their hosts: no usable answer came. What is our own rule's end (robots.txt, filters) does not.
+# URLs that count against their hosts: no usable answer came. What is our own rule's end
+# (robots.txt, filters) does not.
 FAILURES = frozenset(
     (
-        *(Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.UNEXPECTED),
+        *(
+            Status.DNS_FAILED,
+            Status.CONNECT_FAILED,
+            Status.CONNECTION_LOST,
+            Status.TIMEOUT,
+            Status.UNEXPECTED,
+        ),
         *(Status.ROBOTS_UNREACHABLE, Status.HOST_RETIRED),
     )
 )
@@ -51,14 +58,15 @@ SITEMAP = "M"  # Heritrix: manifest
 class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
-    `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite, S synthesized, M a sitemap; a small one if the hop led into another site (urls/host_names.py).
-    `history` is what is known of earlier downloads of the document (crawl/revisit/record.py), `chain` what a chain of
-    redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
-    after its priority and a dot if that is not 0.
-    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's; below 0, a wall has
-    answered in its place (frontier/health.py).
-    No field contains a space or a control character: `pack` separates them by spaces.
+    `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R
+    redirect, P prerequisite, S synthesized, M a sitemap; a small one if the hop led into another
+    site (urls/host_names.py). `history` is what is known of earlier downloads of the document
+    (crawl/revisit/record.py), `chain` what a chain of redirects has to know
+    (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
+    after its priority and a dot if that is not 0. `attempt` counts the failures that are this URL's
+    fault, `struck` those that were its host's; below 0, a wall has answered in its place
+    (frontier/health.py). No field contains a space or a control character: `pack` separates them by
+    spaces.
     """
 
     url: str
@@ -88,7 +96,9 @@ class Link:
 
     @property
     def is_revisit(self) -> bool:
-        """Return whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
+        """Return whether it brings what is known of earlier fetches; the history of a robots.txt is
+        something else.
+        """
         return bool(self.history) and not self.is_prerequisite
 
     @property
@@ -98,7 +108,9 @@ class Link:
 
     @property
     def is_probe(self) -> bool:
-        """True of a URL that cannot exist, asked for to know what its host says then (crawl/missing_pages.py)."""
+        """True of a URL that cannot exist, asked for to know what its host says then
+        (crawl/missing_pages.py).
+        """
         return self.path.endswith("S")
 
     @property
@@ -136,12 +148,15 @@ def unpack(record: Packed) -> Link:
 
 
 def pack_found(page: Link, urls: Sequence[str], hops: str, chain: str = "") -> list[Packed]:
-    """The links of one page, as `Link.pack` makes them; `hops` has the letter of each, or one for all."""
+    """The links of one page, as `Link.pack` makes them; `hops` has the letter of each, or one for
+    all.
+    """
     path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
     if len(hops) > 1:
         return [f"{url} {path}{hop} {rest}".encode() for url, hop in zip(urls, hops, strict=True)]
     tail = f" {path}{hops} {rest}"
-    return f"{tail}\n".join([*urls, ""]).encode().split(b"\n")[:-1]  # no field has a control character
+    # no field has a control character
+    return f"{tail}\n".join([*urls, ""]).encode().split(b"\n")[:-1]
 
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -150,7 +165,9 @@ NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what t
 
 @lru_cache(1024)  # a crawl has few, and a page is asked for its depth six times
 def depth_of(path: str) -> int:
-    """Return how many links a discovery path has; a redirect or a prerequisite is not a link followed."""
+    """Return how many links a discovery path has; a redirect or a prerequisite is not a link
+    followed.
+    """
     return len(path) - path.count("R") - path.count("P") - path.count("r")
 
 
@@ -166,7 +183,9 @@ def requisite_hops(path: str) -> int:
 
 
 def may_need(path: str) -> bool:
-    """Return whether the requisites of what was found by this path are fetched: within three hops of a page."""
+    """Return whether the requisites of what was found by this path are fetched: within three hops
+    of a page.
+    """
     return requisite_hops(path) < NEAR
 
 
@@ -182,19 +201,25 @@ def is_requisite(record: Packed) -> bool:
 
 @lru_cache(1024)  # likewise
 def is_sitemap(path: str) -> bool:
-    """Return whether a discovery path leads to a sitemap: one that is named as such, or has the usual name."""
+    """Return whether a discovery path leads to a sitemap: one that is named as such, or has the
+    usual name.
+    """
     return path.rstrip("R")[-1:] == SITEMAP
 
 
 @lru_cache(1024)
 def may_be_page(path: str) -> bool:
-    """Return whether a discovery path leads to what people read: not to a robots.txt, a sitemap or a probe."""
+    """Return whether a discovery path leads to what people read: not to a robots.txt, a sitemap or
+    a probe.
+    """
     return not path.upper().endswith(("P", "S")) and not is_sitemap(path)
 
 
 @lru_cache(1024)
 def from_sitemap(path: bytes) -> bool:
-    """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do not matter."""
+    """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do
+    not matter.
+    """
     return path.rstrip(b"R").removesuffix(b"L").rstrip(b"Rr")[-1:] in (b"M", b"m")
 
 
@@ -213,7 +238,9 @@ def way_of(record: Packed) -> bytes:
 
 
 def authority_of(record: Packed) -> str:
-    """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it takes."""
+    """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it
+    takes.
+    """
     return record.split(b"/", 3)[2].decode()
 
 
@@ -246,7 +273,9 @@ def is_seed(record: Packed) -> bool:
 
 
 def is_revisit(record: Packed) -> bool:
-    """Return whether a packed link brings a history of earlier fetches; that of a robots.txt is something else."""
+    """Return whether a packed link brings a history of earlier fetches; that of a robots.txt is
+    something else.
+    """
     return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
 
 
@@ -268,16 +297,20 @@ class Outcome:
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
-    wait: float = 0.0  # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
+    # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
+    wait: float = 0.0
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
-    answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
+    # whether the host did answer, though not so that the URL is done: it has not failed
+    answered: bool = False
     doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
-    permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    permanent: bool = False
     by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
-    short: str = ""  # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+    # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+    short: str = ""
     wall: str = ""  # the vendor of the wall that answered in place of the page
 
 
@@ -302,17 +335,23 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 class RecordLocation:
-    """The place of the record of an answer: the file's name, as it is once the file is finished; offset and length.
+    """The place of the record of an answer: the file's name, as it is once the file is finished;
+    offset and length.
 
-    The record may be on its way to the file; whoever asks for its offset or length then waits until it is there. A copy
-    asks for both, because only this one hears of them.
+    The record may be on its way to the file; whoever asks for its offset or length then waits until
+    it is there. A copy asks for both, because only this one hears of them.
     """
 
     __slots__ = ("_length", "_offset", "_written", "file")
 
-    def __init__(self, file: str, offset: int = -1, length: int = -1, written: Callable[[], object] = bool) -> None:
+    def __init__(
+        self, file: str, offset: int = -1, length: int = -1, written: Callable[[], object] = bool
+    ) -> None:
         """`written` returns when `put` was called, or raises."""
-        self.file, self._offset, self._length, self._written = file, offset, length, written
+        self.file = file
+        self._offset = offset
+        self._length = length
+        self._written = written
 
     def __reduce__(self) -> tuple[type[RecordLocation], tuple[Any, ...]]:
         return RecordLocation, tuple(self)
@@ -323,7 +362,8 @@ class RecordLocation:
 
     def put(self, offset: int, length: int) -> None:
         """The record was written there."""
-        self._offset, self._length = offset, length
+        self._offset = offset
+        self._length = length
 
     @property
     def offset(self) -> int:
@@ -346,7 +386,8 @@ class EarlierCapture(NamedTuple):
     url: str
     date: str  # as WARC-Date has it
     digest: str  # of its payload, as it is written there
-    identical: bool = True  # that payload came again, and not only the same body under another coding
+    # that payload came again, and not only the same body under another coding
+    identical: bool = True
 
     def where(self, *, identical: bool) -> EarlierCapture:
         """The same capture, of an answer with its payload or only with its body."""
@@ -361,7 +402,8 @@ class Withheld(NamedTuple):
 
 
 class PageState:
-    """The findings of the crawl about an answer. Each field is written by the stage that decides it.
+    """The findings of the crawl about an answer. Each field is written by the stage that decides
+    it.
 
     The defaults are the class's own, because few answers have more than one or two others.
     """
@@ -372,13 +414,16 @@ class PageState:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = None  # the Found of a large body that was read ahead
     archived: RecordLocation | None = None  # where, once the archive has it
-    same_since = 0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    same_since = 0.0
     copy_of = ""  # the URL of that answer, if it is another's
     is_original = False  # the archive has the payload in its own record
-    recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
+    # what it is where it is not the page (docs/recognise.md); None: nobody has looked
+    recognised: str | None = None
     revisit: Any = None  # what it says of a page that is fetched again
     refers: EarlierCapture | None = None  # an earlier crawl has this payload
-    since: Change | None = None  # what the page has become since an earlier crawl; None: that had no such page
+    # what the page has become since an earlier crawl; None: that had no such page
+    since: Change | None = None
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: PageScores | None = None  # what a SCORER says of it
     withheld: Withheld | None = None  # there was a body, and it is not kept
@@ -397,12 +442,16 @@ class PageState:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer as bytes: what the archive keeps and the page is made of. `state` has all else."""
+    """One request and its answer as bytes: what the archive keeps and the page is made of.
+
+    `state` has all else.
+    """
 
     url: str
     request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
-    head: bytes  # the head that came, exactly, with its empty line; of HTTP/2 both are in HTTP/1.1's form
+    # the head that came, exactly, with its empty line; of HTTP/2 both are in HTTP/1.1's form
+    head: bytes
     headers: list[tuple[bytes, bytes]]
     wire: bytes  # what followed the head, transfer coding and all, as far as it was read
     payload: bytes  # without transfer coding: what digests are of
@@ -413,16 +462,21 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
-    certificate: str = ""  # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
-    made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
+    # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
+    certificate: str = ""
+    # somebody else's download handler: the head is put together, and the request is not known
+    made_by: str = ""
     protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
-    claim: Any = field(default=None, repr=False, compare=False)  # on room for a long body, given back with the exchange
+    # on room for a long body, given back with the exchange
+    claim: Any = field(default=None, repr=False, compare=False)
     rendered: bool = False  # the body is the document that a browser made of the payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
-    state: PageState = field(default_factory=PageState, repr=False, compare=False)  # what is found out about it
+    # what is found out about it
+    state: PageState = field(default_factory=PageState, repr=False, compare=False)
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
-    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)  # of each name, once
+    # of each name, once
+    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def location(self) -> str | None:
@@ -458,7 +512,9 @@ class Exchange:
     @property
     def received(self) -> int:
         """Bytes that came, head and all."""
-        return len(self.head) + (len(self.wire) if self.state.withheld is None else self.state.withheld.wire)
+        return len(self.head) + (
+            len(self.wire) if self.state.withheld is None else self.state.withheld.wire
+        )
 
     @property
     def digest(self) -> str:

@@ -13,7 +13,9 @@ FEW = 1000  # rows of one page that always fit: a URL has 2,000 characters
 
 
 def fitting(columns: Sequence[Sequence[str]], each: int, most: int) -> int:
-    """The number of first rows that have room in `most` characters if each has `each` more; at least FEW."""
+    """The number of first rows that have room in `most` characters if each has `each` more; at
+    least FEW.
+    """
     count = len(columns[0])
     if count <= FEW:
         return count

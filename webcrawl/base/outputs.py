@@ -1,7 +1,8 @@
 """The outputs of a crawl, by the names that the setting OUTPUTS has for it: the one table of them.
 
-Scrapy imports all these pipelines. Each looks whether it is in the checked value of OUTPUTS (`adapter/values.py`),
-raises NotConfigured if not, and only then imports what is large. settings.py repeats them in ITEM_PIPELINES_BASE.
+Scrapy imports all these pipelines. Each looks whether it is in the checked value of OUTPUTS
+(`adapter/values.py`), raises NotConfigured if not, and only then imports what is large. settings.py
+repeats them in ITEM_PIPELINES_BASE.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
     "links": ("webcrawl.adapter.pipelines.outputs.LinkLogPipeline", 150),
-    "tables": ("webcrawl.adapter.pipelines.outputs.TablesPipeline", 199),  # of pages seen before, too
+    # of pages seen before, too
+    "tables": ("webcrawl.adapter.pipelines.outputs.TablesPipeline", 199),
     "text": TEXT,
     "index": TEXT,  # made of the text
     "images": ("webcrawl.adapter.pipelines.outputs.ImagesPipeline", 211),
@@ -25,7 +27,8 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)
-ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what `scrapy process` cannot make
+# what `scrapy process` cannot make
+ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
 LIBRARIES = {  # what an output needs (base/loading.py)
@@ -34,5 +37,7 @@ LIBRARIES = {  # what an output needs (base/loading.py)
     "index": ("tantivy",),
     "documents": ("pyarrow", "trafilatura", "resiliparse"),
 }
-OF_PDFS = frozenset(("text", "index", "documents"))  # these have the texts of PDFs, where pypdfium2 is installed
-READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts
+# these have the texts of PDFs, where pypdfium2 is installed
+OF_PDFS = frozenset(("text", "index", "documents"))
+# for these, links of all kinds are read from every page, with their texts
+READ_LINKS = frozenset(("links", "tables"))

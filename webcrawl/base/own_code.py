@@ -1,6 +1,8 @@
-"""Code of the user's own behind a setting: what it must have, what it returns, and names that are nearly right.
+"""Code of the user's own behind a setting: what it must have, what it returns, and names that are
+nearly right.
 
-What ships with the crawl is neither checked nor wrapped: its tests do that, and its calls cost what they cost.
+What ships with the crawl is neither checked nor wrapped: its tests do that, and its calls cost what
+they cost.
 """
 
 from __future__ import annotations
@@ -26,14 +28,17 @@ NOUNS = {
     "URL_CACHE": "URL cache",
 }
 MEANT = 0.55  # of difflib's ratio, where a name is missing: `most_pages` and `most` have 0.57
-NEAR = 0.8  # of difflib's ratio: `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
+# of difflib's ratio: `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
+NEAR = 0.8
 SHOWN = 100  # characters of a value in a message
 BUILT_UPON = (OURS, "scrapy.")  # modules with classes that others are made of
 Found = TypeVar("Found")
 
 
 class OwnCodeError(Exception):
-    """Code of the user's own has failed, or returned what cannot be used: the crawl must not go on without it."""
+    """Code of the user's own has failed, or returned what cannot be used: the crawl must not go on
+    without it.
+    """
 
 
 def is_users(thing: object) -> bool:
@@ -45,15 +50,23 @@ def is_users(thing: object) -> bool:
 def made(setting: str, path: str, protocol: type, *arguments: Any, **options: Any) -> Any:
     """Return what the class or function at this path makes of the arguments.
 
-    Raise RulesError if a class of the user's own cannot be made, or lacks what the Protocol asks for.
+    Raise RulesError if a class of the user's own cannot be made, or lacks what the Protocol asks
+    for.
     """
     return made_by(load(path), setting, path, protocol, *arguments, **options)
 
 
 def made_by(
-    factory: Callable[..., Any], setting: str, path: str, protocol: type, *arguments: Any, **options: Any
+    factory: Callable[..., Any],
+    setting: str,
+    path: str,
+    protocol: type,
+    *arguments: Any,
+    **options: Any,
 ) -> Any:
-    """Return what this class or function, which was loaded from the path, makes of the arguments; raise as `made`."""
+    """Return what this class or function, which was loaded from the path, makes of the arguments;
+    raise as `made`.
+    """
     if path.startswith(OURS):
         return factory(*arguments, **options)
     try:
@@ -77,8 +90,12 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
 
 
 def hint(thing: object, name: str) -> str:
-    """Return the end of a line about something that lacks a name, if it has one that is nearly the same."""
-    near = get_close_matches(name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT)
+    """Return the end of a line about something that lacks a name, if it has one that is nearly the
+    same.
+    """
+    near = get_close_matches(
+        name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT
+    )
     return f"; it has {near[0]}: is {name} meant?" if near else ""
 
 
@@ -94,7 +111,9 @@ def members(protocol: type) -> list[str]:
     names: dict[str, None] = {}
     for kind in reversed(protocol.__mro__):
         if kind not in (object, Protocol, Generic):
-            names |= dict.fromkeys(name for name, member in vars(kind).items() if name[0] != "_" and callable(member))
+            names |= dict.fromkeys(
+                name for name, member in vars(kind).items() if name[0] != "_" and callable(member)
+            )
     return list(names)
 
 
@@ -104,10 +123,12 @@ def members(protocol: type) -> list[str]:
 def checked(
     setting: str, call: Callable[..., Any], sound: Callable[[Any], Found], expected: str
 ) -> Callable[..., Found]:
-    """Return the method itself if it is the crawl's own, else one whose answers have passed `sound`.
+    """Return the method itself if it is the crawl's own, else one whose answers have passed
+    `sound`.
 
-    `sound` returns the answer to go on with, or raises TypeError or ValueError. The caller gets an OwnCodeError for
-    that, and for whatever the method raises, with the setting, the method, and the value.
+    `sound` returns the answer to go on with, or raises TypeError or ValueError. The caller gets an
+    OwnCodeError for that, and for whatever the method raises, with the setting, the method, and the
+    value.
     """
     owner = getattr(call, "__self__", call)
     if not is_users(owner):
@@ -124,18 +145,29 @@ def checked(
 
 
 def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
-    """Raise what the user's code has raised as an OwnCodeError, unless it is a lack of this machine's or an exit."""
+    """Raise what the user's code has raised as an OwnCodeError, unless it is a lack of this
+    machine's or an exit.
+    """
     if lack(error) or isinstance(error, OSError | KeyboardInterrupt | SystemExit):
         raise error
-    raise OwnCodeError(f"{setting}: {name}: {error!r}").with_traceback(error.__traceback__) from None
+    raise OwnCodeError(f"{setting}: {name}: {error!r}").with_traceback(
+        error.__traceback__
+    ) from None
 
 
-def answer(setting: str, name: str, found: Any, sound: Callable[[Any], Found], expected: str) -> Found:
-    """Return what `sound` makes of an answer. Raise OwnCodeError if it raises TypeError or ValueError."""
+def answer(
+    setting: str, name: str, found: Any, sound: Callable[[Any], Found], expected: str
+) -> Found:
+    """Return what `sound` makes of an answer.
+
+    Raise OwnCodeError if it raises TypeError or ValueError.
+    """
     try:
         return sound(found)
     except (TypeError, ValueError):
-        raise OwnCodeError(f"{setting}: {name} returned {shown(found)}: expected {expected}") from None
+        raise OwnCodeError(
+            f"{setting}: {name} returned {shown(found)}: expected {expected}"
+        ) from None
 
 
 def name_of(call: Callable[..., Any]) -> str:
@@ -168,7 +200,10 @@ def number(found: Any) -> float:
 
 
 def truth(found: Any) -> bool:
-    """Return a truth value, numpy's too. Raise TypeError for what is none: most such values are a forgotten return."""
+    """Return a truth value, numpy's too.
+
+    Raise TypeError for what is none: most such values are a forgotten return.
+    """
     if type(found).__name__ not in ("bool", "bool_"):
         raise TypeError
     return bool(found)
@@ -192,7 +227,10 @@ def seconds(found: Any) -> float:
 
 
 def amount(found: Any) -> float:
-    """Return a number that is not negative; it may be infinite. Raise TypeError or ValueError for what is none."""
+    """Return a number that is not negative; it may be infinite.
+
+    Raise TypeError or ValueError for what is none.
+    """
     value = real(found)
     if value < 0.0:
         raise ValueError
@@ -211,7 +249,8 @@ def real(found: Any) -> float:
 
 
 def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name of the user's class that is nearly a hook's, with the hook that the class lacks.
+    """Yield each name of the user's class that is nearly a hook's, with the hook that the class
+    lacks.
 
     A name that the class itself uses, or that overrides one of a base class, is no misspelling.
     """

@@ -37,11 +37,13 @@ class PageJudgement:
     before: float = 0.0  # the fetch before, seconds since 1970; 0: there was none
     digest: int = 0  # of the body, keyed; 0: there is no body
     digest_before: int = 0
-    distance: int | None = None  # bits in which the fingerprints of the texts differ, where both have one
+    # bits in which the fingerprints of the texts differ, where both have one
+    distance: int | None = None
     announced: bool = False  # a sitemap, feed or hub had said that the page has changed
     text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
     visits: int = 0  # how often the page was fetched again before
-    stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none
+    # when the answer was fetched that the archive has, if this one is the same; 0: it has none
+    stored: float = 0.0
     copy_of: str = ""  # the URL of that answer, if it is another's
     said: tuple[int, int] = (0, 0)  # of an unchanged page: what the answer before said of its use
 
@@ -53,7 +55,8 @@ class PageScores(NamedTuple):
     language: str = ""  # as its text shows, else as it declares; ISO 639
     fits: float | None = None  # whether that is one of FOCUS_LANGUAGES
     anchors: Mapping[str, float] = {}  # of the texts of its links, by canonical URL
-    tongues: Mapping[str, float] = {}  # what hreflang says of links: 1 for a wanted language, 0 for another one
+    # what hreflang says of links: 1 for a wanted language, 0 for another one
+    tongues: Mapping[str, float] = {}
     flaw: str = ""  # why there is no score although there should be one
 
 
@@ -62,7 +65,8 @@ UNSCORED = PageScores(None, flaw="the scorer rests after failures")
 
 WALL, UNKNOWN = "wall:", "wall:unknown"
 DENIAL = "wall:denial"  # by the structure of an error
-SCRIPT = "wall:script"  # by words or structure, and a script that sets a cookie and asks again, or is packed
+# by words or structure, and a script that sets a cookie and asks again, or is packed
+SCRIPT = "wall:script"
 
 
 def walled(notes: Iterable[str]) -> bool:
@@ -71,10 +75,16 @@ def walled(notes: Iterable[str]) -> bool:
 
 
 def wall_of(recognised: str | None, *, robots: bool = False) -> str:
-    """The vendor of a wall, if this is the name of one that its marks or its structure show: words alone may err.
+    """The vendor of a wall, if this is the name of one that its marks or its structure show: words
+    alone may err.
 
     Of a robots.txt a denial is none: such an error allows everything.
     """
-    if not recognised or not recognised.startswith(WALL) or recognised == UNKNOWN or (robots and recognised == DENIAL):
+    if (
+        not recognised
+        or not recognised.startswith(WALL)
+        or recognised == UNKNOWN
+        or (robots and recognised == DENIAL)
+    ):
         return ""
     return recognised[len(WALL) :]

@@ -1,4 +1,6 @@
-"""The program itself: the command that the user has run, its other processes, standard streams and live line."""
+"""The program itself: the command that the user has run, its other processes, standard streams and
+live line.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from typing import Any, Protocol, TextIO
 def open_missing() -> None:
     """Opens the null device in the place of each that is closed.
 
-    The next file to be opened would have its number, and what libraries and children print would go there: into
-    crawl.db, perhaps.
+    The next file to be opened would have its number, and what libraries and children print would go
+    there: into crawl.db, perhaps.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -29,13 +31,15 @@ def _nowhere(number: int) -> TextIO:
 
 
 PACKAGE = Path(__file__).parents[1]
-# -P: the current folder does not come first. There may be a checkout named `webcrawl`, which Python takes for a package
-# without code before it asks the finder of an editable install.
+# -P: the current folder does not come first. There may be a checkout named `webcrawl`, which Python
+# takes for a package without code before it asks the finder of an editable install.
 PYTHON = (sys.executable, "-P")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which `webcrawl` is this package, and the user's modules are found as here."""
+    """Return the environment in which `webcrawl` is this package, and the user's modules are found
+    as here.
+    """
     root = str(PACKAGE.parent)
     found = [path for path in sys.path if path]
     paths = found if root in found else [root, *found]
@@ -58,7 +62,9 @@ class Command(Protocol):
 
 
 def name_program(parser: ArgumentParser, command: Command) -> None:
-    """Has usage and errors name the program that the user has run: Scrapy writes its own name there."""
+    """Has usage and errors name the program that the user has run: Scrapy writes its own name
+    there.
+    """
     parser.prog = program()
     parser.usage = f"{program()} {type(command).__module__.rpartition('.')[2]} {command.syntax()}"
 

@@ -1,4 +1,6 @@
-"""Text and numbers for people: for logs and terminals, without credentials, and escaped so that it forges no line."""
+"""Text and numbers for people: for logs and terminals, without credentials, and escaped so that it
+forges no line.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ EXACT = 10_000  # smaller numbers are written out
 
 
 def short(number: float) -> str:
-    """12345 as `12k`: at most four characters below a thousand trillion, for numbers that are not negative."""
+    """12345 as `12k`: at most four characters below a thousand trillion, for numbers that are not
+    negative.
+    """
     if number < EXACT:
         return str(int(number))
     power = 0
@@ -28,7 +32,9 @@ def _rounded(number: float) -> str:
 
 
 def megabytes(size: float) -> str:
-    """Bytes as `12.5 MB`, whatever their number: a column of such sizes can be compared at a glance."""
+    """Bytes as `12.5 MB`, whatever their number: a column of such sizes can be compared at a
+    glance.
+    """
     return f"{size / 1e6:.1f} MB"
 
 
@@ -47,21 +53,27 @@ TYPES_SHOWN = 6
 
 
 def by_type(counts: Mapping[str, int]) -> str:
-    """Return how many of each media type there are, the most frequent first: `9 application/pdf, 2 video/mp4`."""
+    """Return how many of each media type there are, the most frequent first: `9 application/pdf, 2
+    video/mp4`.
+    """
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(number for _, number in most[TYPES_SHOWN:])
     others = [f"{rest} of other types"] if rest else []
-    return ", ".join([*(f"{number} {readable(kind)}" for kind, number in most[:TYPES_SHOWN]), *others])
+    return ", ".join(
+        [*(f"{number} {readable(kind)}" for kind, number in most[:TYPES_SHOWN]), *others]
+    )
 
 
 def pace(number: int, seconds: float) -> str:
-    """Return the rate per second, with a decimal below ten: a polite crawl of one site fetches less than one page."""
+    """Return the rate per second, with a decimal below ten: a polite crawl of one site fetches less
+    than one page.
+    """
     rate = number / max(seconds, 0.1)
     return "<0.1" if 0 < rate < 0.05 else _rounded(rate)
 
 
-# In the URL standard's special schemes any number of slashes and backslashes begins the authority, and a backslash
-# ends it; in others it is exactly `//`, and a slash.
+# In the URL standard's special schemes any number of slashes and backslashes begins the authority,
+# and a backslash ends it; in others it is exactly `//`, and a slash.
 _SPECIAL = r"(?:https?|ftp|wss?):"
 _WITHIN_URL = re.compile(
     rf"([\x00-\x20]*(?:{_SPECIAL}[/\\]*|[/\\]{{2,}}))[^/\\?#]*@"
@@ -73,7 +85,9 @@ _IGNORED = str.maketrans("", "", "\t\n\r")  # a URL's parser removes them first
 
 
 def url_without_credentials(url: str) -> str:
-    """Return a URL as it is written, absolute or not, without what stands before the `@` of its authority."""
+    """Return a URL as it is written, absolute or not, without what stands before the `@` of its
+    authority.
+    """
     if "@" not in url:
         return url
     match = _WITHIN_URL.match(plain := url.translate(_IGNORED))
@@ -87,8 +101,8 @@ def text_without_credentials(text: str) -> str:
 
 T = TypeVar("T")
 LONGEST = 120  # characters that are shown of a value
-# Control characters, surrogates, what some program takes for the end of a line (Python: U+0085, U+2028, U+2029),
-# marks that change the direction of text (UAX #9 2), and other invisible marks.
+# Control characters, surrogates, what some program takes for the end of a line (Python: U+0085,
+# U+2028, U+2029), marks that change the direction of text (UAX #9 2), and other invisible marks.
 STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
 _STRANGE = re.compile(STRANGE)
 # How a cell begins that spreadsheets reckon out; those for East Asia take the wide signs too.
@@ -97,7 +111,10 @@ _WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
 
 
 def readable(text: str, *, lines: bool = False) -> str:
-    r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`. `lines` keeps its line ends."""
+    r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`.
+
+    `lines` keeps its line ends.
+    """
     return text if text.isprintable() else (_WITHIN_LINES if lines else _STRANGE).sub(spelled, text)
 
 
@@ -118,7 +135,9 @@ def spelled(match: re.Match[str]) -> str:
 
 
 class ReadableFormatter(logging.Formatter):
-    """Escapes another formatter's output: an exception may quote a page's title, or a URL with credentials."""
+    """Escapes another formatter's output: an exception may quote a page's title, or a URL with
+    credentials.
+    """
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()

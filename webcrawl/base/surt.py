@@ -1,8 +1,9 @@
-"""The key of a URL in the index of an archive: a SURT, as the programs that replay archives compute it.
+"""The key of a URL in the index of an archive: a SURT, as the programs that replay archives compute
+it.
 
-To them `http://www.Example.com/a/?B=` and `https://example.com/A?b=` are one page: `com,example)/a?b=`. The rules are
-those of the Internet Archive's package surt, by which pywb looks up a URL; docs/decisions/record-archive.md says why it
-is not used.
+To them `http://www.Example.com/a/?B=` and `https://example.com/A?b=` are one page:
+`com,example)/a?b=`. The rules are those of the Internet Archive's package surt, by which pywb looks
+up a URL; docs/decisions/record-archive.md says why it is not used.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-_PARTS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)\??([^#]*)", re.IGNORECASE)
+_PARTS = re.compile(
+    r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)\??([^#]*)", re.IGNORECASE
+)
 _PORT = re.compile(r":\d*$")
 _WWW = re.compile(r"www\d*\.")
 _DEFAULT_PORTS = frozenset(("http:80", "https:443"))
 _STEP = re.compile(r"//|/\.")
 _KEPT = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # what is not escaped, beside letters and digits
 _IN_PATH = tuple(
-    re.compile(rf"(.*/)\({one}\)/([^?]+\.aspx.*)") for one in (r"(?:[a-z]\([0-9a-z]{24}\))+", "[0-9a-z]{24}")
+    re.compile(rf"(.*/)\({one}\)/([^?]+\.aspx.*)")
+    for one in (r"(?:[a-z]\([0-9a-z]{24}\))+", "[0-9a-z]{24}")
 )
 _IN_QUERY = tuple(
     re.compile(rf"(.*){one}(?:&(.*))?")
@@ -30,7 +34,8 @@ _IN_QUERY = tuple(
         "cfid=[^&]+&cftoken=[^&]+",
     )
 )
-_MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")  # in every query that _IN_QUERY matches, and in few others
+# in every query that _IN_QUERY matches, and in few others
+_MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")
 
 
 @lru_cache(64)  # index and table ask for the same one, right after each other
@@ -63,7 +68,9 @@ def _host(scheme: str, authority: str) -> str:
 
 
 def _path(path: str) -> str:
-    """Return the path without escapes, `//`, `.`, `..`, ASP sessions and the last slash, in lower case."""
+    """Return the path without escapes, `//`, `.`, `..`, ASP sessions and the last slash, in lower
+    case.
+    """
     is_escaped = "%" in path
     if is_escaped:
         path = _unescaped(path)
@@ -93,7 +100,9 @@ def _stepped(path: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Return the query without session numbers, in lower case, its arguments sorted by name and value."""
+    """Return the query without session numbers, in lower case, its arguments sorted by name and
+    value.
+    """
     if "%" in query:
         query = _escaped(_unescaped(query))
     query = query.lower()

@@ -1,4 +1,6 @@
-"""URLs as text: the host of one, the ports that one may name, and percent-encoding for fields with narrow alphabets."""
+"""URLs as text: the host of one, the ports that one may name, and percent-encoding for fields with
+narrow alphabets.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def has_scheme(text: str) -> bool:
-    """True if it begins with one: a path may have another URL in it, as that of a proxy or an archive has."""
+    """True if it begins with one: a path may have another URL in it, as that of a proxy or an
+    archive has.
+    """
     return _SCHEME.match(text) is not None
 
 
@@ -29,7 +33,8 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
 def address_text(value: bytes) -> str:
-    """Bytes with an address in them, as text. What is not UTF-8 is percent-encoded, as browsers do it in headers.
+    """Bytes with an address in them, as text. What is not UTF-8 is percent-encoded, as browsers do
+    it in headers.
 
     So a server gets back the bytes that it has sent.
     """
@@ -44,7 +49,8 @@ _STRANGE = re.compile(r"[^!-~]+")
 
 def visible(text: str) -> str:
     """The text as ASCII without blanks and control characters; the rest is percent-encoded."""
-    if text.isascii() and text.isprintable() and " " not in text:  # nearly always, and the search is slower
+    # nearly always, and the search is slower
+    if text.isascii() and text.isprintable() and " " not in text:
         return text
     return _STRANGE.sub(encoded, text)
 
@@ -58,15 +64,88 @@ def encoded(match: re.Match[str]) -> str:
 BAD = frozenset(
     (
         0,
-        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109),
-        *(110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530),
-        *(531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045),
+        *(
+            1,
+            7,
+            9,
+            11,
+            13,
+            15,
+            17,
+            19,
+            20,
+            21,
+            22,
+            23,
+            25,
+            37,
+            42,
+            43,
+            53,
+            69,
+            77,
+            79,
+            87,
+            95,
+            101,
+            102,
+            103,
+            104,
+            109,
+        ),
+        *(
+            110,
+            111,
+            113,
+            115,
+            117,
+            119,
+            123,
+            135,
+            137,
+            139,
+            143,
+            161,
+            179,
+            389,
+            427,
+            465,
+            512,
+            513,
+            514,
+            515,
+            526,
+            530,
+        ),
+        *(
+            531,
+            532,
+            540,
+            548,
+            554,
+            556,
+            563,
+            587,
+            601,
+            636,
+            989,
+            990,
+            993,
+            995,
+            1719,
+            1720,
+            1723,
+            2049,
+            3659,
+            4045,
+        ),
         *(4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
     )
 )
 FTP = 21
-# A menu's author chooses the line that a Gopher client sends, and many servers execute one line: Docker, MySQL, Redis,
-# printers, work queues. No list of them is complete, so these are the only ports.
+# A menu's author chooses the line that a Gopher client sends, and many servers execute one line:
+# Docker, MySQL, Redis, printers, work queues. No list of them is complete, so these are the only
+# ports.
 GOPHER = frozenset((70, 71, 72, 73, 1070, 7070, 7071))
 SYSTEM = 1024  # RFC 6335 6: ports below are for services, not for one transfer
 
@@ -79,7 +158,8 @@ class Ports:
 
     def __init__(self, allowed: Iterable[range] = ()) -> None:
         self._allowed = tuple(allowed)
-        self._allows = lru_cache(1024)(self._allow_authority)  # each URL is asked for once more when its turn has come
+        # each URL is asked for once more when its turn has come
+        self._allows = lru_cache(1024)(self._allow_authority)
 
     def allow(self, scheme: str, port: int) -> bool:
         """Return whether a server may be asked on this port."""
@@ -90,7 +170,9 @@ class Ports:
         return port in GOPHER if scheme == "gopher" else scheme == "ftp" and port == FTP
 
     def allow_url(self, url: str) -> bool:
-        """Return whether the port in a canonical URL is allowed; without one, it is the scheme's own."""
+        """Return whether the port in a canonical URL is allowed; without one, it is the scheme's
+        own.
+        """
         authority = url.split("/", 3)[2]
         return ":" not in authority or self._allows(url.partition(":")[0], authority)
 

@@ -17,7 +17,10 @@ __all__ = ("BadFrame", "pack", "pack_checked", "unpack", "zstd")
 # Both may be used by any thread: they have locks of their own.
 _PLAIN = zstd.ZstdCompressor(level=1)
 _CHECKED = zstd.ZstdCompressor(
-    options={zstd.CompressionParameter.compression_level: 1, zstd.CompressionParameter.checksum_flag: 1}
+    options={
+        zstd.CompressionParameter.compression_level: 1,
+        zstd.CompressionParameter.checksum_flag: 1,
+    }
 )
 
 
@@ -34,12 +37,17 @@ def pack(data: bytes | bytearray) -> bytes:
 
 
 def pack_checked(data: bytes | bytearray) -> bytes:
-    """Return the data as a frame with a checksum, which takes 4 bytes: for where nothing else notices a flipped bit."""
+    """Return the data as a frame with a checksum, which takes 4 bytes: for where nothing else
+    notices a flipped bit.
+    """
     return _CHECKED.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def unpack(frame: bytes, most: int = LARGEST) -> bytes:
-    """Return the data of a frame, up to the limit. Raise BadFrame if these bytes are not one whole frame."""
+    """Return the data of a frame, up to the limit.
+
+    Raise BadFrame if these bytes are not one whole frame.
+    """
     try:
         size = zstd.get_frame_info(frame).decompressed_size
         if size is None:
@@ -47,8 +55,10 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
         if size > most:
             raise BadFrame(f"impossibly large: {size} bytes")
         decompressor = zstd.ZstdDecompressor()
-        data = decompressor.decompress(frame, size + 1)  # with room for one more it reads on to the checksum
-    except (zstd.ZstdError, TypeError) as error:  # the latter for a value of another type, in a damaged row
+        # with room for one more it reads on to the checksum
+        data = decompressor.decompress(frame, size + 1)
+    except (zstd.ZstdError, TypeError) as error:
+        # the latter for a value of another type, in a damaged row
         raise BadFrame(str(error)) from error
     if not decompressor.eof or decompressor.unused_data:
         raise BadFrame("a frame that is cut, or has other bytes behind it")

@@ -1,4 +1,5 @@
-"""A page as a document: its main text as Markdown, and what is known of that text, by trafilatura and resiliparse.
+"""A page as a document: its main text as Markdown, and what is known of that text, by trafilatura
+and resiliparse.
 
 Documents are made in a process of its own.
 """
@@ -27,7 +28,8 @@ from webcrawl.content.worker import DocumentWorker, Job, WorkerDied, command_of
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
 _EMPTY = re.compile(r"\n{3,}")
-_BROKEN = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")  # lines of the markup, indented: Markdown's lists take less
+# lines of the markup, indented: Markdown's lists take less
+_BROKEN = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")
 FENCE = "```"
 HIDDEN = "\u02cb\u02ce\u02cb"  # in the place of a page's own FENCE: what is then fenced is code
 _LISTED = re.compile(r" *(?:[-*]|\d+\.) ")
@@ -49,7 +51,9 @@ class Body:
 
 
 def extracted(body: Body) -> dict[str, Any]:
-    """Title, author, date, licence, text, its language, fingerprint and measures; JSON can have all of them."""
+    """Title, author, date, licence, text, its language, fingerprint and measures; JSON can have all
+    of them.
+    """
     decoded = decode(body.data, body.encoding)
     about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
     whole = _clean(about["text"])
@@ -60,7 +64,9 @@ def extracted(body: Body) -> dict[str, Any]:
     read = plain(text)
     words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin
     language, distance = likely_language(words) if words else ("", 0)
-    about["language_detected"], about["language_distance"] = (language, distance) if language else (None, None)
+    about["language_detected"], about["language_distance"] = (
+        (language, distance) if language else (None, None)
+    )
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 
 
@@ -69,11 +75,13 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
 
     try:  # given text, trafilatura takes many a page without <html> for none
         tree = html.document_fromstring(
-            defused(markup.replace(FENCE, HIDDEN).encode(errors="replace")), html.HTMLParser(**PARSER)
+            defused(markup.replace(FENCE, HIDDEN).encode(errors="replace")),
+            html.HTMLParser(**PARSER),
         )
     except etree.ParserError:
         return {"text": ""}
-    tree.make_links_absolute(body.url, handle_failures="ignore")  # trafilatura takes all for relative to the host
+    # trafilatura takes all for relative to the host
+    tree.make_links_absolute(body.url, handle_failures="ignore")
     codes = dict(_codes(tree))
     for cell in tree.iter("td", "th"):  # of a list in a cell trafilatura takes nothing
         for item in cell.iter("li"):
@@ -88,8 +96,13 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
             include_formatting=True,
             include_links=True,
             with_metadata=True,
-            # what the page says, not what its text may mean: that takes ten times as long as all the rest
-            date_extraction_params={"extensive_search": False, "original_date": True, "max_date": body.fetched},
+            # what the page says, not what its text may mean: that takes ten times as long as all
+            # the rest
+            date_extraction_params={
+                "extensive_search": False,
+                "original_date": True,
+                "max_date": body.fetched,
+            },
         )
         if found is not None and len(found.text or "") >= LEAST:
             break
@@ -105,10 +118,11 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
 
 
 def _codes(tree: Any) -> Iterator[tuple[str, str]]:
-    """Each block of code as it is written, by what extraction leaves of it; changes the tree so that it is left.
+    """Each block of code as it is written, by what extraction leaves of it; changes the tree so
+    that it is left.
 
-    trafilatura takes a figure for an image, a box with a link that shows nothing (to run the code, say) for navigation,
-    code with links in it for text, and empty lines out of all code.
+    trafilatura takes a figure for an image, a box with a link that shows nothing (to run the code,
+    say) for navigation, code with links in it for text, and empty lines out of all code.
     """
     blocks = [*tree.iter("pre")]
     boxes = {block.getparent() for block in blocks}
@@ -131,7 +145,9 @@ def _codes(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
-    """The text without blocks of code, and with them as they were written: on lines of their own, also in a list."""
+    """The text without blocks of code, and with them as they were written: on lines of their own,
+    also in a list.
+    """
     parts = text.split(FENCE)  # every second one is code
     for at in range(len(parts)):
         if at % 2 == 0:
@@ -170,13 +186,18 @@ def document_job() -> Job:
         head, _, body = data.partition(b"\n")
         try:
             return extracted(Body(**json.loads(head), data=body))
-        except MemoryError:  # what libraries keep may be to blame: whoever asked tries once more, with a new process
+        except MemoryError:
+            # what libraries keep may be to blame: whoever asked tries once more, with a new process
             os.kill(os.getpid(), signal.SIGKILL)
             raise
         except Exception as error:  # noqa: BLE001 - of three libraries, for bytes of any kind
             return {"flaw": type(error).__name__}
 
-    extracted(Body("", b"<p>loads the libraries, while there is room for them", "UTF-8", True, "2000-01-01"))
+    extracted(
+        Body(
+            "", b"<p>loads the libraries, while there is room for them", "UTF-8", True, "2000-01-01"
+        )
+    )
     return Job(read, MEMORY, HARD)
 
 

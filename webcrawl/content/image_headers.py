@@ -1,7 +1,7 @@
 """Format and size of an image, by its headers alone: what a server calls it is often wrong.
 
-The library imagesize reads most formats. Icons, which it does not know, and SVG, of which it reads less, are read here:
-lengths of an SVG become CSS pixels; others give way to its viewBox.
+The library imagesize reads most formats. Icons, which it does not know, and SVG, of which it reads
+less, are read here: lengths of an SVG become CSS pixels; others give way to its viewBox.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ SIGNATURES = (
 
 
 def image_of(body: bytes) -> Image | None:
-    """Return None for what is none of these formats, or ends before it has said its size. Never raise."""
+    """Return None for what is none of these formats, or ends before it has said its size.
+
+    Never raise.
+    """
     for name, signature in SIGNATURES:
         if signature.match(body):
             return _by_library(name, body)
@@ -75,7 +78,16 @@ _BEFORE = re.compile(rf"\ufeff?\s*+(?:(?:<\?[^>]*+>|<!--.*?-->|{_DOCTYPE})\s*+)*
 _SVG = re.compile(r"<(?:[A-Za-z_][\w.-]*+:)?svg(?=[\s/>])")
 _ATTRIBUTE = re.compile(r"""\s(width|height|viewBox)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LENGTH = re.compile(r"\+?(\d{0,9}(?:\.\d{0,9})?)\s*+(px|pt|pc|mm|cm|in|Q|)", re.ASCII)
-_PIXELS = {"": 1, "px": 1, "pt": 96 / 72, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "Q": 96 / 101.6}
+_PIXELS = {
+    "": 1,
+    "px": 1,
+    "pt": 96 / 72,
+    "pc": 16,
+    "mm": 96 / 25.4,
+    "cm": 96 / 2.54,
+    "in": 96,
+    "Q": 96 / 101.6,
+}
 _BOX = re.compile(r"[\s,]+")
 
 
@@ -93,7 +105,9 @@ def _svg(data: bytes) -> Image | None:
 
 
 def _root_attributes(head: bytes) -> dict[str, str] | None:
-    """Return width, height and viewBox of the root element, as far as it has them; None if it is no <svg>."""
+    """Return width, height and viewBox of the root element, as far as it has them; None if it is no
+    <svg>.
+    """
     is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = head.decode("utf-16" if is_wide else "latin-1", "replace").removeprefix("\xef\xbb\xbf")
     before = _BEFORE.match(text)
@@ -103,7 +117,10 @@ def _root_attributes(head: bytes) -> dict[str, str] | None:
     end = text.find(">", begin.end())
     if end < 0:
         return None
-    return {name: double or single for name, double, single in _ATTRIBUTE.findall(text[begin.end() : end])}
+    return {
+        name: double or single
+        for name, double, single in _ATTRIBUTE.findall(text[begin.end() : end])
+    }
 
 
 def _pixels(length: str) -> float | None:

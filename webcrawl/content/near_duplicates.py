@@ -1,9 +1,10 @@
 """Fingerprints of texts, of which near-duplicates share nearly all 64 bits, and their search.
 
-A fingerprint is a minhash of the pairs of neighbouring words: of 64 samples one bit each. Two texts that share a part s
-of their pairs differ in about 32 (1 - s) bits, and texts that have nothing to do with each other in about 32
-(docs/decisions/content-reading.md). Fingerprints that differ in at most d bits agree in at least two of d + 2 blocks of
-bits: for each pair of blocks the fingerprints are sorted by these, and neighbours with equal blocks are compared.
+A fingerprint is a minhash of the pairs of neighbouring words: of 64 samples one bit each. Two texts
+that share a part s of their pairs differ in about 32 (1 - s) bits, and texts that have nothing to
+do with each other in about 32 (docs/decisions/content-reading.md). Fingerprints that differ in at
+most d bits agree in at least two of d + 2 blocks of bits: for each pair of blocks the fingerprints
+are sorted by these, and neighbours with equal blocks are compared.
 """
 
 from __future__ import annotations
@@ -39,16 +40,22 @@ def read_log(lines: Iterable[bytes]) -> Fingerprints:
 
 
 def reported(shared: float, distance: int = DISTANCE) -> float:
-    """The probability that two texts that share this part of their pairs of words are within a distance."""
+    """The probability that two texts that share this part of their pairs of words are within a
+    distance.
+    """
     differs = (1 - shared) / 2  # of each bit: the samples are others, and their bits too
-    return sum(comb(BITS, bits) * differs**bits * (1 - differs) ** (BITS - bits) for bits in range(distance + 1))
+    return sum(
+        comb(BITS, bits) * differs**bits * (1 - differs) ** (BITS - bits)
+        for bits in range(distance + 1)
+    )
 
 
 def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> NearDuplicates:
     """Counts them, in about 60 bytes of memory for each fingerprint.
 
-    If more than NEIGHBOURS fingerprints share two blocks, some pairs are not compared: the count is then a lower bound.
-    So it is beyond a distance of six with millions of pages, for blocks become small.
+    If more than NEIGHBOURS fingerprints share two blocks, some pairs are not compared: the count is
+    then a lower bound. So it is beyond a distance of six with millions of pages, for blocks become
+    small.
     """
     distinct, counts = np.unique(fingerprints, return_counts=True)
     equal = int(counts[counts > 1].sum())
@@ -64,11 +71,14 @@ def _blocks(count: int) -> list[int]:
     return [((1 << high) - 1) ^ ((1 << low) - 1) for low, high in pairwise(ends)]
 
 
-def _mark(distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], distance: int) -> None:
+def _mark(
+    distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], distance: int
+) -> None:
     """Marks those that are near another one with the same bits under the mask."""
     order = np.argsort(distinct & mask).astype(np.uint32)
     keys = distinct[order]
-    here = np.arange(len(keys) - 1, dtype=np.int32)  # places whose neighbour at the present distance may be alike
+    # places whose neighbour at the present distance may be alike
+    here = np.arange(len(keys) - 1, dtype=np.int32)
     for away in range(1, NEIGHBOURS + 1):
         here = here[here < len(keys) - away]
         differing = keys[here] ^ keys[here + away]
@@ -83,10 +93,13 @@ def _mark(distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], 
 PAIRS = 20  # distinct ones that a text must have: a shorter one is equal to another, or different
 
 _Hashes = npt.NDArray[np.uint64]
-# Thai to Burmese, Khmer, kana and Han: written without blanks, so that each character counts as a word
+# Thai to Burmese, Khmer, kana and Han: written without blanks, so that each character counts as a
+# word
 _UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff])")
 # Splitmix64's constants
-_STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _FIRST, _SECOND = (
+    np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 _30, _27, _31, _1 = (np.uint64(n) for n in (30, 27, 31, 1))
 
 
@@ -102,14 +115,16 @@ _TURNS = _mixed(np.arange(64, dtype=np.uint64) * _STEP)
 
 
 def fingerprint(text: str) -> int | None:
-    """Return the fingerprint of a visible text, such as `page.visible_text`; None if the text is very short.
+    """Return the fingerprint of a visible text, such as `page.visible_text`; None if the text is
+    very short.
 
     Never raise.
     """
     pairs = np.unique(_pairs(text))
     if len(pairs) < PAIRS:
         return None
-    # The samples: the smallest hash in each 64th of all numbers; of an empty one the next, which its turn makes another
+    # The samples: the smallest hash in each 64th of all numbers; of an empty one the next, which
+    # its turn makes another
     least = np.searchsorted(pairs, _BINS)
     least[least == len(pairs)] = 0
     bits = (_mixed(pairs[least] ^ _TURNS) & _1).astype(np.uint8)
@@ -132,19 +147,21 @@ def _pairs(text: str) -> _Hashes:
 
 
 LIMIT = 1 << 18  # first texts that are remembered at most, at some 130 bytes each
-LOOKED_AT = 1000  # of those with the same block of bits, the latest: pages that are made to share one cost no more
+# of those with the same block of bits, the latest: pages that are made to share one cost no more
+LOOKED_AT = 1000
 
 
 class Clusters:
     """Remembers between half the limit and the limit of the groups that came last.
 
-    Fingerprints that differ in at most n bits agree in at least one of n + 1 blocks of bits: only those that share a
-    block are compared.
+    Fingerprints that differ in at most n bits agree in at least one of n + 1 blocks of bits: only
+    those that share a block are compared.
     """
 
     def __init__(self, distance: int, limit: int = LIMIT) -> None:
         """`distance`: the bits in which two texts of a group may differ from its first one."""
-        self._distance, self._half = distance, max(1, limit // 2)
+        self._distance = distance
+        self._half = max(1, limit // 2)
         ends = [64 * block // (distance + 1) for block in range(distance + 2)]
         self._blocks = [(low, (1 << high - low) - 1) for low, high in pairwise(ends)]
         self._count = 0
@@ -155,7 +172,9 @@ class Clusters:
         """The name of its group: a new one has its own fingerprint as its name."""
         keys = [(low, fingerprint >> low & mask) for low, mask in self._blocks]
         known = chain.from_iterable(self._sharing(key) for key in keys)
-        found = next((one for one in known if (one ^ fingerprint).bit_count() <= self._distance), None)
+        found = next(
+            (one for one in known if (one ^ fingerprint).bit_count() <= self._distance), None
+        )
         if found is None:
             self._add(fingerprint, keys)
         return fingerprint if found is None else found
@@ -166,7 +185,9 @@ class Clusters:
 
     def _add(self, fingerprint: int, keys: Iterable[tuple[int, int]]) -> None:
         if self._count >= self._half:
-            self._old, self._new, self._count = self._new, {}, 0
+            self._old = self._new
+            self._new = {}
+            self._count = 0
         for key in keys:
             self._new.setdefault(key, []).append(fingerprint)
         self._count += 1

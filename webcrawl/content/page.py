@@ -34,8 +34,14 @@ from webcrawl.urls.canonical import canonical_links
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
 _AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
-_AS_PAIRS = {"serializer": lambda pairs: [[name.decode("latin-1"), value.decode("latin-1")] for name, value in pairs]}
-_AS_NUMBERS = {"serializer": lambda timings: {name: getattr(timings, name) for name in Timings.__slots__}}
+_AS_PAIRS = {
+    "serializer": lambda pairs: [
+        [name.decode("latin-1"), value.decode("latin-1")] for name, value in pairs
+    ]
+}
+_AS_NUMBERS = {
+    "serializer": lambda timings: {name: getattr(timings, name) for name in Timings.__slots__}
+}
 _AS_HEX = {"serializer": bytes.hex}
 _AS_LIST = {"serializer": sorted}
 
@@ -71,7 +77,9 @@ def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) 
 
 
 def _visible(page: Page) -> str:
-    """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it; of others nothing."""
+    """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it;
+    of others nothing.
+    """
     ahead: DocumentLinks | None = page.exchange.state.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
@@ -79,22 +87,32 @@ def _visible(page: Page) -> str:
     if shown is None:
         if not page.content_type.startswith("text/"):
             return ""
-        return page.text if page.legible is page.body else decode(page.legible, page.find_encoding())
+        return (
+            page.text if page.legible is page.body else decode(page.legible, page.find_encoding())
+        )
     return shown
 
 
 def _all_found(page: Page) -> DocumentLinks:
-    """Return what was read for the crawl, if that was links of all kinds with their texts; else it is read now."""
+    """Return what was read for the crawl, if that was links of all kinds with their texts; else it
+    is read now.
+    """
     if page.found is not None and page.found.whole:
         return page.found
-    url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
+    # a browser may have followed a redirect
+    url = page.exchange.url if page.exchange is not None else page.url
     kind = page.header("content-type")
-    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
-    return document_reader.all_links(page.legible, kind, url, encoding, page.headers, page.robots_word.agent)
+    # no guess at an image's
+    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding
+    return document_reader.all_links(
+        page.legible, kind, url, encoding, page.headers, page.robots_word.agent
+    )
 
 
 def _columns(page: Page) -> LinkColumns:
-    """The canonical forms are those that were found when the links were followed, and for the others found now."""
+    """The canonical forms are those that were found when the links were followed, and for the
+    others found now.
+    """
     found: DocumentLinks = page.all_found
     if not found.links:
         return LinkColumns((), (), (), (), ())
@@ -103,7 +121,9 @@ def _columns(page: Page) -> LinkColumns:
     others = [address for address in addresses if address not in known]
     if others:
         known.update(canonical_links(found.base, others, Counter()))
-    return LinkColumns(kinds, addresses, texts, rels, [known[address] or "" for address in addresses])
+    return LinkColumns(
+        kinds, addresses, texts, rels, [known[address] or "" for address in addresses]
+    )
 
 
 def _links(page: Page) -> list[PageLink]:
@@ -121,8 +141,13 @@ def _preferences(page: Page) -> Preferences:
     """Of a document whose links were not read, the head is read now."""
     found = page.found or (page.looked_up or {}).get("all_found")
     if found is None and page.body and markup(page.header("content-type"), page.body):
-        url, agent = page.exchange.url if page.exchange is not None else page.url, page.robots_word.agent
-        found = document_reader.head(page.legible, page.header("content-type"), url, page.find_encoding(), agent)
+        url, agent = (
+            page.exchange.url if page.exchange is not None else page.url,
+            page.robots_word.agent,
+        )
+        found = document_reader.head(
+            page.legible, page.header("content-type"), url, page.find_encoding(), agent
+        )
     return page.said(found)
 
 
@@ -135,7 +160,11 @@ def _canonical(page: Page) -> str:
     """The document's own word goes before its header's."""
     if page.about.canonical:
         return shown_text.resolved(page.about.canonical, page.base or page.url)
-    named = (address for kind, address, _, _ in document_reader.links(page.headers) if kind == "canonical")
+    named = (
+        address
+        for kind, address, _, _ in document_reader.links(page.headers)
+        if kind == "canonical"
+    )
     address = next(named, "")
     return shown_text.resolved(address, page.url) if address else ""
 
@@ -160,10 +189,12 @@ class _Answer:
     base: str = ""  # what its links are relative to
     title: str = ""
     meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
-    digest: bytes = field(default=b"", metadata=_AS_HEX)  # of the body, keyed: equal for equal bodies of this crawl
+    # of the body, keyed: equal for equal bodies of this crawl
+    digest: bytes = field(default=b"", metadata=_AS_HEX)
     duplicate: bool = False  # the body was seen under another URL
     change: Change = Change.NEW  # what became of it since it was fetched last (docs/revisits.md)
-    revisit: int = 0  # how often it has been fetched again, this time included; beyond 250 the number is a rough one
+    # how often it has been fetched again, this time included; beyond 250 the number is a rough one
+    revisit: int = 0
 
 
 @dataclass
@@ -171,27 +202,42 @@ class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
     __slots__ = (
-        *("earlier", "exchange", "flags", "followed", "found", "is_none", "link", "looked_up", "recognised"),
+        *(
+            "earlier",
+            "exchange",
+            "flags",
+            "followed",
+            "found",
+            "is_none",
+            "link",
+            "looked_up",
+            "recognised",
+        ),
         *("read_most", "robots_word"),
     )
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
-    columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
+    # the same with their canonical URLs, for outputs that have all of them
+    columns: ClassVar[Any] = _Lazy(_columns)
     fingerprint: ClassVar[Any] = _Lazy(
         lambda page: fingerprint(page.visible_text)
     )  # near-duplicates share nearly all of its 64 bits
-    preferences: ClassVar[Any] = _Lazy(_preferences)  # what the owner says of its use (docs/preferences.md)
-    about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
+    # what the owner says of its use (docs/preferences.md)
+    preferences: ClassVar[Any] = _Lazy(_preferences)
+    # what the document says of itself; some fields are read from it
+    about: ClassVar[Any] = _Lazy(_about)
 
     # Read when they are asked for
     text: str = _lazy(lambda page: decode(page.body, page.find_encoding()))
     visible_text: str = _lazy(_visible)
     links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
-    language: str = _lazy(lambda page: page.about.language or page.header("content-language"))  # as declared
+    # as declared
+    language: str = _lazy(lambda page: page.about.language or page.header("content-language"))
     score: float | None = _lazy(_score)  # of a SCORER, from 0 to 1
     canonical: str = _lazy(_canonical)  # as resolved
     description: str = _lazy(lambda page: page.about.description)
     headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text
-    open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)  # property, content
+    # property, content
+    open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)
     robots: frozenset[str] = _lazy(
         lambda page: page.meta_robots | robots_tag_directives(page.headers), _AS_LIST
     )  # of the document and of the answer's headers
@@ -203,11 +249,15 @@ class Page(_Answer):
         self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
         self.recognised = ""  # what the answer is where it is not the page (docs/recognise.md)
-        self.is_none = False  # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
+        # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
+        self.is_none = False
         self.read_most = sys.maxsize  # bytes of a document that are read
-        self.robots_word: RobotsWord = NO_WORD  # what robots.txt said of its use when it was fetched
-        self.earlier = (0, 0)  # what the answer said of which this one, a 304, says that it still holds
-        self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway
+        # what robots.txt said of its use when it was fetched
+        self.robots_word: RobotsWord = NO_WORD
+        # what the answer said of which this one, a 304, says that it still holds
+        self.earlier = (0, 0)
+        # of each link in `found`, whether it was, if that is known anyway
+        self.flags: Sequence[bool] | None = None
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:
@@ -226,7 +276,8 @@ class Page(_Answer):
             attempt=link.attempt,
             truncated=exchange.truncated,
         )
-        page.link, page.exchange = link, exchange
+        page.link = link
+        page.exchange = exchange
         mime = parse(exchange.content_type)
         page.content_type = mime.essence if mime else ""
         return page
@@ -241,19 +292,26 @@ class Page(_Answer):
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
     def said(self, found: DocumentLinks | None) -> Preferences:
-        """Return what robots.txt and headers say of its use, and as much of the document as was read, or NONE."""
+        """Return what robots.txt and headers say of its use, and as much of the document as was
+        read, or NONE.
+        """
         if self._is_silent(found):  # nearly always
             return NONE
         image = self.content_type.startswith("image/")
         header_ = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
-        document = of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
-        if self.earlier != (0, 0):  # this answer has no body, and its headers need not say what they said before
+        document = (
+            of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
+        )
+        # this answer has no body, and its headers need not say what they said before
+        if self.earlier != (0, 0):
             header_ = header_ if header_.statements else earlier(self.earlier[0], HEADER)
             document = earlier(self.earlier[1], DOCUMENT)
         return joined(self.robots_word, header_, document)
 
     def _is_silent(self, found: DocumentLinks | None) -> bool:
-        """Return whether there is nowhere where anything could be said, without a look at what it is."""
+        """Return whether there is nowhere where anything could be said, without a look at what it
+        is.
+        """
         word, exchange = self.robots_word, self.exchange
         if word.statements or word.licenses or self.earlier != (0, 0):
             return False
@@ -277,14 +335,20 @@ class Page(_Answer):
 
     def find_encoding(self) -> str:
         """The encoding, looked for if it is not known yet."""
-        self.encoding = self.encoding or encoding_of(self.body, self.header("content-type"), self.url)
+        self.encoding = self.encoding or encoding_of(
+            self.body, self.header("content-type"), self.url
+        )
         return self.encoding
 
     def look_through(self) -> None:
-        """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some are known."""
+        """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some
+        are known.
+        """
         known = self.looked_up or {}
         if "about" not in known and "visible_text" not in known:
-            found = shown_text.shown(self.legible, self.header("content-type"), self.find_encoding())
+            found = shown_text.shown(
+                self.legible, self.header("content-type"), self.find_encoding()
+            )
             if found is not None:
                 self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
 
@@ -295,7 +359,9 @@ class Page(_Answer):
 
     @property
     def contradicts_language(self) -> bool:
-        """True if the visible text is surely in another language than `language` says; needs resiliparse."""
+        """True if the visible text is surely in another language than `language` says; needs
+        resiliparse.
+        """
         return bool(self.language) and text_language.contradicts(self.language, self.visible_text)
 
     @property

@@ -1,8 +1,9 @@
-"""The purposes that an owner may allow or forbid, as bits of one small number, and statements of them.
+"""The purposes that an owner may allow or forbid, as bits of one small number, and statements of
+them.
 
-They are combined by `|`. Five bits say what is allowed, five what is forbidden, and the others are words of robots meta
-elements that are recorded as they are. What one statement forbids no other allows: the drafts' "most restrictive
-preference applies".
+They are combined by `|`. Five bits say what is allowed, five what is forbidden, and the others are
+words of robots meta elements that are recorded as they are. What one statement forbids no other
+allows: the drafts' "most restrictive preference applies".
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ ALL = (1 << _SHIFT) - 1
 NOINDEX, NOFOLLOW, NOARCHIVE, NOIMAGEAI = (1 << 2 * _SHIFT + at for at in range(4))
 LARGEST = (1 << 2 * _SHIFT + 4) - 1
 _WORDS = {NOINDEX: "noindex", NOFOLLOW: "nofollow", NOARCHIVE: "noarchive", NOIMAGEAI: "noimageai"}
-# What the words of robots meta elements forbid; nofollow is about links, and noimageai about what a page shows
+# What the words of robots meta elements forbid; nofollow is about links, and noimageai about what a
+# page shows
 MEANING = {NOINDEX: _AT["search"], NOARCHIVE: _AT["archive"]}
 
 
@@ -129,11 +131,15 @@ class Preferences:
 
     @property
     def directives(self) -> frozenset[str]:
-        """`noindex`, `nofollow`, `noarchive`, `noimageai`: those that were said, in a robots meta element or header."""
+        """`noindex`, `nofollow`, `noarchive`, `noimageai`: those that were said, in a robots meta
+        element or header.
+        """
         return directives(self.said)
 
     def forbids(self, purpose: str) -> bool:
-        """Return whether the owner does not want the page used for this; ValueError for an unknown purpose."""
+        """Return whether the owner does not want the page used for this; ValueError for an unknown
+        purpose.
+        """
         if purpose not in PURPOSES:
             raise ValueError(f"unknown purpose {purpose!r}; expected one of {', '.join(PURPOSES)}")
         return purpose in self.forbidden
@@ -147,12 +153,17 @@ class Purpose:
     """PURPOSE, as bits, and which words of robots meta elements are obeyed."""
 
     declared: int = 0
-    unheard: int = NOINDEX | NOARCHIVE  # of the words that are obeyed by settings, those that are not
+    # of the words that are obeyed by settings, those that are not
+    unheard: int = NOINDEX | NOARCHIVE
 
     @classmethod
     def of(cls, purposes: Collection[str]) -> Purpose:
-        """A purpose that hears each word on what it is about: noindex with `search`, noarchive with `archive`."""
-        deaf = (0 if "search" in purposes else NOINDEX) | (0 if "archive" in purposes else NOARCHIVE)
+        """A purpose that hears each word on what it is about: noindex with `search`, noarchive with
+        `archive`.
+        """
+        deaf = (0 if "search" in purposes else NOINDEX) | (
+            0 if "archive" in purposes else NOARCHIVE
+        )
         return cls(mask(purposes), deaf)
 
     @property
@@ -173,7 +184,11 @@ class Purpose:
 
     def sources(self, preferences: Preferences) -> tuple[str, ...]:
         """Who has a part in that, such as `robots.txt` and `header`."""
-        against = [one for one in preferences.statements if forbidden(one.said, but=self.unheard) & self.declared]
+        against = [
+            one
+            for one in preferences.statements
+            if forbidden(one.said, but=self.unheard) & self.declared
+        ]
         return tuple(dict.fromkeys(one.source for one in against))
 
     def forbids(self, preferences: Preferences, purpose: str) -> bool:

@@ -1,4 +1,5 @@
-"""Scores of pages and of the words of their links, by a SCORER or by language, in a process of its own.
+"""Scores of pages and of the words of their links, by a SCORER or by language, in a process of its
+own.
 
 Whatever the scorer does stays in there. It is made with the first request, which has no pages.
 """
@@ -17,7 +18,14 @@ from selectolax.lexbor import LexborHTMLParser
 from webcrawl.base.loading import load
 from webcrawl.base.model import Timings
 from webcrawl.base.page_values import PageScores
-from webcrawl.content.html.text_language import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
+from webcrawl.content.html.text_language import (
+    ENOUGH,
+    LIKELY,
+    SAME,
+    contradicts,
+    knows_languages,
+    likely_language,
+)
 from webcrawl.content.page import Page
 from webcrawl.content.worker import SHARED, DocumentWorker, Job, WorkerDied, command_of
 from webcrawl.urls.canonical import canonical_links
@@ -44,9 +52,11 @@ def subtag(declared: str) -> str:
 
 
 def language_of(text: str, declared: str) -> str:
-    """Return the declared language; if there is none or the text contradicts it, the language that the text shows.
+    """Return the declared language; if there is none or the text contradicts it, the language that
+    the text shows.
 
-    Empty if the text is short or its language unlikely. It is the measure of `contradicts_language`.
+    Empty if the text is short or its language unlikely. It is the measure of
+    `contradicts_language`.
     """
     said = subtag(declared)
     if len(text) < ENOUGH or not knows_languages() or (said and not contradicts(said, text)):
@@ -67,10 +77,15 @@ def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]
         for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]
     ]
     found = canonical_links(base, [address for address, _ in named], Counter())
-    return {url: float(code in wanted) for address, code in named if (url := found[address]) and code not in ("", "x")}
+    return {
+        url: float(code in wanted)
+        for address, code in named
+        if (url := found[address]) and code not in ("", "x")
+    }
 
 
-HARD = 600.0  # seconds of processor time for a batch; the clock ends it long before, unless many threads work
+# seconds of processor time for a batch; the clock ends it long before, unless many threads work
+HARD = 600.0
 ANCHORS = 256  # links of a page whose words are scored
 WORDS = 200  # characters of these
 KNOWN = 1 << 15  # words of links whose scores are remembered: menus come again and again
@@ -80,9 +95,13 @@ Scorer = Callable[[Sequence[Document]], Iterable[Any]]
 
 
 def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
-    """A score for each document, as far as the scorer can be brought to say one: after an error, one by one."""
+    """A score for each document, as far as the scorer can be brought to say one: after an error,
+    one by one.
+    """
     try:
-        return [(one, "") for one in _checked(scorer(documents), len(documents))] if documents else []
+        return (
+            [(one, "") for one in _checked(scorer(documents), len(documents))] if documents else []
+        )
     except Exception as error:  # noqa: BLE001 - the user's code
         if len(documents) == 1:
             return [(None, _words_of(error))]
@@ -123,7 +142,9 @@ class PageScoring:
             words = self._anchors(self._scorer, pages)
         return [
             [score, one.language, fit, anchors, named, flaw]
-            for (one, named), fit, (score, flaw), anchors in zip(read, fitting, found, words, strict=True)
+            for (one, named), fit, (score, flaw), anchors in zip(
+                read, fitting, found, words, strict=True
+            )
         ]
 
     def _read(self, page: Page) -> tuple[Document, dict[str, float]]:
@@ -139,7 +160,9 @@ class PageScoring:
         return [self._known_scores(one) for one in anchors]
 
     def _learn(self, scorer: Scorer, texts: Iterable[str]) -> None:
-        """Have those of these texts scored whose scores are not known; at most KNOWN are remembered."""
+        """Have those of these texts scored whose scores are not known; at most KNOWN are
+        remembered.
+        """
         wanted = [*texts]
         new = [text for text in wanted if text not in self._known]
         if len(self._known) + len(new) > KNOWN:
@@ -156,7 +179,9 @@ class PageScoring:
 
 
 def _anchor_texts(page: Page) -> dict[str, str]:
-    """Return the anchor texts of a page's first ANCHORS linked URLs; the last text of each URL counts."""
+    """Return the anchor texts of a page's first ANCHORS linked URLs; the last text of each URL
+    counts.
+    """
     columns = page.columns
     links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
     texts = {url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()}
@@ -165,14 +190,28 @@ def _anchor_texts(page: Page) -> dict[str, str]:
 
 def page_of(url: str, content_type: str, body: bytes) -> Page:
     headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
-    return Page(url, 200, headers, body, content_type.partition(";")[0].strip().lower(), 0, "", "", 0.0, Timings(), 0)
+    return Page(
+        url,
+        200,
+        headers,
+        body,
+        content_type.partition(";")[0].strip().lower(),
+        0,
+        "",
+        "",
+        0.0,
+        Timings(),
+        0,
+    )
 
 
 JOB = "webcrawl.content.scoring:score_job"
 
 
 def score_job(path: str, languages: str) -> Job:
-    """The scoring of batches: a line of JSON with URL, Content-Type and length of each page, and bodies."""
+    """The scoring of batches: a line of JSON with URL, Content-Type and length of each page, and
+    bodies.
+    """
     scoring: PageScoring | None = None
 
     def read(data: bytes) -> Any:
@@ -215,11 +254,16 @@ class ScoreProcess(DocumentWorker):
     tries = 1
 
     def __init__(self, scorer: str, languages: Sequence[str], *, wall: float = WALL) -> None:
-        super().__init__("pages for their scores", command_of(JOB, scorer, ",".join(languages)), wall / SHARED)
+        super().__init__(
+            "pages for their scores", command_of(JOB, scorer, ",".join(languages)), wall / SHARED
+        )
         self._of_batch = wall
 
     def scored(self, bodies: Sequence[Body]) -> list[PageScores]:
-        """What is said of each. When the process dies, each is tried by itself: it was one of them."""
+        """What is said of each.
+
+        When the process dies, each is tried by itself: it was one of them.
+        """
         try:
             return self._scored(bodies)
         except WorkerDied:

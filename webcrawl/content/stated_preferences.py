@@ -1,4 +1,5 @@
-"""The preferences that are stated of a page: in robots.txt, in the answer's headers, and in its document.
+"""The preferences that are stated of a page: in robots.txt, in the answer's headers, and in its
+document.
 
 Their vocabularies are robots words, Content-Signal, TDMRep, Content-Usage, and licences.
 """
@@ -50,7 +51,9 @@ _comma = re.compile(rb"[ \t]*+,[ \t]*+").match
 
 @cache
 def _member() -> re.Pattern[bytes]:
-    """One key and its value; on first use, for few sites send dictionaries, and compiling this takes milliseconds."""
+    """One key and its value; on first use, for few sites send dictionaries, and compiling this
+    takes milliseconds.
+    """
     return re.compile(
         rb"("
         + _KEY
@@ -69,7 +72,8 @@ def _member() -> re.Pattern[bytes]:
 
 
 def tokens(value: bytes) -> dict[bytes, bytes] | None:
-    """The value of each key that is a token, empty for any other value; None if this is no dictionary.
+    """The value of each key that is a token, empty for any other value; None if this is no
+    dictionary.
 
     Of two equal keys the last counts (4.2.2).
     """
@@ -99,17 +103,26 @@ def address(value: str) -> str:
     """The address as it was written, if it is an absolute one on the web; empty otherwise."""
     found = value.strip()
     known = found[:8].lower().startswith(("http://", "https://"))
-    return found if known and len(found) <= LONGEST and found.isprintable() and " " not in found else ""
+    return (
+        found
+        if known and len(found) <= LONGEST and found.isprintable() and " " not in found
+        else ""
+    )
 
 
-_WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+_WITH_VALUES = frozenset(
+    ("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after")
+)
 
 
-def robots_tag_directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> frozenset[str]:
+def robots_tag_directives(
+    headers: Iterable[tuple[bytes, bytes]], agent: str = ""
+) -> frozenset[str]:
     """Return the directives for all crawlers and for the crawler of this name, in lower case.
 
-    One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header,
-    up to the next name. The name may have a version, as in User-Agent; `*` is everybody's.
+    One that begins with a crawler's name and a colon is for that crawler alone, and so is all
+    behind it in its header, up to the next name. The name may have a version, as in User-Agent; `*`
+    is everybody's.
     """
     found: set[str] = set()
     named = {"*", agent.lower()} - {""}
@@ -126,7 +139,9 @@ def robots_tag_directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "
 
 
 def _is_name(text: str) -> bool:
-    """Return whether this is no directive with a value, nor the part of a date between a comma and its minutes."""
+    """Return whether this is no directive with a value, nor the part of a date between a comma and
+    its minutes.
+    """
     return text not in _WITH_VALUES and not text.isdecimal() and len(text.split()) < 2
 
 
@@ -160,7 +175,10 @@ _SIGNAL_SAYS = {b"yes": allows, b"no": forbids}
 
 
 def signal_statement(value: bytes) -> int:
-    """Return what `search=yes, ai-train=no` says, in any case. Other signals, such as `use`, name no purpose."""
+    """Return what `search=yes, ai-train=no` says, in any case.
+
+    Other signals, such as `use`, name no purpose.
+    """
     said = 0
     for part in value.lower().split(b","):
         name, _, word = part.partition(b"=")
@@ -179,13 +197,17 @@ def tdm_statement(value: str) -> int:
     return _TDM_SAYS.get(value.strip(), 0)
 
 
-# Labels are case-sensitive, and unknown ones are ignored, as those of earlier revisions now are (6.4)
+# Labels are case-sensitive, and unknown ones are ignored, as those of earlier revisions now are
+# (6.4)
 LABELS = {b"train-ai": "train-ai", b"ai-use": "ai-input", b"search": "search"}
 _USAGE_SAYS = {b"y": allows, b"n": forbids}
 
 
 def usage_statement(value: bytes) -> int | None:
-    """Return what it says: nothing of a label whose value is neither `y` nor `n`. None if it is no dictionary."""
+    """Return what it says: nothing of a label whose value is neither `y` nor `n`.
+
+    None if it is no dictionary.
+    """
     found = tokens(value)
     if found is None:
         return None
@@ -199,8 +221,9 @@ def usage_statement(value: bytes) -> int | None:
 def usage_of_lines(lines: Sequence[bytes]) -> int:
     """Return what the lines of a header say: together they are one dictionary.
 
-    Where they are none, because one is empty or broken, all of the field says nothing to the drafts. But what a whole
-    line of it forbids was said by somebody: that counts, and what it allows does not (docs/preferences.md).
+    Where they are none, because one is empty or broken, all of the field says nothing to the
+    drafts. But what a whole line of it forbids was said by somebody: that counts, and what it
+    allows does not (docs/preferences.md).
     """
     said = usage_statement(b", ".join(lines))
     if said is not None:
@@ -214,7 +237,9 @@ LICENSES = 8
 
 
 def of_document(words: Collection[str], more: Collection[Said], base: str) -> Preferences:
-    """`words`: of robots meta elements; `more`: name and content of others, and addresses of licences."""
+    """`words`: of robots meta elements; `more`: name and content of others, and addresses of
+    licences.
+    """
     said = {META_ROBOTS: robots_statement(words)}
     policy = ""
     licenses: dict[str, None] = {}
@@ -262,7 +287,9 @@ def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = Fal
     if ROBOTS_TAG in lines:
         said[ROBOTS_TAG] = robots_statement(robots_tag_directives(headers, agent), image=image)
     statements = tuple(Statement(HEADER, name.decode(), one) for name, one in said.items() if one)
-    policies = [found for value in lines.get(POLICY, ()) if (found := address(value.decode("latin-1")))]
+    policies = [
+        found for value in lines.get(POLICY, ()) if (found := address(value.decode("latin-1")))
+    ]
     licenses = _licenses(b", ".join(lines.get(LINK, ())), url)
     if not (statements or policies or licenses):
         return NONE
@@ -289,7 +316,9 @@ def _licenses(value: bytes, url: str) -> tuple[str, ...]:
 
 
 class RobotsWord(NamedTuple):
-    """The word of a host's robots.txt on one URL, and the name by which owners speak to this crawler."""
+    """The word of a host's robots.txt on one URL, and the name by which owners speak to this
+    crawler.
+    """
 
     statements: tuple[Statement, ...] = ()
     licenses: tuple[str, ...] = ()
@@ -302,7 +331,8 @@ NO_WORD = RobotsWord()
 def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Preferences:
     """Each source keeps its statements: the most restrictive applies. NONE, if there are none.
 
-    But a TDM reservation in a document supersedes the one of the headers (TDMRep, processing priority).
+    But a TDM reservation in a document supersedes the one of the headers (TDMRep, processing
+    priority).
     """
     statements = header.statements
     if any(one.field == META_RESERVATION for one in document.statements):
@@ -316,7 +346,8 @@ def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Pr
 
 
 def kept(statements: Sequence[Statement]) -> tuple[int, int]:
-    """Return what is kept of a page until it is fetched again: what its headers said, and what the document.
+    """Return what is kept of a page until it is fetched again: what its headers said, and what the
+    document.
 
     robots.txt speaks for itself.
     """

@@ -1,4 +1,5 @@
-"""What others judge texts by before they train on them: the measures of Gopher, C4 and FineWeb, not their thresholds.
+"""What others judge texts by before they train on them: the measures of Gopher, C4 and FineWeb, not
+their thresholds.
 
 Gopher: arXiv 2112.11446, table A1. C4: arXiv 1910.10683, 2.2. FineWeb: arXiv 2406.17557, 3.6.
 """
@@ -12,8 +13,22 @@ from collections.abc import Iterable, Sequence
 from webcrawl.content.near_duplicates import words_of
 
 STOP_WORDS = frozenset(("the", "be", "to", "of", "and", "that", "have", "with"))  # Gopher's
-BULLETS = ("-", "*", "\u2022", "\u2023", "\u25b6", "\u25c0", "\u25e6", "\u25a0", "\u25a1", "\u25aa", "\u25ab", "\u2013")
-ENDS = (".", "!", "?", '"', "'", "\u201d", "\u2019", "\u2026", "\u3002", "\uff01", "\uff1f")  # of sentences
+BULLETS = (
+    "-",
+    "*",
+    "\u2022",
+    "\u2023",
+    "\u25b6",
+    "\u25c0",
+    "\u25e6",
+    "\u25a0",
+    "\u25a1",
+    "\u25aa",
+    "\u25ab",
+    "\u2013",
+)
+# of sentences
+ENDS = (".", "!", "?", '"', "'", "\u201d", "\u2019", "\u2026", "\u3002", "\uff01", "\uff1f")
 ELLIPSES = ("...", "\u2026")
 SHORT = 30  # characters of a line: FineWeb's
 TOP, REPEATED = range(2, 5), range(5, 11)  # words of the runs that Gopher counts
@@ -85,13 +100,18 @@ def _again(parts: Sequence[str]) -> list[str]:
 
 
 def _top(words: Sequence[str], size: int) -> int:
-    """Return how many letters one run of `size` words takes at most, over all its places; 0 if none comes twice."""
+    """Return how many letters one run of `size` words takes at most, over all its places; 0 if none
+    comes twice.
+    """
     runs = Counter(zip(*(words[at:] for at in range(size)), strict=False))
     return max((times * sum(map(len, run)) for run, times in runs.items() if times > 1), default=0)
 
 
 def _repeated(words: Sequence[str], size: int) -> int:
-    """Return how many letters are in runs of `size` words that came before. No letter counts twice."""
+    """Return how many letters are in runs of `size` words that came before.
+
+    No letter counts twice.
+    """
     ends = [0]
     for word in words:
         ends.append(ends[-1] + len(word))

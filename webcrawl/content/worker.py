@@ -1,9 +1,9 @@
 """Has bodies read in a process of its own, whatever they do to it.
 
-`DocumentWorker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve` gets bodies
-through a socket that is its standard input. Limits that it sets itself end it when a body takes too much; the
-DocumentWorker starts another one. It ends by itself when the other end of the socket is closed, at the latest after
-the seconds that a body may take.
+`DocumentWorker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve`
+gets bodies through a socket that is its standard input. Limits that it sets itself end it when a
+body takes too much; the DocumentWorker starts another one. It ends by itself when the other end of
+the socket is closed, at the latest after the seconds that a body may take.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ LARGEST = 1 << 26  # bytes of an answer
 
 
 def command_of(job: str, *arguments: str) -> tuple[str, ...]:
-    """The command that starts a process for a job, `module:function`: of these arguments the function makes the Job."""
+    """The command that starts a process for a job, `module:function`: of these arguments the
+    function makes the Job.
+    """
     return (*PYTHON, "-m", "webcrawl.content.worker", job, *arguments)
 
 
@@ -45,25 +47,33 @@ class WorkerDied(Exception):  # noqa: N818 - reads as what it is
 
 
 class DocumentWorker:
-    """One body after the other. Its process is started with the first one, and again when it has died."""
+    """One body after the other.
+
+    Its process is started with the first one, and again when it has died.
+    """
 
     tries = TRIES
 
     def __init__(self, what: str, command: tuple[str, ...], seconds: float, **environ: str) -> None:
-        """`what` it reads, in words; `command` starts a process that takes at most so many seconds for a body.
+        """`what` it reads, in words; `command` starts a process that takes at most so many seconds
+        for a body.
 
         `environ`: variables of the process's environment, beside ours.
         """
-        self._what, self._command, self._environ = what, command, environ
+        self._what = what
+        self._command = command
+        self._environ = environ
         self._wall = SHARED * seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: socket.socket | None = None
         self._closed = False
 
     def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means WorkerDied.
+        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means
+        WorkerDied.
 
-        OSError if no process can be started, for longer than a short while: that is nothing the body did.
+        OSError if no process can be started, for longer than a short while: that is nothing the
+        body did.
         """
         for last in (False, True):
             self._start()
@@ -72,12 +82,16 @@ class DocumentWorker:
             except (OSError, ValueError) as error:
                 ended = self._end()
                 if ended == -signal.SIGKILL and not last and not self._closed:
-                    continue  # by somebody else, perhaps for want of memory: its own limits end it in other ways
+                    # by somebody else, perhaps for want of memory: its own limits end it in other
+                    # ways
+                    continue
                 raise WorkerDied(self._what) from error
         raise AssertionError
 
     def kill(self) -> None:
-        """Ends the process at once, from any thread, and what is being read; call `close` afterwards."""
+        """Ends the process at once, from any thread, and what is being read; call `close`
+        afterwards.
+        """
         self._closed = True
         process = self._process
         if process is not None:
@@ -125,7 +139,12 @@ class DocumentWorker:
                     raise OSError(f"no process to read {self._what} in: {error}") from error
                 if attempt == 1:
                     rest = (self.tries - 1) * PAUSE
-                    logger.warning("No process to read %s in: %s; trying again for %d s", self._what, error, rest)
+                    logger.warning(
+                        "No process to read %s in: %s; trying again for %d s",
+                        self._what,
+                        error,
+                        rest,
+                    )
                 time.sleep(PAUSE)
             else:
                 break
@@ -173,13 +192,16 @@ class Job(NamedTuple):
     read: Callable[[bytes], Any]  # the answer to a body is a JSON value
     memory: int | None  # bytes of address space; without a limit it may write files, too
     seconds: float  # of processor time for a body
-    files: int | None = None  # with 0, a body that gets the better of its reader opens no file and no socket
+    # with 0, a body that gets the better of its reader opens no file and no socket
+    files: int | None = None
 
 
 def serve(job: Job) -> None:
     """Answer one body after the other, within the limits of the job."""
     wire = socket.socket(fileno=0)
-    limits = {} if job.memory is None else {resource.RLIMIT_AS: job.memory, resource.RLIMIT_FSIZE: 0}
+    limits = (
+        {} if job.memory is None else {resource.RLIMIT_AS: job.memory, resource.RLIMIT_FSIZE: 0}
+    )
     if job.files is not None:
         limits[resource.RLIMIT_NOFILE] = job.files
     for limit, most in {**limits, resource.RLIMIT_CORE: 0}.items():

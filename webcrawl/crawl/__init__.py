@@ -1,9 +1,10 @@
-"""The crawl: what becomes of a URL from the frontier to its line in crawl.log, without a fetcher (docs/design.md).
+"""The crawl: what becomes of a URL from the frontier to its line in crawl.log, without a fetcher
+(docs/design.md).
 
-Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, `moments`, `visitor.Visitor`,
-`discovery`, `last_run`, `segments`, `rereading`; `checks` for settings; `control` for commands to a running crawl,
-`hive` for drones that share one, `revisit` for pages that are fetched again, `metrics` for those who watch. All else
-is a part of these.
+Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, `moments`,
+`visitor.Visitor`, `discovery`, `last_run`, `segments`, `rereading`; `checks` for settings;
+`control` for commands to a running crawl, `hive` for drones that share one, `revisit` for pages
+that are fetched again, `metrics` for those who watch. All else is a part of these.
 """
 
 import sys
@@ -12,7 +13,9 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """`webcrawl.crawl` is this package, and also the function of the library, which has the same name."""
+    """`webcrawl.crawl` is this package, and also the function of the library, which has the same
+    name.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A crawl as an iterator of its pages: see `webcrawl.library.crawl`."""

@@ -1,4 +1,5 @@
-"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks features and robots.txt.
+"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks features
+and robots.txt.
 
 robots.txt is fetched first, in the host's turn, redirects included (docs/robots.md).
 """
@@ -17,7 +18,14 @@ from webcrawl.frontier.core import Admission, Decision, OriginWait
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots import RobotsSaid, agent_of
-from webcrawl.net.robots_book import MEMORY, NO_HEAD, RobotsBook, RobotsDecision, origin_of, robots_url
+from webcrawl.net.robots_book import (
+    MEMORY,
+    NO_HEAD,
+    RobotsBook,
+    RobotsDecision,
+    origin_of,
+    robots_url,
+)
 from webcrawl.net.robots_entry import Heard, RobotsHead, follows
 from webcrawl.urls.filters.filter_protocol import Chain
 
@@ -27,7 +35,8 @@ if TYPE_CHECKING:
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
-WAY = 40.0  # seconds after which a request tries its proxy again for a robots.txt: others of its host go first
+# seconds after which a request tries its proxy again for a robots.txt: others of its host go first
+WAY = 40.0
 WAYS = 1024  # requests that are remembered for that
 CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
@@ -43,8 +52,9 @@ class Chase:
 
 
 class RobotsAdmission:
-    """Part of the admission check. A prerequisite's link has the path `P`, as its history the origin it is for, and the
-    request of the link that needs it: the way to the host may be in there.
+    """Part of the admission check. A prerequisite's link has the path `P`, as its history the
+    origin it is for, and the request of the link that needs it: the way to the host may be in
+    there.
     """
 
     def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
@@ -52,7 +62,8 @@ class RobotsAdmission:
         self.drone: Elsewhere | None = None  # set once the crawl has joined its hive
         self._ports = ports or Ports()
         self._chases: dict[str, Chase] = {}
-        self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
+        # by request: how often its proxy failed, and when to try again
+        self._ways: dict[str, tuple[int, float]] = {}
 
     @classmethod
     def open(cls, ground: Ground) -> Self:
@@ -82,21 +93,31 @@ class RobotsAdmission:
             return self._by_its_way(link, now) or self._ask(link, now)
         if verdict is RobotsDecision.WAIT:
             return OriginWait(self.book.next_try(link.url))
-        return Status.ROBOTS_FORBIDDEN if verdict is RobotsDecision.FORBIDDEN else Status.ROBOTS_UNREACHABLE
+        return (
+            Status.ROBOTS_FORBIDDEN
+            if verdict is RobotsDecision.FORBIDDEN
+            else Status.ROBOTS_UNREACHABLE
+        )
 
     def is_gone(self, link: Link) -> bool:
-        """True if nobody should await this link: its robots.txt is unreachable, and not for the first time."""
+        """True if nobody should await this link: its robots.txt is unreachable, and not for the
+        first time.
+        """
         return self.book.is_gone(link.url)
 
     def way_failed(self, link: Link, now: float) -> None:
-        """The robots.txt of this link was not reached by the proxy of the request that needs it, `link.via`."""
+        """The robots.txt of this link was not reached by the proxy of the request that needs it,
+        `link.via`.
+        """
         tries, _ = self._ways.pop(link.request, (0, 0.0))
         self._ways[link.request] = tries + 1, now + WAY
         if len(self._ways) > WAYS:
             del self._ways[next(iter(self._ways))]
 
     def _by_its_way(self, link: Link, now: float) -> Decision:
-        """What becomes of a link whose proxy has failed before: it lets others pass once, and ends the second time."""
+        """What becomes of a link whose proxy has failed before: it lets others pass once, and ends
+        the second time.
+        """
         tries, until = self._ways.get(link.request, (0, 0.0)) if self._ways else (0, 0.0)
         if tries and now >= until + WAY:
             del self._ways[link.request]
@@ -117,7 +138,16 @@ class RobotsAdmission:
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now
         tries, chain = self.book.tries(origin), chase.chain if chase else ""
-        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, chain=chain, request=link.request)
+        return Link(
+            url,
+            link.path + "P",
+            link.url,
+            link.seed,
+            tries,
+            history=origin,
+            chain=chain,
+            request=link.request,
+        )
 
     def answered(
         self,
@@ -130,11 +160,12 @@ class RobotsAdmission:
         chain: str = "",
         head: RobotsHead = NO_HEAD,
     ) -> Heard | None:
-        """Books the answer to a robots.txt request; returns None while a redirect is being followed.
+        """Books the answer to a robots.txt request; returns None while a redirect is being
+        followed.
 
-        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there, `chain`
-        what the next request takes with it. On another host it takes that host's turn, though its first one: the
-        origin's URLs wait for it.
+        `location` is the canonical URL that the answer redirects to, if it does and the crawl may
+        go there, `chain` what the next request takes with it. On another host it takes that host's
+        turn, though its first one: the origin's URLs wait for it.
         """
         origin = link.history
         chain = chain if len(chain) <= CHAIN else ""
@@ -145,21 +176,28 @@ class RobotsAdmission:
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
             if host_of(location) != host_of(origin + "/"):
-                chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
+                chased = Link(
+                    location, link.path, link.url, link.seed, 0, origin, chain, link.request
+                )
                 expedite(chased.pack())
             return None
-        if link.url != robots_url(origin):  # it was redirected: what the head says is of another URL
+        # it was redirected: what the head says is of another URL
+        if link.url != robots_url(origin):
             head = NO_HEAD
         return self.book.answered(origin, status, body, now, head)
 
     def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers for the request of this robots.txt, by which a server may say that the rules at hand are right."""
+        """Headers for the request of this robots.txt, by which a server may say that the rules at
+        hand are right.
+        """
         if link.chain or link.url != robots_url(link.history):
             return []
         return self.book.validators(link.history).headers
 
     def dropped(self, link: Link) -> None:
-        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
+        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait
+        for that any more.
+        """
         if not link.is_prerequisite or (self.drone is not None and self.drone.robots_gone(link)):
             return
         chase = self._chases.get(link.history)
@@ -167,7 +205,9 @@ class RobotsAdmission:
             chase.until = 0.0
 
     def _has_room(self, now: float) -> bool:
-        """True if one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
+        """True if one more chase may begin; the first ones may be over, of origins whose URLs are
+        not due.
+        """
         chases = self._chases
         while len(chases) >= CHASES:
             first = next(iter(chases))
@@ -181,7 +221,8 @@ class CrawlAdmission:
     """Asks the exclusions first, then whoever else has a say when the turn of a URL has come."""
 
     def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
-        self.chain, self._asked = chain, asked
+        self.chain = chain
+        self._asked = asked
 
     def __call__(self, link: Link, now: float, /) -> Decision:
         if self.chain.reject(link.url):
@@ -200,9 +241,16 @@ class RobotsAnswers:
     """Passes each answer to the drone that needs it, to the rules, and to the host's wait."""
 
     def __init__(
-        self, robots: RobotsAdmission, uplink: Uplink, frontier: Frontier, elsewhere: Elsewhere | None
+        self,
+        robots: RobotsAdmission,
+        uplink: Uplink,
+        frontier: Frontier,
+        elsewhere: Elsewhere | None,
     ) -> None:
-        self._robots, self._uplink, self._frontier, self._elsewhere = robots, uplink, frontier, elsewhere
+        self._robots = robots
+        self._uplink = uplink
+        self._frontier = frontier
+        self._elsewhere = elsewhere
 
     def answered(
         self,
@@ -214,15 +262,20 @@ class RobotsAnswers:
         chain: str = "",
         head: RobotsHead = NO_HEAD,
     ) -> Sequence[str]:
-        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to.
+        """The answer to a robots.txt, or the Status it failed with; `location` is where it
+        redirects to.
 
         Returns the sitemaps that it names.
         """
-        if self._elsewhere is not None and self._elsewhere.robots_answered(link, status, body, location, chain):
+        if self._elsewhere is not None and self._elsewhere.robots_answered(
+            link, status, body, location, chain
+        ):
             return ()
         if status < 0 and not self._uplink.robots_fails(link.history, status, now):
             return ()
-        heard = self._robots.answered(link, status, body, location, now, self._expedite, chain, head)
+        heard = self._robots.answered(
+            link, status, body, location, now, self._expedite, chain, head
+        )
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()

@@ -1,4 +1,6 @@
-"""The pages of archives, in their order: each is handed out once, over all runs of the same command."""
+"""The pages of archives, in their order: each is handed out once, over all runs of the same
+command.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,26 @@ Unfinished = tuple[str, Place | None]  # the name of its file, and where in it a
 
 
 class ArchivedPages:
-    """Every checkpoint has the place that it has come to. A page of what is forgotten is left out."""
+    """Every checkpoint has the place that it has come to.
+
+    A page of what is forgotten is left out.
+    """
 
     def __init__(
-        self, crawl: Crawl, files: Sequence[Path], forgotten: Forgotten, truncate: int, barrier: Barrier
+        self,
+        crawl: Crawl,
+        files: Sequence[Path],
+        forgotten: Forgotten,
+        truncate: int,
+        barrier: Barrier,
     ) -> None:
-        """`truncate`: the bytes that are kept of a body. Pages enter the `barrier` as they are handed out."""
-        self._counters, self._barrier, self._forgotten = crawl.parts.counters, barrier, forgotten
+        """`truncate`: the bytes that are kept of a body.
+
+        Pages enter the `barrier` as they are handed out.
+        """
+        self._counters = crawl.parts.counters
+        self._barrier = barrier
+        self._forgotten = forgotten
         self._places = Places(crawl.parts.db)
         self._trips: dict[Trip, Unfinished] = {}  # under way
         self._originals = _originals(crawl.parts.db)
@@ -62,7 +77,9 @@ class ArchivedPages:
             self._counters.update(answer.lost)
             if answer.found is None:
                 continue
-            if self._forgotten and self._forgotten.has(answer.found[0].url, answer.found[1].started):
+            if self._forgotten and self._forgotten.has(
+                answer.found[0].url, answer.found[1].started
+            ):
                 self._counters.update(["archive/forgotten"])
                 continue
             return self._trip(*answer.found, (answer.name, answer.at))
@@ -91,13 +108,17 @@ class ArchivedPages:
 
 
 class Places(Part):
-    """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
+    """The offset from which to go on in each file, by its name, and the pages before it that are
+    not finished.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         self._new: dict[str, Place] = {}
         saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
-        self.unfinished: dict[Unfinished, None] = {(name, Place(*place)): None for name, place in saved}
+        self.unfinished: dict[Unfinished, None] = {
+            (name, Place(*place)): None for name, place in saved
+        }
         self._saved = [*self.unfinished]
         db.join(self)
 
@@ -112,14 +133,19 @@ class Places(Part):
         for name, place in self._new.items():
             self._db.set(PLACE + name, msgpack.packb(place))
         self._new.clear()
-        if [*self.unfinished] != self._saved:  # only pages that do not come back are unfinished at a checkpoint
+        # only pages that do not come back are unfinished at a checkpoint
+        if [*self.unfinished] != self._saved:
             self._saved = [*self.unfinished]
             self._db.set(AGAIN, msgpack.packb(self._saved))
 
 
 def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
     """Return how much could not be read, by what it was: answers, records, files."""
-    return {name.removeprefix(LOST): int(value) for name, value in figures.items() if name.startswith(LOST)}
+    return {
+        name.removeprefix(LOST): int(value)
+        for name, value in figures.items()
+        if name.startswith(LOST)
+    }
 
 
 def _originals(db: CrawlDB) -> Originals:

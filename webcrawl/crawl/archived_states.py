@@ -1,7 +1,8 @@
 """Says what a page of an archive has become beside the capture of it that was read before.
 
-The digests of bodies that were seen are a set, from which nothing is removed. A page's states are counted in it: one
-digest says that the page has an n-th state, another one which that is. A recapture that is as the one before adds none.
+The digests of bodies that were seen are a set, from which nothing is removed. A page's states are
+counted in it: one digest says that the page has an n-th state, another one which that is. A
+recapture that is as the one before adds none.
 """
 
 from __future__ import annotations
@@ -32,13 +33,18 @@ class ArchivedStates:
     ) -> None:
         """`comes_again`: whether a former run did not finish the page with this URL.
 
-        Unless known bodies are skipped, a capture that is as the one before counts as new, and is processed once more.
+        Unless known bodies are skipped, a capture that is as the one before counts as new, and is
+        processed once more.
         """
-        self._bodies, self._digests, self._comes_again = bodies, digests, comes_again
+        self._bodies = bodies
+        self._digests = digests
+        self._comes_again = comes_again
         self._same = Change.UNCHANGED if skips_seen else Change.NEW
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
-        """Set `page.change`: new, unchanged, changed or gone, beside the capture of this URL that was read before."""
+        """Set `page.change`: new, unchanged, changed or gone, beside the capture of this URL that
+        was read before.
+        """
         if exchange.request and not exchange.request.startswith(READS):
             return
         if 200 <= exchange.status < 300:
@@ -66,7 +72,8 @@ class ArchivedStates:
     def _last(self, page: Page) -> int:
         """Return the number of the state in which the page was read last, or NONE.
 
-        Looks twice as far until there is no such state, and then between: of a thousand states for twenty.
+        Looks twice as far until there is no such state, and then between: of a thousand states for
+        twenty.
         """
         if not self._bodies.holds(self._has(page, 0)):
             return NONE
@@ -93,5 +100,7 @@ class ArchivedStates:
         """Do nothing: an archive has the pages of one body in any order."""
 
     def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:  # noqa: ARG002 - as of pages fetched again
-        """Return whether a page whose body is known is processed all the same: it has become what it is."""
+        """Return whether a page whose body is known is processed all the same: it has become what
+        it is.
+        """
         return page.change is not Change.NEW

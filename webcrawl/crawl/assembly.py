@@ -1,4 +1,6 @@
-"""Makes a crawl of checked settings: a list of its parts and features, each of which opens itself (`ground.py`)."""
+"""Makes a crawl of checked settings: a list of its parts and features, each of which opens itself
+(`ground.py`).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.user_files import UserFiles
 from webcrawl.urls.recent_urls import RecentUrls
 
-RECENT_PER_CACHED = 16  # places for each entry of the URL cache: together they take half of its memory
+# places for each entry of the URL cache: together they take half of its memory
+RECENT_PER_CACHED = 16
 
 
 def assemble(
@@ -61,17 +64,23 @@ def assemble(
     kind: type[Crawl] = Crawl,
     db: CrawlDB | None = None,
 ) -> tuple[Crawl, Visitor]:
-    """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
+    """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on
+    with these settings.
 
-    `slots` is how many downloads there can be at once, if that is not CONCURRENT_REQUESTS. `kind`: Crawl, or what is
-    made of it. `db`: its state, if that had to be opened before.
+    `slots` is how many downloads there can be at once, if that is not CONCURRENT_REQUESTS. `kind`:
+    Crawl, or what is made of it. `db`: its state, if that had to be opened before.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
         if not values["HIVE_DRONES"]:  # a drone's folder may be looked at before it has entered
             refuse_drone(db)
-        scope = {name: value for name, value in ordered(db).items() if name == SCOPE and name not in around.fixed}
-        keep_terms(db, terms_of(spider, arguments or {}, {**values, **scope}))  # before a file is cut back
+        scope = {
+            name: value
+            for name, value in ordered(db).items()
+            if name == SCOPE and name not in around.fixed
+        }
+        # before a file is cut back
+        keep_terms(db, terms_of(spider, arguments or {}, {**values, **scope}))
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
         parts = open_parts(values, db, around, kind)
@@ -188,7 +197,9 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     )
 
 
-def _features(ground: Ground, unkept: Unkept, saved: SavedStatistics, prioritizer: Prioritizer) -> None:
+def _features(
+    ground: Ground, unkept: Unkept, saved: SavedStatistics, prioritizer: Prioritizer
+) -> None:
     """Open the features that the settings ask for. No other crawl imports them."""
     values, frontier, member = ground.values, ground.our_frontier, ground.around.member
     if member is not None and frontier is not None:
@@ -217,15 +228,22 @@ def _no_budget(link: Link, body: bytes) -> None:
 
 
 def _told_of_links(ground: Ground) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
-    """Return who hears of links: the frontier, the trace and features; and the log of those that are not followed."""
+    """Return who hears of links: the frontier, the trace and features; and the log of those that
+    are not followed.
+    """
     values, listeners, pipeline = ground.values, ground.moments.on_links, ground.pipeline
     if values["URL_TRACE"]:
         listeners.insert(
-            0, UrlTrace.open(ground.outputs.open("logs/url.trace"), lambda urls: pipeline.keys([*urls])).heard
+            0,
+            UrlTrace.open(
+                ground.outputs.open("logs/url.trace"), lambda urls: pipeline.keys([*urls])
+            ).heard,
         )
     if ground.frontier.domains.heard is not None:
         listeners.insert(0, ground.frontier.domains.heard)
-    return listener(listeners), None if values["URL_FOLLOW"] else FoundLog(ground.outputs.open(FOUND)).add
+    return listener(listeners), None if values["URL_FOLLOW"] else FoundLog(
+        ground.outputs.open(FOUND)
+    ).add
 
 
 def _user_files(ground: Ground) -> UserFiles:

@@ -1,4 +1,6 @@
-"""Keeps checkpoints between pages: finished downloads wait here until the pages before them are booked."""
+"""Keeps checkpoints between pages: finished downloads wait here until the pages before them are
+booked.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ OVERDUE = 30.0  # and for any other: from then on it is left out, until it is bo
 
 
 class Ready(Protocol):
-    """Pages inside of which nothing was done yet. While the barrier is shut, nobody begins with them."""
+    """Pages inside of which nothing was done yet.
+
+    While the barrier is shut, nobody begins with them.
+    """
 
     def __len__(self) -> int: ...
 
@@ -35,14 +40,18 @@ class NoneReady:
 class Barrier:
     """Pages inside are downloaded but not yet booked; `shut` waits until none is left.
 
-    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but leaves it out. Those that
-    are *ready* count as downloads: a thousand of them, which a slow machine may have, would hold it up for a second.
+    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but
+    leaves it out. Those that are *ready* count as downloads: a thousand of them, which a slow
+    machine may have, would hold it up for a second.
     """
 
     def __init__(self, *, holds_ready: bool = True) -> None:
-        """`holds_ready`: a checkpoint knows pages that are ready as under way; else it waits for them, too."""
+        """`holds_ready`: a checkpoint knows pages that are ready as under way; else it waits for
+        them, too.
+        """
         self.ready: Ready = NoneReady()
-        self._holds_ready, self._holds = holds_ready, False
+        self._holds_ready = holds_ready
+        self._holds = False
         self.inside: set[Trip] = set()
         self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
         self._away: Counter[Trip] = Counter()
@@ -63,7 +72,10 @@ class Barrier:
         return self._open.is_set()
 
     def may_begin(self) -> bool:
-        """Return whether somebody may begin with a page that is ready. To be asked when one more is."""
+        """Return whether somebody may begin with a page that is ready.
+
+        To be asked when one more is.
+        """
         if self._holds:
             self._look()
         return not self._holds
@@ -98,9 +110,10 @@ class Barrier:
     async def shut(self, may_be_stuck: Callable[[], bool] = bool) -> None:
         """Lets no more pages in, and waits until all inside have left, are away or only ready.
 
-        After PATIENCE the others may wait for one of those: pages that are ready are begun with after all; and if
-        `may_be_stuck`, it does not wait any longer, for they may wait for a page that is away. After OVERDUE it does
-        not wait for any: one that never returns would keep the crawl from every checkpoint.
+        After PATIENCE the others may wait for one of those: pages that are ready are begun with
+        after all; and if `may_be_stuck`, it does not wait any longer, for they may wait for a page
+        that is away. After OVERDUE it does not wait for any: one that never returns would keep the
+        crawl from every checkpoint.
         """
         self._open.clear()
         self._holds = self._holds_ready

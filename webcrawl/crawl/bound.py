@@ -1,6 +1,8 @@
-"""Finds what bounds a crawl: each look at it is charged to one cause (docs/operations.md, "What bounds it").
+"""Finds what bounds a crawl: each look at it is charged to one cause (docs/operations.md, "What
+bounds it").
 
-`judge` is a plain function of a crawl's own figures. A `Tally` adds up seconds, and the figures that said so.
+`judge` is a plain function of a crawl's own figures. A `Tally` adds up seconds, and the figures
+that said so.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from typing import Any
 
 from webcrawl.base.program import program
 
-BUSY = 0.85  # share of a look in which the thread of the event loop ran or waited for a core: it has no room for more
-STALLED = 0.3  # share in which it waited for files: four of ten pages that could have been processed were not
-FULL = 0.6  # share of the slots: the rest may be kept for hosts that are known to answer (frontier/back_end.py)
+# share of a look in which the thread of the event loop ran or waited for a core: it has no room for
+# more
+BUSY = 0.85
+# share in which it waited for files: four of ten pages that could have been processed were not
+STALLED = 0.3
+# share of the slots: the rest may be kept for hosts that are known to answer (frontier/back_end.py)
+FULL = 0.6
 MOST = 0.5  # share of the downloads under way that one step must have to be named
 
-SCHEDSTAT = Path("/proc/thread-self/schedstat")  # nanoseconds run, nanoseconds waited while runnable, turns
+# nanoseconds run, nanoseconds waited while runnable, turns
+SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 class Cause(StrEnum):
@@ -57,7 +64,8 @@ class Look:
     trouble: str = ""  # why it is told to fetch nothing, in a few words
     short: bool = False  # descriptors, ports or memory for sockets are missing
     throttled: bool = False  # BANDWIDTH_MAX holds requests back
-    away: str = ""  # the servers that bring URLs, the hive's or that of the seeds, and do not answer
+    # the servers that bring URLs, the hive's or that of the seeds, and do not answer
+    away: str = ""
     slots: int = 0  # downloads that fit at once; 0: no limit
     wanted: int = 0  # CONCURRENT_REQUESTS
     asked: int = 0  # downloads and pages under way
@@ -86,7 +94,10 @@ class Look:
 
 
 def judge(look: Look) -> Cause:
-    """The one cause of this look. What nobody could work around is looked for first, politeness last."""
+    """The one cause of this look.
+
+    What nobody could work around is looked for first, politeness last.
+    """
     if look.trouble == CUT_OFF and look.away:
         return Cause.SERVER  # the same from before it was cut off: start that server again
     if look.trouble:
@@ -142,7 +153,11 @@ def _downloads(look: Look) -> Cause:
 
 def _waiting(look: Look) -> Cause:
     """The rule by which most of the hosts that wait are left alone."""
-    rules = {Cause.FAILURES: look.failing, Cause.RETRY_AFTER: look.told, Cause.CRAWL_DELAY: look.delayed}
+    rules = {
+        Cause.FAILURES: look.failing,
+        Cause.RETRY_AFTER: look.told,
+        Cause.CRAWL_DELAY: look.delayed,
+    }
     first = max(rules, key=rules.__getitem__)
     return first if rules[first] > look.waiting - sum(rules.values()) else Cause.POLITENESS
 
@@ -288,7 +303,8 @@ PAUSES = {  # by what the crawl says of itself
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
 CROWDED = "fewer other programs on this machine: they had the core {crowded} of the time"
-HOSTS = "hosts: {hosts:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"  # as in the progress line
+# as in the progress line
+HOSTS = "hosts: {hosts:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"
 FIGURES = {
     Cause.BANDWIDTH: "{bytes} received per second",
     Cause.DISK: "the event loop waited for files {stalled} of the time, and worked {ran}",
@@ -314,20 +330,34 @@ FIGURES = {
 
 
 def sentence(tally: Tally, trouble: str | None = None) -> str:
-    """The main cause of a time, its share, the figures that say so, and what would help; empty if nothing is known.
+    """The main cause of a time, its share, the figures that say so, and what would help; empty if
+    nothing is known.
 
-    `trouble`: what the crawl says of itself now, if that is known. Nothing helps against a pause that is over.
+    `trouble`: what the crawl says of itself now, if that is known. Nothing helps against a pause
+    that is over.
     """
     whole = sum(tally.seconds.values())
     if not whole:
         return ""
     cause = max(tally.seconds, key=tally.seconds.__getitem__)
     means = tally.means(cause)
-    figures = {**means, "bytes": _size(means["bytes"]), **{name: _percent(means[name]) for name in TIMES}}
+    figures = {
+        **means,
+        "bytes": _size(means["bytes"]),
+        **{name: _percent(means[name]) for name in TIMES},
+    }
     last = tally.last[cause]
     said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
-    why = said_by_itself[cause] if cause in said_by_itself else FIGURES.get(cause, "").format_map(figures)
-    helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else help_for(cause, revisits=means["revisited"] > 0)
+    why = (
+        said_by_itself[cause]
+        if cause in said_by_itself
+        else FIGURES.get(cause, "").format_map(figures)
+    )
+    helps = (
+        PAUSES.get(why, HELPS[cause])
+        if cause is Cause.PAUSE
+        else help_for(cause, revisits=means["revisited"] > 0)
+    )
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
         helps = FEW_FILES.format_map(figures)
     if cause is Cause.FAILURES and means["over_budget"] >= 1:
@@ -336,7 +366,11 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
         helps = CROWDED.format_map(figures)
     said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
     said += f" ({why})" if why else ""
-    return said if cause is Cause.PAUSE and trouble not in (None, why) else f"{said}; what helps: {helps}"
+    return (
+        said
+        if cause is Cause.PAUSE and trouble not in (None, why)
+        else f"{said}; what helps: {helps}"
+    )
 
 
 def help_for(cause: Cause, *, revisits: bool) -> str:
@@ -351,7 +385,11 @@ def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:
     seconds = {cause: _seconds(figures.get(f"{PREFIX}{cause}")) for cause in Cause}
     whole = sum(seconds.values())
     first = sorted(seconds, key=seconds.__getitem__, reverse=True)
-    return {cause: (seconds[cause], seconds[cause] / whole) for cause in first if seconds[cause] >= LEAST * whole > 0}
+    return {
+        cause: (seconds[cause], seconds[cause] / whole)
+        for cause in first
+        if seconds[cause] >= LEAST * whole > 0
+    }
 
 
 def _seconds(value: object) -> int:
@@ -361,7 +399,9 @@ def _seconds(value: object) -> int:
 
 def in_words(figures: Mapping[str, Any]) -> str:
     """The causes in a line: `politeness 93 %, the processor 7 %`."""
-    return ", ".join(f"{WORDS[cause]} {_percent(share)}" for cause, (_, share) in shares(figures).items())
+    return ", ".join(
+        f"{WORDS[cause]} {_percent(share)}" for cause, (_, share) in shares(figures).items()
+    )
 
 
 def _percent(share: float) -> str:

@@ -1,4 +1,6 @@
-"""Checkpoints between two pages, when they are taken, and the failure after which nothing more is kept."""
+"""Checkpoints between two pages, when they are taken, and the failure after which nothing more is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
-# Of the work ahead of a checkpoint, in seconds: what is done in one turn of the event loop, the pause after it, and how
-# long a slice takes at most that only looked whether a thread has ended.
+# Of the work ahead of a checkpoint, in seconds: what is done in one turn of the event loop, the
+# pause after it, and how long a slice takes at most that only looked whether a thread has ended.
 TOGETHER, PAUSE, NOTHING = 0.004, 0.001, 0.000_05
 
 
@@ -41,23 +43,30 @@ class Checkpointing:
         """`end` ends the crawl, for the reason that it is given."""
         self._end = end
         self.failed: StoreError | None = None
-        self.over = True  # until it is opened, and once the last checkpoint was taken: what is done now is lost
+        # until it is opened, and once the last checkpoint was taken: what is done now is lost
+        self.over = True
         self.waiters = CheckpointWaiters()
         self.taken: list[Callable[[], object]] = []  # called with each
         self.seconds = 0.0  # that the last regular one took
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
         self.saved = "of this run"
-        self.kept: dict[str, Any] = {}  # what stats.json says of the last one; kept here, for the folder may be gone
+        # what stats.json says of the last one; kept here, for the folder may be gone
+        self.kept: dict[str, Any] = {}
         self._lacks: ExhaustionWatch | None = None
 
     def open(self, crawl: Crawl, barrier: Barrier, may_be_stuck: Callable[[], bool]) -> None:
         """`may_be_stuck`: pages may wait for a page that is away."""
-        self._crawl, self._barrier, self._may_be_stuck, self.over = crawl, barrier, may_be_stuck, False
+        self._crawl = crawl
+        self._barrier = barrier
+        self._may_be_stuck = may_be_stuck
+        self.over = False
         crawl.begin()
 
     def watch(self) -> None:
-        """From now on what no part of the crawl can know of ends it, too: a lack of memory or threads."""
+        """From now on what no part of the crawl can know of ends it, too: a lack of memory or
+        threads.
+        """
         self._lacks = ExhaustionWatch(self.fail, asyncio.get_running_loop())
         self._lacks.watch()
 
@@ -78,8 +87,11 @@ class Checkpointing:
             await by_turns(crawl.parts.db.prepare(once=last))
             try:
                 await barrier.shut(self._may_be_stuck)
-                crawl.parts.halfway.leave_out(trip.link.url for trip in barrier.out if trip.link is not None)
-                if self.failed is not None:  # part of a page is not on disk, so it must not be booked
+                crawl.parts.halfway.leave_out(
+                    trip.link.url for trip in barrier.out if trip.link is not None
+                )
+                # part of a page is not on disk, so it must not be booked
+                if self.failed is not None:
                     raise self.failed
                 crawl.checkpoint(last=last)
                 self.over = last
@@ -108,11 +120,14 @@ class Checkpointing:
             self._end(STORE_FAILED)
 
 
-async def by_turns(slices: Iterator[float | None], clock: Callable[[], float] = time.perf_counter) -> None:
-    """Runs work in slices, a few in one turn of the event loop: in a turn each, a second of work took half a minute.
+async def by_turns(
+    slices: Iterator[float | None], clock: Callable[[], float] = time.perf_counter
+) -> None:
+    """Runs work in slices, a few in one turn of the event loop: in a turn each, a second of work
+    took half a minute.
 
-    After one that did nothing there is a pause, because without any the loop would spin while it waits for the disk. A
-    slice may say how long its pause is, in seconds.
+    After one that did nothing there is a pause, because without any the loop would spin while it
+    waits for the disk. A slice may say how long its pause is, in seconds.
     """
     begun = now = clock()
     for pause in slices:
@@ -127,10 +142,14 @@ FIRST = 5.0  # seconds until the first one: a start that ends in a kill has done
 
 
 class RegularCheckpoints:
-    """Takes one every so many seconds, and one whenever it is asked. The last one of the crawl is not its work."""
+    """Takes one every so many seconds, and one whenever it is asked.
+
+    The last one of the crawl is not its work.
+    """
 
     def __init__(self, keeping: Checkpointing, interval: float) -> None:
-        self._keeping, self._interval = keeping, interval
+        self._keeping = keeping
+        self._interval = interval
         self._now = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -181,7 +200,9 @@ FIGURES = (("pages", "page"), ("queued", "URL"), ("hosts", "host"))
 
 def _tell(seconds: float, figures: Mapping[str, float]) -> None:
     pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
-    logger.info("checkpoint in %.2f s: %s, %s queued, %s in rotation", seconds, pages, queued, hosts)
+    logger.info(
+        "checkpoint in %.2f s: %s, %s queued, %s in rotation", seconds, pages, queued, hosts
+    )
 
 
 PREFIX = "pipeline."  # before a pipeline's dotted path, in the table meta
@@ -192,7 +213,9 @@ class TakesPart(Protocol):
     """A pipeline with both hooks."""
 
     def checkpoint(self) -> Any:
-        """Returns its position, as a value that msgpack can pack; all it did so far must be safe on disk."""
+        """Returns its position, as a value that msgpack can pack; all it did so far must be safe on
+        disk.
+        """
 
     def restore(self, position: Any) -> None:
         """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
@@ -201,8 +224,8 @@ class TakesPart(Protocol):
 class Positions(Part):
     """Restores every pipeline once, then saves the position of each with every checkpoint.
 
-    A hook that raises ends the crawl: without a checkpoint more and more would have to be done again, and with one
-    that lacks a position the pipeline would have lost pages.
+    A hook that raises ends the crawl: without a checkpoint more and more would have to be done
+    again, and with one that lacks a position the pipeline would have lost pages.
     """
 
     def __init__(self, db: CrawlDB, pipelines: Iterable[object]) -> None:
@@ -231,7 +254,9 @@ def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
     has = [hook for hook in HOOKS if callable(getattr(pipeline, hook, None))]
     if len(has) == 1:
         logger.warning(
-            "%s has %s, but not both hooks: it takes no part in the checkpoint", path_of(type(pipeline)), has[0]
+            "%s has %s, but not both hooks: it takes no part in the checkpoint",
+            path_of(type(pipeline)),
+            has[0],
         )
     return len(has) == len(HOOKS)
 

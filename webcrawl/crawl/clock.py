@@ -1,7 +1,8 @@
 """The crawl's own time, which no setting of the machine's clock changes.
 
-Ready times, retries and robots.txt rules are kept on disk as seconds since 1970. If these were read off the machine's
-clock, a step back would stop the crawl until the clock had caught up, and a step forward would end every wait at once.
+Ready times, retries and robots.txt rules are kept on disk as seconds since 1970. If these were read
+off the machine's clock, a step back would stop the crawl until the clock had caught up, and a step
+forward would end every wait at once.
 """
 
 from __future__ import annotations
@@ -17,21 +18,28 @@ from webcrawl.store.jobdir.meta_row import CLOCK
 
 logger = logging.getLogger(__name__)
 
-# Seconds by which the machine's clock must jump to be reported. The steady clock stands while the machine sleeps. How
-# long the crawl did not run before a step back, nobody can tell.
+# Seconds by which the machine's clock must jump to be reported. The steady clock stands while the
+# machine sleeps. How long the crawl did not run before a step back, nobody can tell.
 STEP = 60.0
 
 
 class CrawlClock(Part):
-    """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in all its runs.
+    """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in
+    all its runs.
 
     Between two runs the machine's clock says how much time has passed, but never less than none.
     """
 
     def __init__(
-        self, db: CrawlDB, *, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+        self,
+        db: CrawlDB,
+        *,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._db, self._wall, self._steady = db, wall, steady
+        self._db = db
+        self._wall = wall
+        self._steady = steady
         now, before = wall(), db.get(CLOCK)
         last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
         self._ahead: float = ahead
@@ -45,7 +53,8 @@ class CrawlClock(Part):
         before, self._ahead = self._ahead, self._wall() - now
         if abs(step := self._ahead - before) >= STEP:
             forward = (
-                "the machine's clock jumped forward by %.0f seconds, or the machine slept; this changes no host's wait"
+                "the machine's clock jumped forward by %.0f seconds, or the machine slept; "
+                "this changes no host's wait"
             )
             back = "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
             logger.warning(forward if step > 0 else back, abs(step))

@@ -17,13 +17,16 @@ from webcrawl.frontier.seen.content import SHELL_SIZE, ContentSeen, Copies, Copy
 from webcrawl.urls.host_names import RegisteredDomains
 
 Read = Callable[[Page, Exchange], object]
-LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)  # attributes, and the name of a meta element
+# attributes, and the name of a meta element
+LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)
 QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML
 LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the reason
 
 
 class ReadCopies(Feature):
-    """Reads a body whose links were submitted from another URL, if they may lead to other pages from this one."""
+    """Reads a body whose links were submitted from another URL, if they may lead to other pages
+    from this one.
+    """
 
     def __init__(
         self,
@@ -34,19 +37,27 @@ class ReadCopies(Feature):
         read: Read,
     ) -> None:
         """`shells`: if the copies of another site's pages are not followed, but for these."""
-        self._copies, self._shells, self._content = copies, shells, content
-        self._counters, self._read = counters, read
+        self._copies = copies
+        self._shells = shells
+        self._content = content
+        self._counters = counters
+        self._read = read
 
     @classmethod
     def open(cls, parts: Parts, scope: str, digests: Callable[[bytes], bytes], read: Read) -> Self:
         """Have copies read in a crawl of this scope.
 
-        Where links must stay on their site, each site's copy is followed. Elsewhere it may be a mirror.
+        Where links must stay on their site, each site's copy is followed. Elsewhere it may be a
+        mirror.
         """
         domain = RegisteredDomains()
         mirrors = scope not in ("host", "domain")
         copies = Copies(parts.content.holds, digests, sites=mirrors, aliases=scope != "host")
-        shells = Shells(parts.content.holds, digests, lambda url: domain(host_of(url))) if mirrors else None
+        shells = (
+            Shells(parts.content.holds, digests, lambda url: domain(host_of(url)))
+            if mirrors
+            else None
+        )
         feature = cls(copies, shells, parts.content, parts.counters, read)
         parts.moments.join(feature)
         return feature
@@ -74,7 +85,9 @@ class ReadCopies(Feature):
             self._counters[LEFT_OUT + copy.value] += 1
 
     def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
-        """The record to keep if this is a small body that many sites have; then its copies are this site's own."""
+        """The record to keep if this is a small body that many sites have; then its copies are this
+        site's own.
+        """
         link = page.link
         if self._shells is None or link is None or len(exchange.body) > SHELL_SIZE:
             return []
@@ -84,4 +97,7 @@ class ReadCopies(Feature):
 
 def _may_have_links(exchange: Exchange) -> bool:
     """Return whether a body that is not read is worth a word in the last lines."""
-    return bool(markup(exchange.content_type, exchange.body)) and LINKS.search(exchange.body) is not None
+    return (
+        bool(markup(exchange.content_type, exchange.body))
+        and LINKS.search(exchange.body) is not None
+    )

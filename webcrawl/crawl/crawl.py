@@ -1,4 +1,5 @@
-"""The crawl without a fetcher: found links go in, links that may be fetched come out (docs/design.md).
+"""The crawl without a fetcher: found links go in, links that may be fetched come out
+(docs/design.md).
 
 A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
 """
@@ -25,23 +26,28 @@ from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.meta_row import CLEAN
 
 SLICE = 500  # links moved to the frontier, or seeds that are read, in one turn: about 2 ms
-PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
+# seconds between two early merges while the frontier has URLs, though none that are due
+PATIENCE = 1.0
 
 
 class Feeding:
     """The frontier together with what waits before it."""
 
     def __init__(self, frontier: Frontier, seen: SeenStore, seeds: Seeding) -> None:
-        self._frontier, self._seen, self._seeds = frontier, seen, seeds
+        self._frontier = frontier
+        self._seen = seen
+        self._seeds = seeds
         self.fed = 0  # links that have come out of the seen store
         self._merged_at = 0.0
-        self._more = False  # the last slice had no link that may be fetched now, and there may be another
+        # the last slice had no link that may be fetched now, and there may be another
+        self._more = False
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds known before.
+        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds
+        known before.
 
-        When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
-        never waits for T to fill.
+        When there are none it reads seeds, then has the waiting links merged early, so that a
+        frontier that runs dry never waits for T to fill.
         """
         seen = self._seen
         records, read = seen.take(SLICE), False
@@ -54,7 +60,8 @@ class Feeding:
         new = [*filter(None, records)]
         self.fed += len(new)
         self._frontier.add(new)
-        return bool(records) or (read and not seen.pending)  # of seeds that were known, the next ones may be new
+        # of seeds that were known, the next ones may be new
+        return bool(records) or (read and not seen.pending)
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now, of the frontier or of what is new."""
@@ -86,15 +93,19 @@ class Feeding:
 
 
 TIMED_OUT, TOO_MANY = 408, 429  # requests: as with 5xx, the server says that it fails
-ANSWERS = "answers"  # the counter of answers that ended their URLs, whatever their status; of robots.txt too
+# the counter of answers that ended their URLs, whatever their status; of robots.txt too
+ANSWERS = "answers"
 PAGES = "pages"  # the counter of those that are pages
 PROBES = "probes"
 REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
-NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
+# the link comes again as if it had not been taken
+NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))
 
 
 class Crawl:
-    """The life of URLs between the parts of a crawl: out of the frontier, back, and into the checkpoint."""
+    """The life of URLs between the parts of a crawl: out of the frontier, back, and into the
+    checkpoint.
+    """
 
     # Parts that other kinds of crawls have otherwise
     discovery: type[Discovery] = Discovery
@@ -104,10 +115,12 @@ class Crawl:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.cut_short = parts.db.get(CLEAN) == b""  # the last run was killed, or could not keep what it did at its end
+        # the last run was killed, or could not keep what it did at its end
+        self.cut_short = parts.db.get(CLEAN) == b""
         self._is_over = False
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
-        self.followers, self.outlook = Followers(), Outlook(parts, self.stats)
+        self.followers = Followers()
+        self.outlook = Outlook(parts, self.stats)
         self._feeds = parts.moments.on_feed
         self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
 
@@ -156,7 +169,10 @@ class Crawl:
             on_idle(now)
 
     def _probe(self, now: float) -> Link | None:
-        """While there is no network: a link that may show that it is back. If there is none, more are let in."""
+        """While there is no network: a link that may show that it is back.
+
+        If there is none, more are let in.
+        """
         parts = self.parts
         link = parts.uplink.probe(now) if parts.uplink.may_probe(now) else None
         if link is None and parts.frontier.resting() and self._fed(now):
@@ -165,7 +181,9 @@ class Crawl:
         return link
 
     def next_ready(self) -> float | None:
-        """When there may be something to do (0 is now), or None as long as nothing is found or finished."""
+        """When there may be something to do (0 is now), or None as long as nothing is found or
+        finished.
+        """
         parts = self.parts
         if parts.refusals.waiting or parts.hostless.waiting:
             return 0.0
@@ -190,10 +208,14 @@ class Crawl:
     def will_retry(self, link: Link, outcome: Outcome) -> bool:
         """True if `finish` is going to queue the link once more."""
         self.parts.uplink.excuse(outcome)
-        return outcome.status in NO_OUTCOMES or self.parts.frontier.will_retry(link, outcome, self._ended(outcome))
+        return outcome.status in NO_OUTCOMES or self.parts.frontier.will_retry(
+            link, outcome, self._ended(outcome)
+        )
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Returns the downloads to be cut because others wait for their slots; `full`: no slot is free."""
+        """Returns the downloads to be cut because others wait for their slots; `full`: no slot is
+        free.
+        """
         parts = self.parts
         if parts.uplink.out or parts.in_force.paused:
             return []
@@ -206,11 +228,17 @@ class Crawl:
             self._feeding.feed(now)  # `take`, which does it, is not called
         return found[:waiting]
 
-    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None, withheld: Exchange | None = None) -> bool:
+    def finish(
+        self,
+        link: Link,
+        outcome: Outcome,
+        exchange: Exchange | None,
+        withheld: Exchange | None = None,
+    ) -> bool:
         """Books the end of a download, at the time when it ended; True if its URL is retried.
 
-        One that could not be tried leaves no trace, and one that was cut only its time. `withheld`: the head of an
-        answer that came from elsewhere, and is not kept.
+        One that could not be tried leaves no trace, and one that was cut only its time. `withheld`:
+        the head of an answer that came from elsewhere, and is not kept.
         """
         parts = self.parts
         if not link.request:  # of a spider's own request it was decided before the spider was told
@@ -235,7 +263,10 @@ class Crawl:
             self._count_page(link, outcome, exchange)
         if not asked:
             parts.log.finished(
-                link, outcome, None, ["unasked", *(withheld.state.notes if withheld is not None else ())]
+                link,
+                outcome,
+                None,
+                ["unasked", *(withheld.state.notes if withheld is not None else ())],
             )
         elif ends:
             by = [PROXY] if outcome.by_proxy else []
@@ -260,7 +291,10 @@ class Crawl:
         parts.refusals.dropped(link, status)
 
     def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = ANSWERS) -> None:
-        """`answer`: the counter of an answer. A server's error is one, and a failure; a probe is neither."""
+        """`answer`: the counter of an answer.
+
+        A server's error is one, and a failure; a probe is neither.
+        """
         counters, status = self.parts.counters, outcome.status
         if 0 < status < TIMED_OUT or answer == PROBES:  # nearly always
             counters[answer] += 1
@@ -276,7 +310,9 @@ class Crawl:
                 counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's; statistics do the same."""
+        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's; statistics
+        do the same.
+        """
         if 200 <= outcome.status < 300 and may_be_page(link.path):
             notes = exchange.state.notes if exchange is not None else ()
             self.parts.counters[PAGES] += not (notes and walled(notes))
@@ -304,43 +340,59 @@ class Crawl:
     def pending(self) -> bool:
         """True if anything is left to do, or may turn out to be.
 
-        What hosts that do not answer have, and what is over a domain's budget, need not be done now.
+        What hosts that do not answer have, and what is over a domain's budget, need not be done
+        now.
         """
         return self._pending(busy=self.parts.frontier.in_flight > 0)
 
     @property
     def rests(self) -> bool:
-        """True if nothing is left but to try hosts set aside, for long enough: if all drones rest, none tries any."""
+        """True if nothing is left but to try hosts set aside, for long enough: if all drones rest,
+        none tries any.
+        """
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
         parts = self.parts
         if any(next_work() for next_work in parts.moments.next_work):
             return True
-        waiting = parts.seen.pending or parts.portions.links or len(parts.refusals) or parts.hostless.pending
+        waiting = (
+            parts.seen.pending
+            or parts.portions.links
+            or len(parts.refusals)
+            or parts.hostless.pending
+        )
         if waiting or not parts.seeding.ended or parts.in_force.paused:
             return True
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
             return False
-        if parts.uplink.out and self._may_return():  # for as long as that takes: nobody could come back now
+        # for as long as that takes: nobody could come back now
+        if parts.uplink.out and self._may_return():
             parts.ending.begin_again()
             return True
         resting = frontier.resting()
         may_recover = resting and frontier.may_recover()
-        return not parts.ending.reached(parts.clock(), resting=resting, busy=busy, may_recover=may_recover)
+        return not parts.ending.reached(
+            parts.clock(), resting=resting, busy=busy, may_recover=may_recover
+        )
 
     def _may_return(self) -> bool:
-        """True if a host may be asked once there is a network again: of those that are left not all are paused."""
+        """True if a host may be asked once there is a network again: of those that are left not all
+        are paused.
+        """
         figures = self.parts.frontier.look.figures()
         return bool(figures["hosts"] or figures["aside_due"]) or not self.parts.frontier.resting()
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         parts = self.parts
-        told = [item for next_figures in parts.moments.next_figures for item in next_figures().items()]
+        told = [
+            item for next_figures in parts.moments.next_figures for item in next_figures().items()
+        ]
         frontier, counters, seen = parts.frontier, parts.counters, parts.seen.stats()
-        known = counters["links/known"]  # hits too: without that cache this one would have seen them
+        # hits too: without that cache this one would have seen them
+        known = counters["links/known"]
         asked = seen["submitted"] + known
         figures = frontier.look.figures()
         if due := figures["aside_due"]:
@@ -366,12 +418,17 @@ class Crawl:
     # -- the checkpoint
 
     def begin(self) -> None:
-        """Call it before the first URL is fetched: if this run is killed at once, the next must know of it."""
+        """Call it before the first URL is fetched: if this run is killed at once, the next must
+        know of it.
+        """
         if self.parts.db.get(CLEAN) != b"":
             self.checkpoint()
 
     def checkpoint(self, *, last: bool = False) -> None:
-        """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
+        """`last`: nothing is in flight any more.
+
+        A run that finds no such mark knows that hosts were asked since.
+        """
         self.parts.db.set(CLEAN, b"1" if last else b"")
         self.parts.db.checkpoint()
         self._is_over = last
@@ -381,14 +438,24 @@ class Crawl:
         """Leaves the state as of the last checkpoint."""
         self.outlook.end()
         with ExitStack() as rest:  # all are closed, whatever the first one raises
-            for part in (self.parts.db, self.parts.outputs, self.parts.content, self.parts.seen, self.parts.seeding):
+            for part in (
+                self.parts.db,
+                self.parts.outputs,
+                self.parts.content,
+                self.parts.seen,
+                self.parts.seeding,
+            ):
                 rest.callback(part.close)
             self.followers.close(rest)
 
 
 def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
     """Of a crawl that is over: what was in flight waits again."""
-    return figures | {"queued": figures["queued"] + figures["in_flight"], "in_flight": 0, "in_flight/more": 0}
+    return figures | {
+        "queued": figures["queued"] + figures["in_flight"],
+        "in_flight": 0,
+        "in_flight/more": 0,
+    }
 
 
 @lru_cache(1024)

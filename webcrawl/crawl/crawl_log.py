@@ -1,4 +1,6 @@
-"""logs/crawl.log: one line per finished URL, in Heritrix's format, with its annotations (docs/logs.md)."""
+"""logs/crawl.log: one line per finished URL, in Heritrix's format, with its annotations
+(docs/logs.md).
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,17 @@ class CrawlLog:
 
     def __init__(self, output: Output, hearers: list[Hearer] | None = None) -> None:
         self._output = output
-        self.hearers = hearers if hearers is not None else []  # are told the same, in the same turn of the event loop
+        # are told the same, in the same turn of the event loop
+        self.hearers = hearers if hearers is not None else []
 
     @property
     def length(self) -> int:
         """Bytes of the log so far."""
         return self._output.tell()
 
-    def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
+    def finished(
+        self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]
+    ) -> None:
         """A URL that was fetched, or that failed."""
         if link.is_probe:
             annotations.append("probe")
@@ -48,7 +53,9 @@ class CrawlLog:
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ended without a request."""
         notes = ["revisit"] if link.is_revisit else []
-        self.finished(link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes)
+        self.finished(
+            link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes
+        )
 
 
 def count_known(counters: Counter[str], exchange: Exchange) -> None:
@@ -61,7 +68,10 @@ CUT = "cut/"  # before a media type, in a counter
 
 
 def flaws_of(exchange: Exchange) -> list[str]:
-    """Return the counters of what is wrong with an answer. There are as many types as `identified_type` knows."""
+    """Return the counters of what is wrong with an answer.
+
+    There are as many types as `identified_type` knows.
+    """
     counters = [f"flaw/{flaw}" for flaw in exchange.flaws]
     if exchange.truncated:
         counters.append(f"truncated/{exchange.truncated}")

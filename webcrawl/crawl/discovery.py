@@ -49,7 +49,9 @@ class Elsewhere(Protocol):
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours; sends the others."""
+        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours;
+        sends the others.
+        """
 
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
@@ -66,9 +68,13 @@ class Elsewhere(Protocol):
         """Has the owner of another host fetch a robots.txt that was redirected there."""
 
     def robots_gone(self, link: Link) -> bool:
-        """Tells the drone that waits for a robots.txt that it does not come; False if that is this drone."""
+        """Tells the drone that waits for a robots.txt that it does not come; False if that is this
+        drone.
+        """
 
-    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
+    def robots_answered(
+        self, link: Link, status: int, body: bytes, location: str | None, chain: str
+    ) -> bool:
         """Tells the drone that asked for a robots.txt what came of it; False if that is this drone."""
 
 
@@ -92,10 +98,17 @@ class Discovery:
 
         `leave` gets the links that would be submitted, in a crawl that does not follow them.
         """
-        self._heard, self._found = heard, frontier.found
-        self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
-        self._site_of, self._counters, self._frontier = site_of, counters, frontier
-        self._elsewhere, self._leave = elsewhere, leave
+        self._heard = heard
+        self._found = frontier.found
+        self._pipeline = pipeline
+        self._seen = seen
+        self._lately = lately
+        self._portions = portions
+        self._site_of = site_of
+        self._counters = counters
+        self._frontier = frontier
+        self._elsewhere = elsewhere
+        self._leave = leave
 
     def discover(
         self,
@@ -109,8 +122,8 @@ class Discovery:
     ) -> None:
         """The links of a page, in one batch; `hops` has the letter of each, or one for all.
 
-        Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
-        `targets` gets the canonical forms that are found now.
+        Of very many the first are submitted now, and the others in portions. `needed`: these are
+        its requisites. `targets` gets the canonical forms that are found now.
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
@@ -132,12 +145,15 @@ class Discovery:
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it.
 
-        What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
+        What was asked for in this chain already is asked for again if it gets other cookies now
+        than ever before.
         """
         self._counters["links"] += 1
         page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
-        if self._found is not None or not (cookies and has_asked(chain, self._pipeline.key(location))):
+        if self._found is not None or not (
+            cookies and has_asked(chain, self._pipeline.key(location))
+        ):
             filters = self._pipeline.requisites if is_needed(page.path) else None
             self._submit(page, "R", [location], "R", "", chain, filters)
             return
@@ -145,7 +161,10 @@ class Discovery:
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
 
     def moved(self, page: Link, location: str, history: str) -> bool:
-        """Submits where a page has moved for good, with what it hands on. False if a filter drops that."""
+        """Submits where a page has moved for good, with what it hands on.
+
+        False if a filter drops that.
+        """
         return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def at_entrance(self, page: Link) -> Link:
@@ -153,7 +172,9 @@ class Discovery:
         return replace(page, path=self._entered(page).path.rstrip(HOPS))
 
     def _entered(self, page: Link) -> Link:
-        """Return the page as its links know it: with a mark in its path if it is the first of another site."""
+        """Return the page as its links know it: with a mark in its path if it is the first of
+        another site.
+        """
         path = entered(page.path, page.via, page.url, self._site_of)
         if path is page.path:
             return page
@@ -198,13 +219,19 @@ class Discovery:
         self._lately.add(urls)
 
     def submit_portion(self, now: float, *, paced: bool = True) -> bool:
-        """Submits the next links of a large page, if it is time for them; True if more of any page wait."""
+        """Submits the next links of a large page, if it is time for them; True if more of any page
+        wait.
+        """
         portion = self._portions.take(now, paced=paced) if self._portions.links else None
         if portion is None:
             return bool(self._portions.links)
         page = portion.page
         try:
-            filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
+            filters = (
+                self._pipeline.requisites
+                if portion.hops[0] == "E" and may_need(page.path)
+                else None
+            )
             self._submit(page, "L", portion.links, portion.hops, portion.base, filters=filters)
         except (StoreError, OwnCodeError, OSError, MemoryError):
             raise
@@ -230,7 +257,8 @@ class Discovery:
         return self.offer(link, variant, *more) is not Offered.FILTERED
 
     def offer(self, link: Link, variant: str = "", *more: str) -> Offered:
-        """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
+        """Takes a single link, from a request of a user's spider; each variant of a URL is seen
+        separately.
 
         Whether it is new depends on the first variant; the others are marked as seen.
         """
@@ -242,7 +270,9 @@ class Discovery:
         return Offered.SUBMITTED if self.accept(link, variant, *more) else Offered.KNOWN
 
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
-        """Takes a single link that has passed the filters and is ours; returns False if it is known already."""
+        """Takes a single link that has passed the filters and is ours; returns False if it is known
+        already.
+        """
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
         may_be_new = self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
         return may_be_new != 0
@@ -256,12 +286,16 @@ class Discovery:
         self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
 
     def received(self, records: Sequence[bytes]) -> None:
-        """Links that other drones found: they have passed all filters but those that learn from what passes."""
+        """Links that other drones found: they have passed all filters but those that learn from
+        what passes.
+        """
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
 
 
 def fitting_links(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """The number of a page's links that may be followed: each may get lines with its URL, the page's and the seed's."""
+    """The number of a page's links that may be followed: each may get lines with its URL, the
+    page's and the seed's.
+    """
     return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)

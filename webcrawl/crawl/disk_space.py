@@ -23,7 +23,9 @@ class DiskSpace:
 
         It returns what comes of it, for a line.
         """
-        self._folder, self._least, self._hold = folder, least, hold
+        self._folder = folder
+        self._least = least
+        self._hold = hold
         self._paused = False
         self._loop = Loop(self.look)
 
@@ -52,7 +54,10 @@ class DiskSpace:
         then = self._hold("disk nearly full" if short else "")
         if short:
             logger.warning(
-                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
+                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused",
+                free,
+                self._folder,
+                self._least,
             )
         else:
             logger.info("%d MiB free for %s: %s", free, self._folder, then)

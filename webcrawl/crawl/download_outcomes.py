@@ -1,4 +1,6 @@
-"""How a download ended: what it says of the host, of this machine and of our own network, and whether to ask again."""
+"""How a download ended: what it says of the host, of this machine and of our own network, and
+whether to ask again.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,14 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 logger = logging.getLogger(__name__)
 
 WHOLE = "download_fail_on_dataloss"  # in what was asked: whether the answer is to be whole
-# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
-# broken chunks (`unspecified`) are the server's way
+# Why a body is not whole that may be so next time; how much of one is kept is the crawl's own
+# choice (`length`), and broken chunks (`unspecified`) are the server's way
 SHORT = ("disconnect", "time")
-STOPPED = 2.0  # seconds, and the host's usual wait, until what failed while this process was stopped is asked again
-LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
+# seconds, and the host's usual wait, until what failed while this process was stopped is asked
+# again
+STOPPED = 2.0
+# seconds: an answer so long ago says that a proxy is at fault, not what all requests need
+LATELY = 300.0
 
 
 class Asked(Protocol):
@@ -53,14 +58,19 @@ class Outcomes:
         ours: Collection[Proxy] = (),
         retry_times: int = 2,
     ) -> None:
-        """`failed` hears of failures of the crawl's own clients, `unfinished` of answers that may be asked for again.
+        """`failed` hears of failures of the crawl's own clients, `unfinished` of answers that may
+        be asked for again.
 
-        `whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them.
+        `whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies
+        of all of them.
 
         `retry_times`: how often a spider's own request is tried again whose connection was dropped.
         """
-        self._failed, self._unfinished, self._clock = failed, unfinished, clock
-        self._whole, self._ours = whole, ours
+        self._failed = failed
+        self._unfinished = unfinished
+        self._clock = clock
+        self._whole = whole
+        self._ours = ours
         self._retry_times = retry_times
         self._answered_at = float("-inf")  # by whatever way
 
@@ -80,45 +90,70 @@ class Outcomes:
             self._note_unfinished(request, trip, outcome, exchange)
 
     def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
-        """Note the outcome of a download that has failed; what a client of the crawl's raised may be its cause."""
+        """Note the outcome of a download that has failed; what a client of the crawl's raised may
+        be its cause.
+        """
         cause = fetch_error(error)
-        trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else self._status(error, request), trip.begun)
+        trip.outcome = outcome = outcome_of(
+            Status.DEFERRED if trip.cut else self._status(error, request), trip.begun
+        )
         trip.failure = self.name_of(error)
         outcome.seconds -= self._clock.lost_since(trip.begun)
-        outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
-        if outcome.retries is None and outcome.status == Status.CONNECTION_LOST and _has_errback(trip):
-            outcome.retries = self._retry_times  # as in Scrapy: its errback is called, whatever is known of the host
-        outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
-        outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
+        outcome.wait = wait_of(error)
+        outcome.retries = _retries(request.meta)
+        if (
+            outcome.retries is None
+            and outcome.status == Status.CONNECTION_LOST
+            and _has_errback(trip)
+        ):
+            # as in Scrapy: its errback is called, whatever is known of the host
+            outcome.retries = self._retry_times
+        outcome.answered = trip.exchange is not None
+        outcome.permanent = _permanent(error)
+        outcome.doubtful = _doubtful(error)
+        outcome.short = _short(trip.exchange)
         if isinstance(cause, ProxyFailed) and not trip.inline and self._is_its_own(cause):
-            outcome.status, outcome.by_proxy = Status.CONNECT_FAILED, True
+            outcome.status = Status.CONNECT_FAILED
+            outcome.by_proxy = True
         trip.comes_again = outcome.status in NO_OUTCOMES
         if trip.link is not None and cause is not None and not (trip.cut or trip.abandoned):
             for hear in self._failed:
                 hear(trip.link, cause)
 
     def _is_its_own(self, error: ProxyFailed) -> bool:
-        """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
+        """Return whether the failure is the request's that chose this proxy: other ways to the web
+        work.
+        """
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
-    def _note_unfinished(self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
-        """Note that a part of the answer is missing, or all of it for now. Code that awaits it gets what there is.
+    def _note_unfinished(
+        self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange
+    ) -> None:
+        """Note that a part of the answer is missing, or all of it for now. Code that awaits it gets
+        what there is.
 
-        Where answers need not be whole, the URL is tried again only if our own network turns out to have been out.
+        Where answers need not be whole, the URL is tried again only if our own network turns out to
+        have been out.
         """
         is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
         if exchange.truncated in SHORT and not trip.inline and is_page:
-            outcome.short, outcome.doubtful = exchange.truncated, True
+            outcome.short = exchange.truncated
+            outcome.doubtful = True
             outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
             if self._clock.lost_since(trip.begun):
-                outcome.status, outcome.wait, outcome.doubtful = Status.UNTRIED, STOPPED, False
-        failed = outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
+                outcome.status = Status.UNTRIED
+                outcome.wait = STOPPED
+                outcome.doubtful = False
+        failed = (
+            outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
+        )
         if failed and not (trip.inline or trip.is_prerequisite):
             for hear in self._unfinished:
                 hear(trip)
 
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
-        """Return the error of a download, or Untried if our network was out or this process stood still.
+        """Return the error of a download, or Untried if our network was out or this process stood
+        still.
 
         Neither the URL nor its host is charged with that one.
         """
@@ -143,7 +178,10 @@ class Outcomes:
         return cause.status if cause is not None else self.status_of_other(error, request)
 
     def status_of_other(self, error: Exception, request: Asked) -> int:
-        """Return the status of a download that no server can have made fail. It is a mistake in code."""
+        """Return the status of a download that no server can have made fail.
+
+        It is a mistake in code.
+        """
         logger.error("Error downloading %s", request, exc_info=error)
         return Status.UNEXPECTED
 
@@ -160,8 +198,12 @@ def _has_errback(trip: Trip) -> bool:
 
 
 def is_untried(error: Exception) -> bool:
-    """Return whether no request was sent because this machine lacked something, whoever's handler it is."""
-    return isinstance(fetch_error(error), Untried) or (isinstance(error, OSError) and is_ours(error))
+    """Return whether no request was sent because this machine lacked something, whoever's handler
+    it is.
+    """
+    return isinstance(fetch_error(error), Untried) or (
+        isinstance(error, OSError) and is_ours(error)
+    )
 
 
 def _doubtful(error: Exception) -> bool:
@@ -171,7 +213,9 @@ def _doubtful(error: Exception) -> bool:
 
 
 def _short(exchange: Exchange | None) -> str:
-    """Return why a part of the answer is missing, if the next try may bring it; else an empty string."""
+    """Return why a part of the answer is missing, if the next try may bring it; else an empty
+    string.
+    """
     return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
 
 
@@ -197,7 +241,8 @@ def _retries(meta: Mapping[str, Any]) -> int | None:
 
 def outcome_of(status: int, begun: float) -> Outcome:
     """Return the outcome of a download that ends now."""
-    at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
+    # first: if the core is taken away in between, the host's wait is longer than the log says
+    at = time.time()
     ended = time.monotonic()
     return Outcome(status, ended - begun, at=at, ended=ended)
 
@@ -205,7 +250,8 @@ def outcome_of(status: int, begun: float) -> Outcome:
 def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
     outcome.ip = exchange.ip
     if fetched is not None:  # its host has rested since, while a browser rendered the answer
-        outcome.at, outcome.ended = fetched.at, fetched.ended
+        outcome.at = fetched.at
+        outcome.ended = fetched.ended
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED

@@ -1,4 +1,5 @@
-"""The one loop of a crawl. It knows no framework: whoever runs it says how a page is fetched and processed.
+"""The one loop of a crawl. It knows no framework: whoever runs it says how a page is fetched and
+processed.
 
 The life of a URL:
 
@@ -8,11 +9,13 @@ The life of a URL:
     process   each page goes through the processors; a page that has to wait there goes on in a task of its own
     finish    what the page writes is written, its URL is booked, and it leaves the barrier
 
-A failure, an answer that is to be asked for again, and what the end of the crawl cuts short go from `fetch` straight
-to `finish`. A robots.txt is heard instead of visited, alone, because links may wait for it.
+A failure, an answer that is to be asked for again, and what the end of the crawl cuts short go from
+`fetch` straight to `finish`. A robots.txt is heard instead of visited, alone, because links may
+wait for it.
 
-Pages are read together because a stage then finds its code and its tables in the processor's caches, and because a page
-then needs no task: 5 % of all CPU time (docs/decisions/adapter-fastpath.md).
+Pages are read together because a stage then finds its code and its tables in the processor's
+caches, and because a page then needs no task: 5 % of all CPU time
+(docs/decisions/adapter-fastpath.md).
 """
 
 from __future__ import annotations
@@ -44,13 +47,21 @@ class Steps(Protocol):
     """What is done at each step, and what the loop asks of the program that it runs in."""
 
     def may_begin(self) -> bool:
-        """Return whether one more fetch may begin: nothing holds the crawl, a slot is free, and so is memory."""
+        """Return whether one more fetch may begin: nothing holds the crawl, a slot is free, and so
+        is memory.
+        """
 
     def take(self) -> Trip | None:
-        """The next trip; None if nothing is due. Whoever returned None sees to it that `wake` is called in time."""
+        """The next trip; None if nothing is due.
+
+        Whoever returned None sees to it that `wake` is called in time.
+        """
 
     async def fetch(self, trip: Trip) -> bool:
-        """Fetches it, and notes the outcome in the trip. Return whether there is an answer to go on with."""
+        """Fetches it, and notes the outcome in the trip.
+
+        Return whether there is an answer to go on with.
+        """
 
     def hear(self, trip: Trip) -> Output:
         """Books what a robots.txt says."""
@@ -78,15 +89,23 @@ class Driver:
     """Runs the steps for each URL. Nothing is fetched before the first `wake`."""
 
     def __init__(
-        self, steps: Steps, barrier: Barrier, room: int, clock: Callable[[], float] = time.perf_counter
+        self,
+        steps: Steps,
+        barrier: Barrier,
+        room: int,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`room`: the bytes of answers that may wait or be in work; above it no fetch is begun."""
-        self._steps, self._barrier, self._room, self._clock = steps, barrier, room, clock
+        self._steps = steps
+        self._barrier = barrier
+        self._room = room
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         self.fetching: dict[Trip, asyncio.Task[None]] = {}
         self._ready: list[Trip] = []  # answers that nobody has begun to read
         self._read_now = 0  # answers that were read in this turn, and are not yet in the processors
-        self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}  # in the processors
+        # in the processors
+        self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         self._size = 0  # bytes of those
         self._most = MOST
         self._starts_next = self._reads_next = self._closed = False
@@ -113,7 +132,9 @@ class Driver:
             self._loop.call_soon(self._start)
 
     def look(self) -> None:
-        """Has it look unless it did so lately; to be called now and then, for what no event tells of."""
+        """Has it look unless it did so lately; to be called now and then, for what no event tells
+        of.
+        """
         if self._loop.time() - self._looked > SELDOM:
             self.wake()
 
@@ -202,7 +223,10 @@ class Driver:
         self._process(trip, output)
 
     def _process(self, trip: Trip, output: Output) -> None:
-        """Takes a page through the processors up to its first wait. Most never wait; the others go on as tasks."""
+        """Takes a page through the processors up to its first wait.
+
+        Most never wait; the others go on as tasks.
+        """
         PAGE.set(trip)
         rest = self._processed(trip, output)
         try:
@@ -233,7 +257,10 @@ class Driver:
             self.wake()
 
     def _broken(self, error: BaseException, trip: Trip) -> None:
-        """What was cancelled is left to the next run. What else nobody has handled is a mistake in code."""
+        """What was cancelled is left to the next run.
+
+        What else nobody has handled is a mistake in code.
+        """
         if isinstance(error, asyncio.CancelledError):
             trip.abandoned = True
         else:
@@ -263,7 +290,9 @@ class Driver:
             task.cancel()
 
     def forsake(self) -> None:
-        """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
+        """Ends the way of pages that have gone on for all that; whatever they still do counts for
+        nothing.
+        """
         left = [*self._waiting]
         if left:
             self._steps.give_up()

@@ -1,4 +1,5 @@
-"""Conditional requests and known payloads of a crawl that begins from an earlier one (docs/since.md).
+"""Conditional requests and known payloads of a crawl that begins from an earlier one
+(docs/since.md).
 
 The archive of the earlier crawl is read in threads: the disk on which it lies may be slow.
 
@@ -34,7 +35,8 @@ from webcrawl.store.worker import Worker
 logger = logging.getLogger(__name__)
 
 
-LANES = 4  # connections to each server; a host's questions go through one of them, which has its captures
+# connections to each server; a host's questions go through one of them, which has its captures
+LANES = 4
 REMEMBERED = 10_000  # payloads that were found: 5 MB
 PATIENCE = 20.0  # seconds that a page waits for an answer
 
@@ -42,8 +44,12 @@ PATIENCE = 20.0  # seconds that a page waits for an answer
 class CdxServers:
     """Asks one after the other until one has the payload. No failure of theirs is an error."""
 
-    def __init__(self, addresses: Sequence[str], before: str, count: Callable[[Iterable[str]], None]) -> None:
-        self._lanes = [[(CdxServer(one, before), Worker()) for one in addresses] for _ in range(LANES)]
+    def __init__(
+        self, addresses: Sequence[str], before: str, count: Callable[[Iterable[str]], None]
+    ) -> None:
+        self._lanes = [
+            [(CdxServer(one, before), Worker()) for one in addresses] for _ in range(LANES)
+        ]
         self._count = count
         self._found: dict[str, EarlierCapture] = {}  # by digests of answers
         self._told: set[str] = set()
@@ -55,7 +61,9 @@ class CdxServers:
         is_asked = True
         for server, worker in self._lanes[crc32(host_of(exchange.url).encode()) % LANES]:
             try:
-                found = await asyncio.wait_for(asyncio.wrap_future(worker.submit(_find, server, exchange)), PATIENCE)
+                found = await asyncio.wait_for(
+                    asyncio.wrap_future(worker.submit(_find, server, exchange)), PATIENCE
+                )
             except TimeoutError:
                 server.cut()
                 self._lose(server, f"{server.address}: no answer within {PATIENCE:.0f} seconds")
@@ -80,7 +88,10 @@ class CdxServers:
     def _lose(self, server: CdxServer, why: str) -> None:
         if server.address not in self._told:
             self._told.add(server.address)
-            logger.warning("since: %s; pages that it alone would know are stored whole while it does not answer", why)
+            logger.warning(
+                "since: %s; pages that it alone would know are stored whole while it does not answer",
+                why,
+            )
 
     def close(self) -> None:
         """Nobody waits any more."""
@@ -101,15 +112,25 @@ T = TypeVar("T")
 PAUSE = 0.001  # seconds between two slices of the work ahead
 EVERY = 10.0  # seconds between two lines on how far it is
 THREADS = 4  # records read at once
-MOST = 64 << 20  # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
+# bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
+MOST = 64 << 20
 HOSTS = 10_000  # that are remembered
-SURE = 3  # URLs in a row that failed with a condition and are answered without: their host does not bear any
-# Of answers to conditions: bad request; precondition failed, which RFC 9110 13.1.2 keeps for other methods than GET; a
-# range that nobody asked for
+# URLs in a row that failed with a condition and are answered without: their host does not bear any
+SURE = 3
+# Of answers to conditions: bad request; precondition failed, which RFC 9110 13.1.2 keeps for other
+# methods than GET; a range that nobody asked for
 REFUSALS = frozenset((400, 412, 416))
 # Of a request: it is a condition already, or its answer may be another than the earlier crawl had
 PARTICULAR = frozenset(
-    (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range", b"Cookie")
+    (
+        b"If-None-Match",
+        b"If-Modified-Since",
+        b"If-Match",
+        b"If-Unmodified-Since",
+        b"If-Range",
+        b"Range",
+        b"Cookie",
+    )
 ) | {b"Authorization"}
 
 
@@ -127,19 +148,26 @@ class Since:
         fail: Callable[[Exception], object],
         servers: CdxServers | None = None,
     ) -> None:
-        """`fail` ends the crawl: a page that could not be compared would not be stored as what it is."""
-        self._earlier, self._count, self._fail, self._servers = earlier, count, fail, servers
+        """`fail` ends the crawl: a page that could not be compared would not be stored as what it
+        is.
+        """
+        self._earlier = earlier
+        self._count = count
+        self._fail = fail
+        self._servers = servers
         self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
-        self._bare: dict[str, int] = {}  # signs that a host bears no conditions: with SURE of them it gets none
+        # signs that a host bears no conditions: with SURE of them it gets none
+        self._bare: dict[str, int] = {}
 
     async def latest(self, trip: Trip, url: str, headers: Headers) -> LatestCapture | None:
         """The earlier record of a page that is about to be asked for by GET; None of anything else.
 
-        Nor of a page that is fetched again: this crawl knows later states of it than the earlier one. A URL that has
-        failed is asked for without a condition: that may be what its server does not bear.
+        Nor of a page that is fetched again: this crawl knows later states of it than the earlier
+        one. A URL that has failed is asked for without a condition: that may be what its server
+        does not bear.
         """
         if trip.inline or trip.is_prerequisite or not url.startswith(("http://", "https://")):
             return None
@@ -159,8 +187,8 @@ class Since:
     def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
         """The answer, or the page that a 304 stands for.
 
-        A host that does not bear conditions on a GET is asked again, later, and without them from now on. So is one
-        whose URLs fail with them and are answered without, several in a row.
+        A host that does not bear conditions on a GET is asked again, later, and without them from
+        now on. So is one whose URLs fail with them and are answered without, several in a row.
         """
         if known.conditions and answer.status in REFUSALS:
             self._note(answer.url, SURE)
@@ -192,7 +220,10 @@ class Since:
         self._held -= size
 
     async def compare(self, exchange: Exchange) -> None:
-        """Notes in an answer that the earlier crawl has its payload. A failure ends the crawl, and is raised."""
+        """Notes in an answer that the earlier crawl has its payload.
+
+        A failure ends the crawl, and is raised.
+        """
         if exchange.state.refers is not None or not is_payload(exchange):
             return
         try:
@@ -223,7 +254,10 @@ class Since:
 async def since_of(
     argument: str, values: Mapping[str, Any], crawl: Crawl, fail: Callable[[Exception], object]
 ) -> Since:
-    """The crawl that the argument `since` names, read as far as needed. StoreError: nothing of it can be read."""
+    """The crawl that the argument `since` names, read as far as needed.
+
+    StoreError: nothing of it can be read.
+    """
     jobdir = Path(values["JOBDIR"])
     found = sources(argument, jobdir)
     for line in found.left_out:
@@ -234,7 +268,10 @@ async def since_of(
         await asyncio.sleep(PAUSE)
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
-            logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
+            logger.info(
+                "since: %.1f of %.1f MB of the index files read",
+                *(size / 1e6 for size in index.progress),
+            )
     count = crawl.parts.counters.update
     servers = CdxServers(found.servers, index.begun, count) if found.servers else None
     return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, fail, servers)

@@ -6,14 +6,19 @@ LEAST = 30.0  # seconds for which such hosts are waited for, however short the c
 
 
 class Ending:
-    """Waits for hosts that are set aside or failing, and tries those that come due meanwhile; then the crawl ends.
+    """Waits for hosts that are set aside or failing, and tries those that come due meanwhile; then
+    the crawl ends.
 
-    The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is shorter. A run that
-    has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that is resumed asks before it ends again.
+    The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is
+    shorter. A run that has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that
+    is resumed asks before it ends again.
     """
 
     def __init__(self, wait: float, begun: float = 0.0, *, shortens: bool = True) -> None:
-        """`wait`: OUTAGE_END_WAIT. `begun`: the time at which the run began. `shortens`: False to wait in full."""
+        """`wait`: OUTAGE_END_WAIT.
+
+        `begun`: the time at which the run began. `shortens`: False to wait in full.
+        """
         self.wait = wait
         self._begun = begun
         self._shortens = shortens
@@ -26,7 +31,10 @@ class Ending:
         self._since = None
 
     def asked(self, *, answered: bool) -> None:
-        """A download has ended. An answer begins the wait anew, and so does the first download of the run."""
+        """A download has ended.
+
+        An answer begins the wait anew, and so does the first download of the run.
+        """
         if answered or not self._has_asked:
             self._since = None
         self._has_asked = True
@@ -35,8 +43,9 @@ class Ending:
     def reached(self, now: float, *, resting: bool, busy: bool, may_recover: bool = False) -> bool:
         """Return whether only hosts that do not answer have been left for so long.
 
-        `busy`: one of them is being asked. `may_recover`: one of them has answered before, and was not asked again
-        since it failed. It is asked once more before the crawl ends, if that is within OUTAGE_END_WAIT.
+        `busy`: one of them is being asked. `may_recover`: one of them has answered before, and was
+        not asked again since it failed. It is asked once more before the crawl ends, if that is
+        within OUTAGE_END_WAIT.
         """
         if not resting:
             self._since = None

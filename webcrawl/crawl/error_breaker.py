@@ -1,4 +1,6 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (Nielsen)."""
+"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many
+(Nielsen).
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,14 @@ from webcrawl.store.jobdir.stats_file import ERROR_BREAKER
 logger = logging.getLogger(__name__)
 
 LINE = "%(asctime)s %(name)s: %(message)s"
-SHOWN = 3  # tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
+# tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
+SHOWN = 3
 
 
 class _Errors(logging.FileHandler):
-    """A log file that says once, in one line, that it cannot be written to: the disk is full, or the folder is gone."""
+    """A log file that says once, in one line, that it cannot be written to: the disk is full, or
+    the folder is gone.
+    """
 
     failed = False
 
@@ -54,20 +59,26 @@ class ErrorBreaker(logging.Handler):
     def __init__(self, folder: Path, many: int, seconds: float, end: Callable[[str], None]) -> None:
         """`end` ends the crawl, for the reason that it is given."""
         super().__init__(logging.ERROR)
-        self._many, self._seconds, self._end = many, seconds, end
+        self._many = many
+        self._seconds = seconds
+        self._end = end
         self._times: deque[float] = deque(maxlen=many)
         self._path = folder / "logs" / "errors.log"
         self._file: _Errors | None = None
-        self._alike: Counter[tuple[str, int]] = Counter()  # errors, by the place in the code that raised them
+        # errors, by the place in the code that raised them
+        self._alike: Counter[tuple[str, int]] = Counter()
         self._filtered: list[logging.Handler] = []
 
     def opened(self) -> None:
         self._loop = asyncio.get_running_loop()
-        with contextlib.suppress(OSError):  # then it cannot be written to, which is said where it is tried
+        # then it cannot be written to, which is said where it is tried
+        with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
-        screens = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
+        screens = [
+            one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)
+        ]
         self._filtered = [one for one in screens if not isinstance(one, logging.FileHandler)]
         for handler in self._filtered:
             handler.addFilter(self._shows)
@@ -88,7 +99,12 @@ class ErrorBreaker(logging.Handler):
 
     def _shows(self, record: logging.LogRecord) -> bool:
         """False for an error like many before, which errors.log has."""
-        if not record.exc_info or record.levelno < self.level or self._file is None or self._file.failed:
+        if (
+            not record.exc_info
+            or record.levelno < self.level
+            or self._file is None
+            or self._file.failed
+        ):
             return True
         return self._alike[_origin(record)] < SHOWN
 
@@ -107,12 +123,15 @@ class ErrorBreaker(logging.Handler):
         origin = _origin(record)
         self._alike[origin] += 1
         if self._alike[origin] == SHOWN and self._filtered and not self._file.failed:
-            logger.warning("errors raised at %s:%d are from now on shown only in %s", *origin, self._path)
+            logger.warning(
+                "errors raised at %s:%d are from now on shown only in %s", *origin, self._path
+            )
         self.count()
         now = time.monotonic()
         self._times.append(now)
         if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            from_thread(self._loop, partial(self._end, ERROR_BREAKER))  # pipelines have threads of their own
+            # pipelines have threads of their own
+            from_thread(self._loop, partial(self._end, ERROR_BREAKER))
 
 
 def _origin(record: logging.LogRecord) -> tuple[str, int]:

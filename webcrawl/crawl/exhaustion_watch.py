@@ -1,7 +1,8 @@
-"""Notices wherever the process runs out of memory or threads, so that the crawl ends before it keeps half a change.
+"""Notices wherever the process runs out of memory or threads, so that the crawl ends before it
+keeps half a change.
 
-What Scrapy, Twisted or asyncio catches, they only log: the page is then done for them, though its links or records may
-be missing. If the process cannot end by itself then, the kernel ends it.
+What Scrapy, Twisted or asyncio catches, they only log: the page is then done for them, though its
+links or records may be missing. If the process cannot end by itself then, the kernel ends it.
 """
 
 from __future__ import annotations
@@ -22,18 +23,27 @@ from webcrawl.base.errors import lack
 
 
 class Alarm:
-    """SIGALRM, which the kernel sends and which no lock, no C library and no want of memory holds up."""
+    """SIGALRM, which the kernel sends and which no lock, no C library and no want of memory holds
+    up.
+    """
 
     def __init__(self) -> None:
         self._armed = False
 
     def arm(self, seconds: float) -> None:
-        """In so many seconds the process says where it is, and dies. Not if somebody else uses this timer."""
-        if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
+        """In so many seconds the process says where it is, and dies.
+
+        Not if somebody else uses this timer.
+        """
+        if (
+            signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+            or signal.getitimer(signal.ITIMER_REAL)[0]
+        ):
             return
         output = sys.__stderr__
         with contextlib.suppress(OSError, RuntimeError, ValueError):  # it cannot be written to
-            if output is not None and select.select((), (output,), (), 0)[1]:  # a full pipe would hold it up
+            # a full pipe would hold it up
+            if output is not None and select.select((), (output,), (), 0)[1]:
                 faulthandler.register(signal.SIGALRM, output, all_threads=True, chain=True)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         self._armed = True
@@ -46,19 +56,23 @@ class Alarm:
             faulthandler.unregister(signal.SIGALRM)
 
 
-RESERVE = 2 << 20  # bytes that are given up at the first lack, so that the crawl can end in good order
+# bytes that are given up at the first lack, so that the crawl can end in good order
+RESERVE = 2 << 20
 PATIENCE = 15.0  # seconds for that
 
 
 class ExhaustionWatch(logging.Handler):
-    """Calls `fail` for each lack that is logged with a traceback, or that ends a callback or a thread.
+    """Calls `fail` for each lack that is logged with a traceback, or that ends a callback or a
+    thread.
 
     The traceback is left out of the log: it says where memory ended, not where it went.
     """
 
     def __init__(self, fail: Callable[[Exception], None], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.WARNING)
-        self._fail, self._loop, self._thread = fail, loop, threading.get_ident()
+        self._fail = fail
+        self._loop = loop
+        self._thread = threading.get_ident()
         self._reserve: bytearray | None = bytearray(RESERVE)
         self._alarm = Alarm()
         self._has_ended = False
@@ -72,7 +86,10 @@ class ExhaustionWatch(logging.Handler):
         threading.excepthook = self._of_thread
 
     def unwatch(self) -> None:
-        """The crawl has ended. What another one of this process has set meanwhile stays, and is passed on by ours."""
+        """The crawl has ended.
+
+        What another one of this process has set meanwhile stays, and is passed on by ours.
+        """
         self._has_ended = True
         loop, unraisable, of_thread = self._before
         if self._loop.get_exception_handler() == self._of_loop:
@@ -85,7 +102,10 @@ class ExhaustionWatch(logging.Handler):
         self._alarm.disarm()
 
     def give_way(self) -> None:
-        """A lack is known: frees the reserve. The crawl has to end soon now, in one way or another."""
+        """A lack is known: frees the reserve.
+
+        The crawl has to end soon now, in one way or another.
+        """
         self._reserve = None
         self._alarm.arm(PATIENCE)
 

@@ -17,13 +17,17 @@ from webcrawl.store.errors import StoreError
 
 _NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
     f"{Path(__file__).parents[1]}{os.sep}",
-    *(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    *(
+        f"{sysconfig.get_path(kind)}{os.sep}"
+        for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+    ),
     "<",
 )
 
 
 def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
-    """The error as the crawl keeps it, and whether its line says all; `saved`: after which checkpoint it came.
+    """The error as the crawl keeps it, and whether its line says all; `saved`: after which
+    checkpoint it came.
 
     What the system refused is one line; anything else is a bug, and has a traceback.
     """
@@ -31,13 +35,19 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
         return error, True
     refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
     words = str(error) if isinstance(error, OwnCodeError) else repr(error)
-    failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {words}{where(error)}")
+    failure = StoreError(
+        f"{refused}: nothing {saved} is kept"
+        if refused
+        else f"half a change: {words}{where(error)}"
+    )
     failure.__cause__ = error
     return failure, bool(refused)
 
 
 def where(error: BaseException) -> str:
-    """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of the user's own."""
+    """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of
+    the user's own.
+    """
     line = _of_the_user(extract_tb(error.__traceback__))
     return f" in {line}" if line else ""
 
@@ -45,7 +55,8 @@ def where(error: BaseException) -> str:
 def place(frame: FrameType, below: int = 0) -> str:
     """Return the last such line of a running thread; without one, the last line of all.
 
-    `below`: so many of its first lines started the event loop, as the user's own program may; they do not count.
+    `below`: so many of its first lines started the event loop, as the user's own program may; they
+    do not count.
     """
     lines = extract_stack(frame)
     return _of_the_user(lines[below:]) or _line(lines[-1])

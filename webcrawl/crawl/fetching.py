@@ -1,4 +1,6 @@
-"""The download of a link by the crawl's own clients: its outcome, and what is done with its answer first."""
+"""The download of a link by the crawl's own clients: its outcome, and what is done with its answer
+first.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ if TYPE_CHECKING:
 
 CUT, LONG = Options(cut=True), Options(long=True)
 # Why a body is not whole, for whoever wants whole ones
-LOST: dict[str, type[FetchError]] = {"disconnect": CutShort, "unspecified": CutShort, "time": CutLate}
+LOST: dict[str, type[FetchError]] = {
+    "disconnect": CutShort,
+    "unspecified": CutShort,
+    "time": CutLate,
+}
 OF_ROBOTS = {"dont_retry": True, WHOLE: False}  # the rules that came are better than none
 
 
@@ -53,13 +59,16 @@ class Asked(NamedTuple):
 
 
 class Sending:
-    """A Watch in place of a trip, made only where somebody hears of requests: of each that is sent on a connection."""
+    """A Watch in place of a trip, made only where somebody hears of requests: of each that is sent
+    on a connection.
+    """
 
     __slots__ = ("_source", "_tell", "_trip")
 
     def __init__(self, trip: Trip | None, tell: Callable[[], object]) -> None:
         """`tell` is called right before a request is sent."""
-        self._trip, self._tell = trip, tell
+        self._trip = trip
+        self._tell = tell
         self._source: AnswerSource | None = None
 
     @property
@@ -108,25 +117,40 @@ class Fetching:
         since: Since | None = None,
         proxies: EnvironmentProxies | None = None,
     ) -> None:
-        """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a robots.txt.
+        """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`:
+        with a robots.txt.
 
-        `ahead`: what is done with an answer before its page is made. `heard`: who hears of requests. `turns`: of
-        downloads that somebody awaits, which may have borrowed the host. `whole`: whether a body of which a part is
-        missing is a failure. `since`: the earlier crawl from which this one begins. `proxies`: what links go through.
+        `ahead`: what is done with an answer before its page is made. `heard`: who hears of
+        requests. `turns`: of downloads that somebody awaits, which may have borrowed the host.
+        `whole`: whether a body of which a part is missing is a failure. `since`: the earlier crawl
+        from which this one begins. `proxies`: what links go through.
         """
-        self._clients, self._outcomes, self._running = clients, outcomes, running
-        self._headers, self._of_robots, self._ahead, self._turns = headers, of_robots, ahead, turns
-        self._heard, self._since, self._proxies = heard, since, proxies
-        self._count, self._on_lack, self._whole = count, on_lack, whole
+        self._clients = clients
+        self._outcomes = outcomes
+        self._running = running
+        self._headers = headers
+        self._of_robots = of_robots
+        self._ahead = ahead
+        self._turns = turns
+        self._heard = heard
+        self._since = since
+        self._proxies = proxies
+        self._count = count
+        self._on_lack = on_lack
+        self._whole = whole
 
     async def fetch(self, trip: Trip, link: Link) -> bool:
-        """Fetches a link, and notes the outcome in its trip. Return whether there is an answer to go on with."""
+        """Fetches a link, and notes the outcome in its trip.
+
+        Return whether there is an answer to go on with.
+        """
         if self._turns is not None and self._turns.lines:
             await self._turns.own(link)
         try:
             return await self._attempted(trip, link)
         finally:
-            if self._turns is not None and self._turns.lines:  # perhaps of those only who have come meanwhile
+            # perhaps of those only who have come meanwhile
+            if self._turns is not None and self._turns.lines:
                 self._turns.own_left(host_of(link.url))
 
     async def _attempted(self, trip: Trip, link: Link) -> bool:
@@ -135,7 +159,9 @@ class Fetching:
         try:
             exchange = await self._downloaded(trip, link)
         except Exception as error:  # noqa: BLE001 - the outcome says what it means
-            self._outcomes.note_failure(asked, trip, self._outcomes.judged(asked, error, trip.begun))
+            self._outcomes.note_failure(
+                asked, trip, self._outcomes.judged(asked, error, trip.begun)
+            )
             return False
         else:
             self._outcomes.note_answer(asked, trip, exchange.status)
@@ -177,12 +203,16 @@ class Fetching:
             if self._since is not None:
                 known = await self._since.latest(trip, link.url, headers)
                 headers += known.conditions if known is not None else []
-            return await client.fetch(link.url, headers, keep=trip.keep, watch=watch, options=options), known
+            return await client.fetch(
+                link.url, headers, keep=trip.keep, watch=watch, options=options
+            ), known
         except asyncio.CancelledError as error:
             if not (trip.abandoned or trip.cut):
                 raise tamed(error) from None
             task.uncancel()
-            raise Cancelled("the crawl ends" if trip.abandoned else "others need its slot") from None
+            raise Cancelled(
+                "the crawl ends" if trip.abandoned else "others need its slot"
+            ) from None
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
             raise
@@ -220,8 +250,9 @@ class Fetching:
         return replace(options, proxy=self._proxies.of(link.url))
 
 
-# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added because turns come late
-# when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
+# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added
+# because turns come late when the processor is busy; servers keep idle connections for about five
+# seconds (Apache's default).
 NEAR, SLACK = 10.0, 5.0
 
 
@@ -254,7 +285,8 @@ def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
     """
     resolver, uplink = network.resolver, parts.uplink
     network.shortage.on_end = network.bandwidth.on_end = wake
-    resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
+    resolver.silence.on_begin = uplink.names_lost
+    resolver.silence.on_end = uplink.names_found
     uplink.on_return = resolver.forget_failures
     resolver.remember(uplink.reached())
     network.http.http2.recorded = parts.frontier.notes.http2
@@ -270,8 +302,13 @@ def reading_ahead(visitor: Visitor, values: Mapping[str, Any]) -> Ahead:
     return scoring(values, ahead)
 
 
-async def read(trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]) -> bool:
-    """Waits while an answer is read. False if the crawl ended meanwhile, or could not: its page is fetched again."""
+async def read(
+    trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]
+) -> bool:
+    """Waits while an answer is read.
+
+    False if the crawl ended meanwhile, or could not: its page is fetched again.
+    """
     trip.fetched = trip.outcome  # its host may be asked again
     task = running.begin(trip)
     trip.readers += 1

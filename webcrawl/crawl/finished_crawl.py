@@ -1,4 +1,6 @@
-"""A JOBDIR whose crawl has ended: nothing is left, nothing was ever got, or the user wants it crawled anew."""
+"""A JOBDIR whose crawl has ended: nothing is left, nothing was ever got, or the user wants it
+crawled anew.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class NothingLeft(CannotStart):
 
 
 def make_room(folder: Path, *, again: bool) -> None:
-    """Has the crawl begin anew if the last run got nothing at all, or if the user wants it. StoreError: it runs.
+    """Has the crawl begin anew if the last run got nothing at all, or if the user wants it.
+    StoreError: it runs.
 
     What was got is kept beside the folder.
     """
@@ -48,7 +51,9 @@ def make_room(folder: Path, *, again: bool) -> None:
     try:
         if again or any((folder / "warc").glob("*.warc.gz")):
             if folder.name in ("", ".."):  # under such a name it stays where it is
-                raise CannotStart(f"JOBDIR = {folder}: to begin anew it is needed by its name: {folder.resolve()}")
+                raise CannotStart(
+                    f"JOBDIR = {folder}: to begin anew it is needed by its name: {folder.resolve()}"
+                )
             logger.warning("%s: begins anew; what it had is in %s", folder, _put_beside(folder))
         else:
             _empty(folder)
@@ -64,11 +69,15 @@ def _put_beside(folder: Path) -> Path:
 
 
 def put_complete_beside(folder: Path) -> None:
-    """Keep a complete crawl beside its folder, so that the spider crawls anew. Raise StateLocked if it runs."""
+    """Keep a complete crawl beside its folder, so that the spider crawls anew.
+
+    Raise StateLocked if it runs.
+    """
     lock = Lock(folder / "state")
     try:
         lock.add(folder)
-        if stats_file.read(folder).get("reason") != stats_file.FINISHED:  # another process has begun since
+        # another process has begun since
+        if stats_file.read(folder).get("reason") != stats_file.FINISHED:
             return
         kept = _put_beside(folder)
     finally:
@@ -82,7 +91,9 @@ def put_complete_beside(folder: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Removes what a crawl without a page has written; stats.json last, so that a killed process is followed by it."""
+    """Removes what a crawl without a page has written; stats.json last, so that a killed process is
+    followed by it.
+    """
     noted: dict[str, int] = {}
     with contextlib.suppress(StoreError):  # the process was killed here before
         noted = JobDir.open(folder).read(lengths)
@@ -93,12 +104,16 @@ def _empty(folder: Path) -> None:
     (folder / stats_file.NAME).unlink(missing_ok=True)
 
 
-def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = "") -> None:
-    """Raises NothingLeft if all of the crawl is done, these URLs and the seeds that it has not read included.
+def refuse_complete(
+    folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = ""
+) -> None:
+    """Raises NothingLeft if all of the crawl is done, these URLs and the seeds that it has not read
+    included.
 
     `anew`: what the user may do to have it crawled once more.
 
-    The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
+    The crawl is one that was opened for this question: it is closed without a checkpoint
+    afterwards.
     """
     parts = crawl.parts
     if not is_complete(folder, crawl, urls):
@@ -110,7 +125,9 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
         out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
     changed = _changed(folder, *_terms(folder, parts.db))
     left = _left(figures)
-    raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}")
+    raise NothingLeft(
+        f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}"
+    )
 
 
 def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
@@ -127,7 +144,8 @@ def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
     if _goes_on(crawl) or parts.seeding.away > 0:  # or a list cannot be read any more
         return False
     figures = crawl.stats()
-    return bool(figures["queued"] <= figures["over_budget"])  # else of hosts set aside, which this run may try
+    # else of hosts set aside, which this run may try
+    return bool(figures["queued"] <= figures["over_budget"])
 
 
 def is_stored(crawl: Crawl) -> bool:
@@ -139,7 +157,11 @@ def is_stored(crawl: Crawl) -> bool:
 def _left(figures: Mapping[str, float]) -> str:
     """What waits behind all others, and what would fetch it."""
     over, folded = stats_file.over_budget(figures)
-    said = [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"] if over else []
+    said = (
+        [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"]
+        if over
+        else []
+    )
     said += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
     return f"only {' and '.join(said)}" if said else "nothing"
 
@@ -150,9 +172,11 @@ def _goes_on(crawl: Crawl) -> bool:
     while crawl.pending:
         crawl.feed()
         figures = crawl.stats()
-        if figures["queued"] > figures["over_budget"] or time.monotonic() > until:  # or of hosts set aside
+        # or of hosts set aside
+        if figures["queued"] > figures["over_budget"] or time.monotonic() > until:
             return True
-        if crawl.parts.frontier.take(crawl.parts.clock()) is not None:  # it looks at what is over budget or folded
+        # it looks at what is over budget or folded
+        if crawl.parts.frontier.take(crawl.parts.clock()) is not None:
             return True
         time.sleep(SOON)
     return False
@@ -160,12 +184,15 @@ def _goes_on(crawl: Crawl) -> bool:
 
 def _terms(folder: Path, db: CrawlDB) -> tuple[last_run.Terms, last_run.Terms]:
     """Those of the last run, and of this one."""
-    return JobDir.open(folder).read(meta_row.terms), meta_row.read_terms(db.get(meta_row.TERMS) or b"{}")
+    return JobDir.open(folder).read(meta_row.terms), meta_row.read_terms(
+        db.get(meta_row.TERMS) or b"{}"
+    )
 
 
 def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
     """What has changed, for nothing; of outputs also what makes them of the pages that there are."""
-    lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]  # those are not opened with
+    # those are not opened with
+    lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:
         return ""
     more = f" and {len(lines) - TOLD} more" if len(lines) > TOLD else ""

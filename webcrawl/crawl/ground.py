@@ -39,7 +39,12 @@ class OwnFrontier(Protocol):
     """What a spider brings that has a frontier of its own: see the spider `walk` in `lab/walks`."""
 
     def factory(
-        self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
+        self,
+        values: Mapping[str, Any],
+        db: CrawlDB,
+        outputs: Outputs,
+        clock: CrawlClock,
+        key: bytes,
     ) -> FrontierFactory:
         """Return what opens the frontier. Raise Unfit for a setting that it cannot use."""
 
@@ -52,8 +57,10 @@ class Surroundings:
     on_ready: Callable[[], None] | None = None  # called, from a thread, when new URLs are ready
     # Code waits for how each URL ends: no crawl ends before its hosts have had HOST_PATIENCE
     awaits_ends: bool = False
-    wants_refusal: Callable[[Link], bool] = lambda _: False  # an errback must be called if the frontier drops the link
-    takes: Takes = lambda *_: False  # which methods of the spider a request of another drone may name
+    # an errback must be called if the frontier drops the link
+    wants_refusal: Callable[[Link], bool] = lambda _: False
+    # which methods of the spider a request of another drone may name
+    takes: Takes = lambda *_: False
     fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do
     member: Membership | None = None  # if the crawl is one drone of a hive
     frontier: OwnFrontier | None = None  # the spider's own, instead of the one that FRONTIER names
@@ -64,7 +71,10 @@ ALONE = Surroundings()
 
 @dataclass(slots=True)
 class Ground:
-    """What the parts of a crawl are opened on. The fields without a value are set as soon as there is one."""
+    """What the parts of a crawl are opened on.
+
+    The fields without a value are set as soon as there is one.
+    """
 
     db: CrawlDB
     around: Surroundings
@@ -77,14 +87,16 @@ class Ground:
     counters: Counter[str] = field(default_factory=Counter)
     domains: RegisteredDomains = field(default_factory=RegisteredDomains)
     pipeline: LinkPipeline = field(init=False)
-    excludes: Callable[[str], bool] = field(init=False)  # whether a rule in force by now refuses a URL
+    # whether a rule in force by now refuses a URL
+    excludes: Callable[[str], bool] = field(init=False)
     seen: SeenStore = field(init=False)
     frontier: Frontier = field(init=False)
     # Features that the parts know, too
     post: Post | None = None  # if this is one drone of a hive
     rendering: Deciding | None = None  # if a browser renders the pages that need it
     revisiting: Revisiting | None = None  # if pages are fetched again
-    signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
+    # what sitemaps, feeds and hubs say of pages that are fetched again
+    signalling: Signalling | None = None
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -106,7 +118,9 @@ class Ground:
         return self.domains.of(host_of(url))
 
 
-def open_ground(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened: ExitStack) -> Ground:
+def open_ground(
+    values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened: ExitStack
+) -> Ground:
     """Open the ground. `opened` closes what was opened if a later part of the crawl cannot be."""
     if around.seeds is not None:
         opened.callback(around.seeds.close)
@@ -120,7 +134,9 @@ def open_ground(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, op
 
 
 def key_of(db: CrawlDB) -> bytes:
-    """Return the key of all hashes, drawn once per crawl: fingerprints of another crawl mean nothing here."""
+    """Return the key of all hashes, drawn once per crawl: fingerprints of another crawl mean
+    nothing here.
+    """
     key = db.get("key")
     if key is None:
         key = os.urandom(KEY_BYTES)

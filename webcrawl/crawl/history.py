@@ -14,7 +14,9 @@ from webcrawl.store.output import Output
 
 
 class History:
-    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of the checkpoint."""
+    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of
+    the checkpoint.
+    """
 
     def __init__(self, run: Callable[[], Run]) -> None:
         """`run`: of the crawl, once it is open."""
@@ -41,8 +43,14 @@ class History:
                 self._output = crawl.parts.outputs.open(PATH)
             self._output.write(line(moment(crawl.outlook.glance(), now)))
         except StoreError as error:
-            if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
-                return  # a descriptor may be free at the next look: no crawl ends for a moment without one
+            if (
+                self._output is None
+                and isinstance(error.__cause__, OSError)
+                and is_ours(error.__cause__)
+            ):
+                # a descriptor may be free at the next look: no crawl ends for a moment without one
+                return
             run.fail(error)
             return
-        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST
+        # this is asked once in SHORTEST
+        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2

@@ -29,7 +29,9 @@ from webcrawl.frontier.seen.protocol import cache_size
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
-def open_post(ground: Ground, member: Membership, frontier: Frontier, lose: Callable[[str, str], None]) -> Post:
+def open_post(
+    ground: Ground, member: Membership, frontier: Frontier, lose: Callable[[str, str], None]
+) -> Post:
     """Return the drone with its letters for the others, and its state from the crawl's.
 
     `lose` is told of requests that no other drone would take.
@@ -44,21 +46,33 @@ def open_post(ground: Ground, member: Membership, frontier: Frontier, lose: Call
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
     domains = member.partition.way != BY_HOST
     drone.moving = Moving(
-        db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains, leaves=sound.leaving
+        db,
+        member.me,
+        frontier,
+        seen,
+        slot_of,
+        outbox,
+        drone.accept,
+        domains=domains,
+        leaves=sound.leaving,
     )
     drone.settle(member.slots)
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
     ground.in_force.is_cut_off = fence.is_closed
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db), fence)
-    ground.moments.next_figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
+    ground.moments.next_figures.append(
+        lambda: {f"hive/{name}": value for name, value in post.stats().items()}
+    )
     return post
 
 
 def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
     """Has what comes from other drones enter this crawl; `robots` takes what came of a robots.txt."""
     revisiting = parts.revisiting
-    post.drone.home = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting)
+    post.drone.home = Mailbox(
+        parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting
+    )
     post.drone.moving.portion = parts.discovery.submit_portion
     if revisiting is not None:
         post.drone.moving.again = revisiting.drain
@@ -88,7 +102,9 @@ class Mailbox:
         asked = [record for record in records if is_prerequisite(record)]
         for record in asked:  # a robots.txt that another drone was redirected to
             self._frontier.expedite(record)
-        self._discovery.received([record for record in records if not is_prerequisite(record)] if asked else records)
+        self._discovery.received(
+            [record for record in records if not is_prerequisite(record)] if asked else records
+        )
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
         if free:

@@ -1,4 +1,6 @@
-"""Hosts as an operator looks at them and steers them: what `crawl/control/commands.py` asks of a crawl."""
+"""Hosts as an operator looks at them and steers them: what `crawl/control/commands.py` asks of a
+crawl.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ ELSEWHERE = "{} is not a host of this drone"
 
 
 class HostOrders(HostInspector):
-    """The orders about hosts. Those that last are in the checkpoint, and in force again after a restart."""
+    """The orders about hosts.
+
+    Those that last are in the checkpoint, and in force again after a restart.
+    """
 
     def __init__(
         self,
@@ -64,7 +69,9 @@ class HostOrders(HostInspector):
             logger.info("and more: status lists all that is in force by command")
 
     @classmethod
-    def open(cls, ground: Ground, robots: RobotsAdmission, statistics: Statistics, uplink: Uplink) -> Self | None:
+    def open(
+        cls, ground: Ground, robots: RobotsAdmission, statistics: Statistics, uplink: Uplink
+    ) -> Self | None:
         """Return the orders in force, or None: another frontier than ours takes none."""
         frontier, in_force, rendering = ground.our_frontier, ground.in_force, ground.rendering
         if frontier is None:
@@ -163,7 +170,9 @@ class HostOrders(HostInspector):
         if name == BUDGET and registered != domain:
             raise CommandError(f"a budget is for a registered domain: --for {registered}")
         if name == "URL_SCOPE" and value == "seeds" and self._in_force.values[name] != "seeds":
-            raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
+            raise CommandError(
+                "URL_SCOPE seeds can be set for a domain only in a crawl with that scope"
+            )
 
     def _general(self, domain: str, name: str) -> Any:
         """Return the value of a setting for all, or for this domain by a rule in it."""

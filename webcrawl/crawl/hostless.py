@@ -1,4 +1,6 @@
-"""Requests of the spider that need no host (`data:`): they wait for nothing, and are part of the checkpoint."""
+"""Requests of the spider that need no host (`data:`): they wait for nothing, and are part of the
+checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,16 @@ def needs_no_host(url: str) -> bool:
 
 
 class Hostless(Part):
-    """Gives each request once, in the order of their coming; one that is under way at a checkpoint comes again.
+    """Gives each request once, in the order of their coming; one that is under way at a checkpoint
+    comes again.
 
-    A `data:` URL is its own content, so the store of bodies says which of them were asked for before: it answers at
-    once, and the store of URLs, whose answers go to the frontier, does not.
+    A `data:` URL is its own content, so the store of bodies says which of them were asked for
+    before: it answers at once, and the store of URLs, whose answers go to the frontier, does not.
     """
 
     def __init__(self, db: CrawlDB, content: ContentSeen) -> None:
-        self._db, self._content = db, content
+        self._db = db
+        self._content = content
         self.waiting: deque[Packed] = deque(msgpack.unpackb(db.get(META) or msgpack.packb([])))
         self._under_way: dict[int, Packed] = {}
         self._given = 0

@@ -53,7 +53,9 @@ class Halfway(Part):
         return page in self._before
 
     def is_new(self, page: str, key: bytes) -> bool:
-        """True if this download of the page has not been logged and archived by a former run; notes it."""
+        """True if this download of the page has not been logged and archived by a former run; notes
+        it.
+        """
         if key in self._before.get(page, ()):
             return False
         self._now.setdefault(page, set()).add(key)
@@ -86,7 +88,10 @@ def link_of(url: str, page: Link | None, via: str = "") -> Link:
 
 
 class InlineDownloads:
-    """A download takes its host's turn by `lend` and ends it by `give_back`. It waits for no page in between."""
+    """A download takes its host's turn by `lend` and ends it by `give_back`.
+
+    It waits for no page in between.
+    """
 
     def __init__(
         self,
@@ -106,15 +111,23 @@ class InlineDownloads:
 
         `excludes`: whether a rule refuses a URL by now.
         """
-        self._elsewhere, self._uplink, self.rests, self.excludes = elsewhere, uplink, rests, excludes
-        self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
+        self._elsewhere = elsewhere
+        self._uplink = uplink
+        self.rests = rests
+        self.excludes = excludes
+        self._lending = lending
+        self._clock = clock
+        self._log = log
+        self._counters = counters
         self._robots = robots
         self._halfway = halfway
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
-        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has.
+        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended,
+        if it has.
 
-        Somebody waits: a link whose robots.txt was unreachable several times is refused, where a queued one would wait.
+        Somebody waits: a link whose robots.txt was unreachable several times is refused, where a
+        queued one would wait.
         """
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
@@ -134,7 +147,9 @@ class InlineDownloads:
         return decision
 
     def may_repeat(self) -> bool:
-        """True if a download that has its turn, and could not be made, may go out again; then it counts as one."""
+        """True if a download that has its turn, and could not be made, may go out again; then it
+        counts as one.
+        """
         now = self._clock()
         if self.rests() or not self._uplink.may_await(now):
             return False
@@ -154,7 +169,9 @@ class InlineDownloads:
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
-        """Seconds until the frontier may have the host: none if it is retired, for then its URLs are to be dropped."""
+        """Seconds until the frontier may have the host: none if it is retired, for then its URLs
+        are to be dropped.
+        """
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
     def wait(self, name: str) -> float:
@@ -166,13 +183,27 @@ class InlineDownloads:
         self._lending.release(name, self._clock())
 
     def again(self, link: Link, outcome: Outcome) -> Link | None:
-        """The link of the next attempt, if there is one: at the host's next turn, for somebody waits for the answer."""
-        return replace(link, attempt=link.attempt + 1) if self._lending.again(link, outcome) else None
+        """The link of the next attempt, if there is one: at the host's next turn, for somebody
+        waits for the answer.
+        """
+        return (
+            replace(link, attempt=link.attempt + 1) if self._lending.again(link, outcome) else None
+        )
 
     def answered(
-        self, link: Link, page: Link | None, variant: str, outcome: Outcome, exchange: Exchange | None, *, last: bool
+        self,
+        link: Link,
+        page: Link | None,
+        variant: str,
+        outcome: Outcome,
+        exchange: Exchange | None,
+        *,
+        last: bool,
     ) -> bool:
-        """Counts the end of an attempt, and logs the last one. Returns False if a former run has kept it already."""
+        """Counts the end of an attempt, and logs the last one.
+
+        Returns False if a former run has kept it already.
+        """
         if not self._is_new(link, page, variant):
             return False
         self._counters["inline"] += 1
@@ -182,7 +213,11 @@ class InlineDownloads:
             if exchange.state.refers is not None:
                 count_known(self._counters, exchange)
         if last:
-            notes = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
+            notes = (
+                [f"truncated:{exchange.truncated}"]
+                if exchange is not None and exchange.truncated
+                else []
+            )
             if exchange is not None and exchange.state.refers is not None:
                 notes.append(note_of(exchange))
             self._log.finished(link, outcome, exchange, [NOTE, *notes])
@@ -196,7 +231,9 @@ class InlineDownloads:
         self._log.finished(link, Outcome(status), None, [NOTE])
 
     def _is_new(self, link: Link, page: Link | None, variant: str) -> bool:
-        key = blake2b(f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES).digest()
+        key = blake2b(
+            f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES
+        ).digest()
         return page is None or self._halfway.is_new(page.url, key)
 
     def _ended(self, outcome: Outcome) -> float:

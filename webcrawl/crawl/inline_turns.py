@@ -1,7 +1,7 @@
 """The lines of awaited downloads that wait for their hosts' turns: one per host, in memory.
 
-Those in line hold nothing that a request to the host needs, and whoever has the host is downloading, which ends by
-itself. So nobody waits for himself, whatever awaits what.
+Those in line hold nothing that a request to the host needs, and whoever has the host is
+downloading, which ends by itself. So nobody waits for himself, whatever awaits what.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Line:
 
 
 class Turns:
-    """Hosts are lent in the order of their lines; `on_release` is called when the frontier has one back.
+    """Hosts are lent in the order of their lines; `on_release` is called when the frontier has one
+    back.
 
     `fail` is told of a disk that does not work, for which those in line get the same error.
     `share_addresses`: politeness is also per address, so a request to one host may hold up another.
@@ -54,7 +55,9 @@ class Turns:
         *,
         share_addresses: bool = False,
     ) -> None:
-        self._crawl, self._in_flight, self._on_release = crawl, in_flight, on_release
+        self._crawl = crawl
+        self._in_flight = in_flight
+        self._on_release = on_release
         self._fail = fail
         self._share_addresses = share_addresses
         self.lines: dict[str, Line] = {}
@@ -63,7 +66,8 @@ class Turns:
     async def take(self, link: Link) -> Decision:
         """Waits for the turn of the link's host, which is then the caller's until `leave`.
 
-        The decision may be a Status that ends the link, or another Link to ask for in this turn: robots.txt.
+        The decision may be a Status that ends the link, or another Link to ask for in this turn:
+        robots.txt.
         """
         name = host_of(link.url)
         line = self.lines.get(name)
@@ -74,7 +78,9 @@ class Turns:
         return await self._granted(line, grant, link)
 
     async def own(self, link: Link) -> None:
-        """For a request of the scheduler's whose host was lent before it reached the network: it goes first."""
+        """For a request of the scheduler's whose host was lent before it reached the network: it
+        goes first.
+        """
         name = host_of(link.url)
         line = self.lines.get(name)
         if line is None:
@@ -175,4 +181,6 @@ class Turns:
 
     def _look_again(self, line: Line, seconds: float) -> None:
         if seconds < float("inf"):  # otherwise when the request that has the host ends
-            line.timer = asyncio.get_running_loop().call_later(max(seconds, SHORTEST), self._serve, line)
+            line.timer = asyncio.get_running_loop().call_later(
+                max(seconds, SHORTEST), self._serve, line
+            )

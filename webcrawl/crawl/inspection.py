@@ -1,4 +1,7 @@
-"""A running crawl's knowledge of single hosts and URLs, for whoever watches it. Nothing changes by being looked at."""
+"""A running crawl's knowledge of single hosts and URLs, for whoever watches it.
+
+Nothing changes by being looked at.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,12 @@ class HostInspector:
         rendered: Callable[[str], str] | None = None,
     ) -> None:
         self._rendered = rendered
-        self.frontier, self.book = frontier, robots.book
-        self.domain, self.now = domain, clock
-        self._statistics, self._clock = statistics, clock
+        self.frontier = frontier
+        self.book = robots.book
+        self.domain = domain
+        self.now = clock
+        self._statistics = statistics
+        self._clock = clock
 
     def record(self, name: str) -> dict[str, Any]:
         """All that is known of a host; waits and times that are over are in seconds from now."""
@@ -60,7 +66,11 @@ class HostInspector:
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
             found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
-            found["figures"] = "exact" if not (row[5] or row[6]) else f"may lack {row[5]} documents, {row[6]} bytes"
+            found["figures"] = (
+                "exact"
+                if not (row[5] or row[6])
+                else f"may lack {row[5]} documents, {row[6]} bytes"
+            )
         scripted = self._statistics.scripted.names.get(name)
         if scripted is not None:
             found["need_scripts"] = scripted[0]
@@ -76,7 +86,9 @@ class HostInspector:
             return "not fetched yet"
         left = f"{max(entry.until - now, 0.0):.0f} s"
         if entry.tries:
-            rules = "the rules before are in force" if entry.rules is not None else "no rules are known"
+            rules = (
+                "the rules before are in force" if entry.rules is not None else "no rules are known"
+            )
             return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
         if entry.rules is None:
             return f"given up; tried again in {left}"
@@ -106,7 +118,10 @@ class HostInspector:
             found["unreachable_for"] = round(now - entry.since)
         if entry.rules is not None:
             found["crawl_delay"] = entry.rules.crawl_delay
-            lines = [f"{'Allow' if allows else 'Disallow'}: {pattern}" for pattern, allows in entry.rules.items()]
+            lines = [
+                f"{'Allow' if allows else 'Disallow'}: {pattern}"
+                for pattern, allows in entry.rules.items()
+            ]
             found["rules"] = lines[:MOST_RULES]
             if len(lines) > MOST_RULES:
                 found["more_rules"] = len(lines) - MOST_RULES
@@ -157,7 +172,11 @@ class HostInspector:
         if aside:
             covers += f"; of {aside} set aside only those that are in memory"
         name = "urls" if by == "queue" else "delay"
-        return {"by": by, "covers": covers, "hosts": [{"host": host, name: round(value, 3)} for value, host in first]}
+        return {
+            "by": by,
+            "covers": covers,
+            "hosts": [{"host": host, name: round(value, 3)} for value, host in first],
+        }
 
     def _heaviest(self, by: str, most: int) -> dict[str, Any]:
         statistics = self._statistics.hosts
@@ -169,7 +188,11 @@ class HostInspector:
             if row[place]
         ]
         exact = statistics.level == 0
-        covers = "all hosts" if exact else f"the heaviest hosts and a sample, {len(statistics.rows)} in all"
+        covers = (
+            "all hosts"
+            if exact
+            else f"the heaviest hosts and a sample, {len(statistics.rows)} in all"
+        )
         return {"by": by, "covers": covers, "hosts": rows}
 
     def outcomes(self) -> dict[int, int]:
@@ -211,12 +234,20 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
         found["ends_with"] = ends_with(facts.retired)
     if facts.wall is not None:
         wall = facts.wall
-        found["wall"] = {"vendor": wall.vendor, "answers": wall.answers, "ago": round(now - wall.since, 1)}
+        found["wall"] = {
+            "vendor": wall.vendor,
+            "answers": wall.answers,
+            "ago": round(now - wall.since, 1),
+        }
     if facts.origins:
         found["origins"] = [_origin(one, now) for one in facts.origins]
     if facts.failures and facts.failed is not None:
         failed = facts.failed
-        last = {"status": failed.status, "away": round(failed.away), "ago": round(now - failed.at, 1)}
+        last = {
+            "status": failed.status,
+            "away": round(failed.away),
+            "ago": round(now - failed.at, 1),
+        }
         found["last_failure"] = {**last, "retry_after": failed.asked} if failed.asked else last
     return found
 
@@ -248,15 +279,25 @@ class About:
     """Nothing changes by being asked."""
 
     def __init__(
-        self, discovery: Discovery, seeding: Seeding, frontier: AnyFrontier, elsewhere: Elsewhere | None
+        self,
+        discovery: Discovery,
+        seeding: Seeding,
+        frontier: AnyFrontier,
+        elsewhere: Elsewhere | None,
     ) -> None:
-        self._discovery, self._seeding, self._frontier, self._elsewhere = discovery, seeding, frontier, elsewhere
-        self.pause = frontier.look.pause  # for how long a host was left alone before a request made now, and why
+        self._discovery = discovery
+        self._seeding = seeding
+        self._frontier = frontier
+        self._elsewhere = elsewhere
+        # for how long a host was left alone before a request made now, and why
+        self.pause = frontier.look.pause
 
     def __call__(self, url: str) -> dict[str, Any]:
-        """`known`: found lately, by a link or as a seed, and this crawl's own. `in_flight`: it is being fetched.
+        """`known`: found lately, by a link or as a seed, and this crawl's own. `in_flight`: it is
+        being fetched.
 
-        `wait`: seconds for which its host is left alone before a request, as things are now; `rule`: by which rule.
+        `wait`: seconds for which its host is left alone before a request, as things are now;
+        `rule`: by which rule.
         """
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         wait, rule = self.pause(host_of(url))

@@ -16,14 +16,18 @@ def check_name(folder: Path) -> None:
     """Raises CannotStart for a JOBDIR that cannot be told of."""
     name = str(folder.absolute())
     if (shown := readable(name)) != name:
-        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
+        raise CannotStart(
+            f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it"
+        )
 
 
 def make_folder(folder: Path, spider: str) -> None:
     """Makes it if it is not there. Raises CannotStart if no crawl can have it."""
     check_name(folder)
     if (folder / HIVE).exists():
-        raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
+        raise CannotStart(
+            f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -43,9 +47,13 @@ def check_folder(folder: Path) -> None:
             raise CannotStart(
                 f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
             )
-        theirs = next(filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None)
+        theirs = next(
+            filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None
+        )
         if theirs is not None:
-            raise CannotStart(f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
+            raise CannotStart(
+                f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+            )
     if not state.exists():
         return
     from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check

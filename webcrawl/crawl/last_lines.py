@@ -1,4 +1,6 @@
-"""The last lines of a crawl, or of a hive: its figures in words, and the commands that make something of them."""
+"""The last lines of a crawl, or of a hive: its figures in words, and the commands that make
+something of them.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,47 @@ from webcrawl.store.jobdir import counter_words, stats_file
 from webcrawl.store.jobdir.crawls import for_reading
 
 
-def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
-    """The pages of a run of some seconds, and where they lie; `before` is the number of pages of earlier runs."""
+def last_lines(
+    folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0
+) -> list[str]:
+    """The pages of a run of some seconds, and where they lie; `before` is the number of pages of
+    earlier runs.
+    """
     pages = figures["pages"] - before
-    answered = figures.get("frontier/hosts answered", 0)  # robots.txt and errors of servers are no answers of a host
+    # robots.txt and errors of servers are no answers of a host
+    answered = figures.get("frontier/hosts answered", 0)
     hosts = f" from {count(answered, 'host')}" if answered else ""
     rate, queued = f"{pace(pages, seconds)} pages/s", queued_urls(figures["queued"])
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
-    done = f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}" if before else f"{run}{hosts}"
+    done = (
+        f"{run}, {figures['pages']} with earlier runs{',' * bool(hosts)}{hosts}"
+        if before
+        else f"{run}{hosts}"
+    )
     archives = list(_sizes(folder))
     if held := _held(figures):
         queued += f" ({', '.join(held)})"
-    if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):  # all, if it was stopped soon
+    # all, if it was stopped soon
+    if links := figures.get("seen/waiting", 0) + figures.get("links/waiting", 0):
         queued += f" and {count(links, 'link')} not yet looked up"
-    kept = f"{megabytes(sum(archives))} in {count(len(archives), 'WARC file')}; " if archives else ""
-    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
-    lines = [first, *sentences(figures, of=WRONG), *sentences(figures, of=DONE), *_aside(figures), *_servers(figures)]
+    kept = (
+        f"{megabytes(sum(archives))} in {count(len(archives), 'WARC file')}; " if archives else ""
+    )
+    first = (
+        f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
+    )
+    lines = [
+        first,
+        *sentences(figures, of=WRONG),
+        *sentences(figures, of=DONE),
+        *_aside(figures),
+        *_servers(figures),
+    ]
     if left := counter_words.in_words(figures):
         lines.append(f"left out: {left}; {program()} why {_word(folder)} URL names the rule")
     if said := figures["bound"] if "bound" in figures else in_words(figures):
-        lines.append(f"bound by {said}")  # of this run with what would help, or of all runs in a few words
+        # of this run with what would help, or of all runs in a few words
+        lines.append(f"bound by {said}")
     what = "what the store has not" if "store/files" in figures else "everything"
     return [*lines, f"{kept}{what} is in {folder}"]
 
@@ -55,9 +78,12 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
-        if walls := figures.get("frontier/hosts behind walls", 0) - figures.get("frontier/walls opened", 0):
+        if walls := figures.get("frontier/hosts behind walls", 0) - figures.get(
+            "frontier/walls opened", 0
+        ):
             left += f"; {count(walls, 'host')} behind walls"
-        if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
+        # else all of them are paused, and nothing is due before they are resumed
+        if figures["aside_due"]:
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
             left += f"; run the same command to resume, the next is due at {due}"
         yield left
@@ -72,7 +98,9 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
+    """The archive files' sizes, as far as they can be seen: their owner may move one at this
+    moment.
+    """
     with contextlib.suppress(OSError):
         for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
             with contextlib.suppress(OSError):
@@ -88,12 +116,17 @@ def _held(figures: Mapping[str, Any]) -> list[str]:
     over, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
-    return [*said, f"{folded} folded by TRAP_RULES: their like brought nothing new"] if folded else said
+    return (
+        [*said, f"{folded} folded by TRAP_RULES: their like brought nothing new"]
+        if folded
+        else said
+    )
 
 
 # -- commands
 
-READABLE = ("text", "tables", "index")  # what people and programs read, and a crawl leaves out unless it is asked
+# what people and programs read, and a crawl leaves out unless it is asked
+READABLE = ("text", "tables", "index")
 
 
 def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
@@ -114,7 +147,9 @@ def report_command(folder: Path) -> str:
 
 
 def _earlier(folder: Path) -> Iterable[Path]:
-    """The archives of `-a since`, oldest first: of an unchanged page the crawl's own has a reference to them."""
+    """The archives of `-a since`, oldest first: of an unchanged page the crawl's own has a
+    reference to them.
+    """
     from webcrawl.record.since.sources import FOLDER, read_kept  # noqa: PLC0415 - not before the end of a crawl
 
     indexes = [Path(sign.path) for sign in read_kept(folder / "state" / FOLDER) or ()]

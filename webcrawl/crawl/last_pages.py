@@ -16,13 +16,16 @@ from webcrawl.crawl.trip import Trip
 
 logger = logging.getLogger(__name__)
 
-SAID, LEFT = 10.0, 30.0  # seconds until a line says which pages the end waits for, and until it does not wait
+# seconds until a line says which pages the end waits for, and until it does not wait
+SAID, LEFT = 10.0, 30.0
 CANCELLED = 1.0  # seconds for a page that was cancelled
 CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told to stop
 
 
 class Way(Protocol):
-    """A way of pages through the spider and the pipelines: Scrapy's engine is one, the crawl's own loop another."""
+    """A way of pages through the spider and the pipelines: Scrapy's engine is one, the crawl's own
+    loop another.
+    """
 
     def unreturned(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
@@ -30,17 +33,25 @@ class Way(Protocol):
 
 
 async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], bool]) -> bool:
-    """Waits until the pipelines are closed; not much longer than CLOSED seconds if `hurries`. False if they are not."""
+    """Waits until the pipelines are closed; not much longer than CLOSED seconds if `hurries`.
+
+    False if they are not.
+    """
     task, seconds = asyncio.ensure_future(close()), 0.0
     while not (await asyncio.wait({task}, timeout=SAID))[0]:
         seconds += SAID
         waits = of([one.get_coro() for one in asyncio.all_tasks()], "close_spider")
         if hurries() and seconds >= CLOSED:
-            logger.error("close_spider of a pipeline does not return%s: the crawl ends without it", waits)
+            logger.error(
+                "close_spider of a pipeline does not return%s: the crawl ends without it", waits
+            )
             task.cancel()
             return False
         if seconds == SAID:
-            logger.warning("the end waits for close_spider of a pipeline%s; a second signal ends at once", waits)
+            logger.warning(
+                "the end waits for close_spider of a pipeline%s; a second signal ends at once",
+                waits,
+            )
     await task
     return True
 
@@ -50,14 +61,17 @@ class LastPages:
 
     def __init__(self, ways: Sequence[Way], what: str) -> None:
         """`what` becomes of pages that do not come back."""
-        self._ways, self._what = ways, what
+        self._ways = ways
+        self._what = what
         asyncio.get_running_loop().call_later(SAID, self._say)
         asyncio.get_running_loop().call_later(LEFT, self._cancel)
 
     def _say(self) -> None:
         if pages := unreturned(self._ways):
             line = "the end waits for %s in the spider or the pipelines%s: %s more, and a second signal ends at once"
-            logger.warning(line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s")
+            logger.warning(
+                line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s"
+            )
 
     def _cancel(self) -> None:
         if pages := unreturned(self._ways):
@@ -76,5 +90,7 @@ def unreturned(ways: Iterable[Way]) -> dict[Trip, Any]:
 
 def of(coroutines: Iterable[Any], name: str = "") -> str:
     """Where they wait, in brackets, if that is known; `name`: only in functions of this name."""
-    places = sorted({place for one in coroutines if (place := suspended(one)).startswith(name) and place})
+    places = sorted(
+        {place for one in coroutines if (place := suspended(one)).startswith(name) and place}
+    )
     return f" [{'; '.join(places)}]" if places else ""

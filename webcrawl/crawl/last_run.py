@@ -1,7 +1,8 @@
-"""The spider, arguments and settings that a crawl was last run with: kept in the state, compared at each start.
+"""The spider, arguments and settings that a crawl was last run with: kept in the state, compared at
+each start.
 
-A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others, URLs that were
-fetched would count as new. All other settings may change; a change is logged.
+A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others,
+URLs that were fetched would count as new. All other settings may change; a change is logged.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ logger = logging.getLogger(__name__)
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
 FRONTIER = "FRONTIER"
 OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have not noted any
-REQUISITES = "REQUISITES"  # may be switched on, unless it is the seeds' hosts or domains that are within
+# may be switched on, unless it is the seeds' hosts or domains that are within
+REQUISITES = "REQUISITES"
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
 SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
-# Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
-UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")  # the last follows from others
+# Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much
+# it says. the last follows from others
+UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
 SPIDER = "spider"
 PROCESS = "process"  # the spider of `scrapy process`
 NONE = "none"
@@ -58,7 +61,8 @@ def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, 
 
 
 def keep_terms(db: CrawlDB, now: Terms) -> None:
-    """Compares with the last run, raises OtherTerms or logs the changes, and keeps these for the next run.
+    """Compares with the last run, raises OtherTerms or logs the changes, and keeps these for the
+    next run.
 
     A crawl that has none, because it was begun before they were kept, takes these.
     """
@@ -80,7 +84,9 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
 def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
     """Raises OtherTerms if these cannot follow those."""
     if before[SPIDER] != now[SPIDER]:
-        raise OtherTerms(f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR")
+        raise OtherTerms(
+            f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR"
+        )
     for name in FIXED:
         old, new = before.get(name, NONE), now.get(name, NONE)
         if _essence(name, old) != _essence(name, new):
@@ -142,7 +148,9 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
 
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
-    """The command that makes such outputs of pages that were fetched without them; empty if there is none."""
+    """The command that makes such outputs of pages that were fetched without them; empty if there
+    is none.
+    """
     made = [name for name in _late(before, now) if name not in ONLY_FETCHED]
     return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
 
@@ -155,7 +163,9 @@ def _late(before: Terms, now: Terms) -> list[str]:
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
-    """A line on hosts that have given all the pages of a lower HOST_MAX_PAGES; empty if it was not raised."""
+    """A line on hosts that have given all the pages of a lower HOST_MAX_PAGES; empty if it was not
+    raised.
+    """
     old, new = (int(terms.get("HOST_MAX_PAGES", 0)) for terms in (before, now))
     if not old or 0 < new <= old or now[SPIDER] == PROCESS:
         return ""
@@ -186,7 +196,10 @@ def _ports(ports: range) -> str:
 
 
 def _item(value: object) -> str:
-    """Return an item of a list. One that has parts itself, such as a server and its port, is written with colons."""
+    """Return an item of a list.
+
+    One that has parts itself, such as a server and its port, is written with colons.
+    """
     return ":".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
 
 

@@ -1,6 +1,8 @@
-"""Requests of the spider that are lost or refused: never sent, not to be kept, or without their methods.
+"""Requests of the spider that are lost or refused: never sent, not to be kept, or without their
+methods.
 
-A refusal is a request that the frontier ends without sending it, until its errback is called; part of the checkpoint.
+A refusal is a request that the frontier ends without sending it, until its errback is called; part
+of the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ logger = logging.getLogger(__name__)
 COUNTED = "requests/unkept"  # among the counters, over all runs
 NAMELESS = f"status/{Status.NO_METHOD:d}"  # those that ended because a method is gone
 META = "refusals"
-REPORTED = "unkept"  # in the database: how many of them the end of a run has reported by its exit status
+# in the database: how many of them the end of a run has reported by its exit status
+REPORTED = "unkept"
 
 
 class Unkept:
     """Counts them, logs each kind once per run, and makes the run that ends the crawl report them."""
 
     def __init__(self, db: CrawlDB, counters: Counter[str]) -> None:
-        self._db, self._counters = db, counters
+        self._db = db
+        self._counters = counters
         self._told: set[str] = set()
 
     def add(self, kind: str, line: str) -> None:
@@ -39,8 +43,13 @@ class Unkept:
             logger.error("%s; it is lost, and others like it are only counted", line)
 
     def report(self) -> int:
-        """The number that no end of a run has reported; call it before the last checkpoint, which notes that."""
-        found, reported = self._counters[COUNTED] + self._counters[NAMELESS], int(self._db.get(REPORTED) or 0)
+        """The number that no end of a run has reported; call it before the last checkpoint, which
+        notes that.
+        """
+        found, reported = (
+            self._counters[COUNTED] + self._counters[NAMELESS],
+            int(self._db.get(REPORTED) or 0),
+        )
         if found != reported:
             self._db.set(REPORTED, b"%d" % found)
         return found - reported
@@ -67,9 +76,14 @@ class Refusals(Part):
     """Logs every dropped link; those that `wants` selects wait here for their errback."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
-        self._db, self._log, self._wants = db, log, wants
+        self._db = db
+        self._log = log
+        self._wants = wants
         data = db.get(META)
-        self.waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()  # for `take`
+        # for `take`
+        self.waiting = (
+            deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
+        )
         self._under_way: dict[Refusal, None] = {}
         self._saved = len(self.waiting)
         db.join(self)

@@ -1,4 +1,6 @@
-"""Memory that malloc holds without need goes back to the system (docs/decisions/store-checkpoint.md)."""
+"""Memory that malloc holds without need goes back to the system
+(docs/decisions/store-checkpoint.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ RAREST = 16  # intervals
 
 
 class Pace:
-    """The schedule: a trim at every interval while that is worth it, otherwise after twice as many, up to RAREST."""
+    """The schedule: a trim at every interval while that is worth it, otherwise after twice as many,
+    up to RAREST.
+    """
 
     def __init__(self) -> None:
         self._every = self._left = 1
@@ -37,10 +41,16 @@ class Pace:
 
 
 class Trim:
-    """Trims once per CHECKPOINT_INTERVAL: 1 to 7 ms, but 12 to 70 in a thread, which waits for malloc's lock."""
+    """Trims once per CHECKPOINT_INTERVAL: 1 to 7 ms, but 12 to 70 in a thread, which waits for
+    malloc's lock.
+    """
 
-    def __init__(self, interval: float, trim: Callable[[], None], resident: Callable[[], int]) -> None:
-        self._interval, self._trim, self._resident = interval, trim, resident
+    def __init__(
+        self, interval: float, trim: Callable[[], None], resident: Callable[[], int]
+    ) -> None:
+        self._interval = interval
+        self._trim = trim
+        self._resident = resident
         self._pace = Pace()
         self._loop = Loop(self.look)
 
@@ -69,7 +79,8 @@ def malloc_trim() -> Callable[[], None] | None:
     found = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if found is None:
         return None
-    found.argtypes, found.restype = [ctypes.c_size_t], ctypes.c_int
+    found.argtypes = [ctypes.c_size_t]
+    found.restype = ctypes.c_int
     return lambda: found(0)
 
 
@@ -82,9 +93,11 @@ THRESHOLDS = 50_000, 20, 50
 
 
 class Garbage:
-    """Excludes all objects that exist at the start, and collects cycles only every few thousand pages.
+    """Excludes all objects that exist at the start, and collects cycles only every few thousand
+    pages.
 
-    With Python's defaults collecting takes as long as all else that Scrapy does for a request (docs/performance.md).
+    With Python's defaults collecting takes as long as all else that Scrapy does for a request
+    (docs/performance.md).
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,9 @@
-"""The metrics for Prometheus (docs/metrics.md): what they are, and how they leave a crawl, over HTTP or in a file.
+"""The metrics for Prometheus (docs/metrics.md): what they are, and how they leave a crawl, over
+HTTP or in a file.
 
-Nothing is counted here: the crawl is looked at when it is asked. The metrics of single figures are those of the table
-in store/jobdir/figures.py; here are those that have labels. `Told` keeps counters from going back after a crash.
+Nothing is counted here: the crawl is looked at when it is asked. The metrics of single figures are
+those of the table in store/jobdir/figures.py; here are those that have labels. `Told` keeps
+counters from going back after a crash.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ CAUSES = tuple(map(str, Cause))
 
 
 class Labelled(NamedTuple):
-    """The figures whose keys begin with `prefix`; `value` makes a label's value of the rest, or None."""
+    """The figures whose keys begin with `prefix`; `value` makes a label's value of the rest, or
+    None.
+    """
 
     prefix: str
     name: str
@@ -87,11 +91,38 @@ FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpec
 OF_SOME = {"hive/": "hive/slots", "revisit/": "revisit/records"}
 LABELLED = (
     Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
-    Labelled("status/", "failures", "outcome", _failure, "Attempts at URLs that got no answer, by outcome.", FAILED),
-    Labelled("frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended while they were queued."),
+    Labelled(
+        "status/",
+        "failures",
+        "outcome",
+        _failure,
+        "Attempts at URLs that got no answer, by outcome.",
+        FAILED,
+    ),
+    Labelled(
+        "frontier/dropped/",
+        "dropped_urls",
+        "outcome",
+        _outcome,
+        "URLs that ended while they were queued.",
+    ),
     Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
-    Labelled(BOUND, "bound_seconds", "by", _among(CAUSES), "Seconds of the crawl by what bounded it.", CAUSES),
-    Labelled("revisit/", "revisits", "found", _among(REVISITED), "Pages fetched again, by what was found.", REVISITED),
+    Labelled(
+        BOUND,
+        "bound_seconds",
+        "by",
+        _among(CAUSES),
+        "Seconds of the crawl by what bounded it.",
+        CAUSES,
+    ),
+    Labelled(
+        "revisit/",
+        "revisits",
+        "found",
+        _among(REVISITED),
+        "Pages fetched again, by what was found.",
+        REVISITED,
+    ),
     Labelled(
         "revisit/signals_",
         "revisit_signals",
@@ -113,7 +144,9 @@ ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 
 
 class Look(NamedTuple):
-    """A crawl at one moment: its figures, its downloads by the bits of their milliseconds, and what it suffers from."""
+    """A crawl at one moment: its figures, its downloads by the bits of their milliseconds, and what
+    it suffers from.
+    """
 
     figures: Figures
     times: Sequence[int]
@@ -122,10 +155,16 @@ class Look(NamedTuple):
 
 
 class CrawlCollector(Collector):
-    """`labels`: of every metric, so that several crawls can be told apart; `about`: what is known from the start."""
+    """`labels`: of every metric, so that several crawls can be told apart; `about`: what is known
+    from the start.
+    """
 
     def __init__(
-        self, look: Callable[[], Look], labels: Mapping[str, str], about: Mapping[str, str], told: Told
+        self,
+        look: Callable[[], Look],
+        labels: Mapping[str, str],
+        about: Mapping[str, str],
+        told: Told,
     ) -> None:
         self._look = look
         self._labels = dict(labels)
@@ -151,7 +190,9 @@ class CrawlCollector(Collector):
             yield metric
 
     def _label(self, metric: Metric) -> None:
-        metric.samples = [Sample(name, {**self._labels, **own}, value) for name, own, value, *_ in metric.samples]
+        metric.samples = [
+            Sample(name, {**self._labels, **own}, value) for name, own, value, *_ in metric.samples
+        ]
 
 
 def _families(look: Look) -> Iterator[Metric]:
@@ -168,9 +209,18 @@ def _families(look: Look) -> Iterator[Metric]:
         if row.key in figures and row.key not in unknown and not row.key.startswith(absent):
             yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
     turns = HostTurns.of(figures)
-    hosts = {"asked": turns.asked, "ready": turns.ready, "waiting": turns.waiting, "aside": figures["hosts_aside"]}
-    yield _gauges("hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.", "state", hosts)
-    troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {ENGINE: look.engine_paused}
+    hosts = {
+        "asked": turns.asked,
+        "ready": turns.ready,
+        "waiting": turns.waiting,
+        "aside": figures["hosts_aside"],
+    }
+    yield _gauges(
+        "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.", "state", hosts
+    )
+    troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {
+        ENGINE: look.engine_paused
+    }
     yield _gauges("trouble", TROUBLE, "kind", troubles)
     yield _histogram(look.times)
 
@@ -202,7 +252,9 @@ def _histogram(times: Sequence[int]) -> Metric:
         if bits <= MAX_BITS:
             buckets.append((f"{2**bits / 1000:g}", float(total)))
     family = HistogramMetricFamily(
-        PREFIX + "download_duration_seconds", "Answers by the time from the request to their end.", labels=[]
+        PREFIX + "download_duration_seconds",
+        "Answers by the time from the request to their end.",
+        labels=[],
     )
     family.add_metric([], [*buckets, ("+Inf", float(total))], sum_value=None)
     return family
@@ -224,14 +276,21 @@ TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Listener(http_answerer.Listener):
-    """`text` makes the figures. At most one look at the crawl per second, whoever asks how often."""
+    """`text` makes the figures.
 
-    def __init__(self, port: socket.socket, text: Callable[[], bytes], unready: Callable[[], str] = str) -> None:
+    At most one look at the crawl per second, whoever asks how often.
+    """
+
+    def __init__(
+        self, port: socket.socket, text: Callable[[], bytes], unready: Callable[[], str] = str
+    ) -> None:
         """`unready` says why the crawl may fetch nothing now; nothing if it may."""
         super().__init__(port, lambda: FigureRequest(self))
-        self._text, self._bound = text, str(port.getsockname()[0])
+        self._text = text
+        self._bound = str(port.getsockname()[0])
         self.unready = unready
-        self._answer, self._made_at = b"", float("-inf")
+        self._answer = b""
+        self._made_at = float("-inf")
 
     def is_named(self, host: str) -> bool:
         """True if this Host header names us."""
@@ -240,18 +299,22 @@ class Listener(http_answerer.Listener):
     def answer(self) -> bytes:
         now = asyncio.get_running_loop().time()
         if now - self._made_at >= FRESH:
-            self._answer, self._made_at = self._text(), now
+            self._answer = self._text()
+            self._made_at = now
         return self._answer
 
 
 class FigureRequest(http_answerer.ServerConnection):
-    """A request for the figures, or of a probe: whether the crawl's event loop turns, and whether it may fetch.
+    """A request for the figures, or of a probe: whether the crawl's event loop turns, and whether
+    it may fetch.
 
     What probes are told is no secret: whoever keeps the process alive asks by any name.
     """
 
     def __init__(self, listener: Listener) -> None:
-        super().__init__(listener.open, http_answerer.ClientLimits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
+        super().__init__(
+            listener.open, http_answerer.ClientLimits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST)
+        )
         self._listener = listener
 
     def head_received(self) -> None:
@@ -263,7 +326,9 @@ class FigureRequest(http_answerer.ServerConnection):
             self.reply("200 OK")
         elif path == b"/readyz":
             why = self._listener.unready()
-            self.reply("503 Service Unavailable" if why else "200 OK", f"{why}\n".encode() if why else None)
+            self.reply(
+                "503 Service Unavailable" if why else "200 OK", f"{why}\n".encode() if why else None
+            )
         elif path != b"/metrics":
             self.reply("404 Not Found")
         elif not all(self._listener.is_named(host.decode("latin-1")) for host in hosts):
@@ -279,17 +344,23 @@ def path_of_drone(path: str, drone: int) -> Path:
 
 
 class Told:
-    """`may_write`: whether the folder of the file is still ours. Without the file, counters are those of the crawl."""
+    """`may_write`: whether the folder of the file is still ours.
+
+    Without the file, counters are those of the crawl.
+    """
 
     def __init__(self, path: Path, may_write: Callable[[], bool] = lambda: True) -> None:
-        self._path, self._may_write = path, may_write
+        self._path = path
+        self._may_write = may_write
         self._before = _read(path)  # what former runs told last
         self._told = dict(self._before)
         self._more: dict[str, float] = {}  # what is added to the crawl's own counters
 
     def raise_to(self, metric: Metric) -> None:
         """Makes each sample of this counter or histogram at least what it was."""
-        metric.samples = [Sample(one.name, one.labels, self._at_least(one)) for one in metric.samples]
+        metric.samples = [
+            Sample(one.name, one.labels, self._at_least(one)) for one in metric.samples
+        ]
 
     def keep(self) -> None:
         """Writes what was told. Without room for it, only a crash would show."""
@@ -299,7 +370,9 @@ class Told:
             rewrite(self._path, json.dumps(self._told).encode())
 
     def _at_least(self, sample: Sample) -> float:
-        key = " ".join((sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items()))))
+        key = " ".join(
+            (sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items())))
+        )
         if key not in self._more:
             self._more[key] = max(self._before.get(key, 0.0) - sample.value, 0.0)
         self._told[key] = value = max(sample.value + self._more[key], self._told.get(key, 0.0))

@@ -38,9 +38,16 @@ class MetricsServing:
         figures: Callable[[], Mapping[str, float]],
         is_paused: Callable[[], bool],
     ) -> None:
-        """`hive`: its name, if the crawl is a drone. `figures`: of the program that the crawl runs in."""
-        self._values, self._run, self._hive, self._versions = values, run, hive, versions
-        self._figures, self._is_paused = figures, is_paused
+        """`hive`: its name, if the crawl is a drone.
+
+        `figures`: of the program that the crawl runs in.
+        """
+        self._values = values
+        self._run = run
+        self._hive = hive
+        self._versions = versions
+        self._figures = figures
+        self._is_paused = is_paused
         self._folder = Path(values["JOBDIR"])
         self._listener: Listener | None = None
         self._file: Path | None = None
@@ -78,7 +85,9 @@ class MetricsServing:
             self._tell_address(address)
         if values["METRICS_FILE"] is not None:
             path = values["METRICS_FILE"]
-            self._file = path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
+            self._file = (
+                path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
+            )
             self._loop.start(INTERVAL)
 
     def end(self) -> None:
@@ -131,13 +140,22 @@ class MetricsServing:
             **self._figures(),
             **self._checkpoint(),
         }
-        with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
+        # JOBDIR was moved or removed: the next checkpoint says so
+        with contextlib.suppress(OSError):
             more["disk_free"] = shutil.disk_usage(self._folder).free
-        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, self._is_paused())
+        return Look(
+            {**figures, **more},
+            crawl.parts.statistics.times,
+            crawl.outlook.trouble,
+            self._is_paused(),
+        )
 
     def _checkpoint(self) -> dict[str, float]:
         seconds = self._run.keeping.seconds
-        return {**({"checkpoint_seconds": seconds} if seconds else {}), "checkpoint_at": self._committed}
+        return {
+            **({"checkpoint_seconds": seconds} if seconds else {}),
+            "checkpoint_at": self._committed,
+        }
 
     def _labels(self) -> dict[str, str]:
         values = self._values
@@ -147,7 +165,9 @@ class MetricsServing:
         return labels
 
     def _is_ours(self) -> bool:
-        """Return whether JOBDIR is still where it was: another folder may be there, which is not ours."""
+        """Return whether JOBDIR is still where it was: another folder may be there, which is not
+        ours.
+        """
         taken = self._run.crawl.parts.db.presence.taken_away()
         return taken is None or taken.path != self._folder
 

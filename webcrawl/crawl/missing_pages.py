@@ -1,6 +1,8 @@
-"""What hosts show for URLs that cannot exist: each is asked for one, once it has given some pages (docs/recognise.md).
+"""What hosts show for URLs that cannot exist: each is asked for one, once it has given some pages
+(docs/recognise.md).
 
-A host that answers it with a page has soft 404s, which look like that page. What it shows is kept in its record.
+A host that answers it with a page has soft 404s, which look like that page. What it shows is kept
+in its record.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class MissingPages:
     """Asks, and knows the answers again."""
 
     def __init__(self, frontier: Frontier, counters: Counter[str], seed: int) -> None:
-        self._frontier, self._counters, self._seed = frontier, counters, seed
+        self._frontier = frontier
+        self._counters = counters
+        self._seed = seed
 
     def ask(self, page: Link) -> None:
         """Queues a URL like this page's, of the same folder, as the first of its host."""
@@ -53,7 +57,8 @@ class MissingPages:
     def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
         """True if an answer is what its host shows for what does not exist.
 
-        First some pages are only compared. If most of them look like it, what was learned is forgotten.
+        First some pages are only compared. If most of them look like it, what was learned is
+        forgotten.
         """
         if not self._counters[FOUND] or not 200 <= exchange.status < 300:
             return False

@@ -48,10 +48,15 @@ class Events:
 
 
 class Questions:
-    """What a feature can be asked. A feature overrides the methods of the questions that it has answers to."""
+    """What a feature can be asked.
+
+    A feature overrides the methods of the questions that it has answers to.
+    """
 
     def next_decision(self, link: Link, now: float, /) -> Decision:
-        """Return None to let a URL pass whose turn has come; at anything else no other feature is asked."""
+        """Return None to let a URL pass whose turn has come; at anything else no other feature is
+        asked.
+        """
         raise NotImplementedError
 
     def next_headers(self, link: Link, /) -> Headers:
@@ -63,7 +68,9 @@ class Questions:
         raise NotImplementedError
 
     def next_due(self, now: float, /) -> float | None:
-        """Return when the crawl has to look for a URL again, or None if it need not for this feature."""
+        """Return when the crawl has to look for a URL again, or None if it need not for this
+        feature.
+        """
         raise NotImplementedError
 
     def next_work(self) -> bool:
@@ -80,7 +87,9 @@ class Feature(Events, Questions):
 
 
 class Moments:
-    """The calls of each moment, in their order: lists that are filled at the start, and only read later."""
+    """The calls of each moment, in their order: lists that are filled at the start, and only read
+    later.
+    """
 
     def __init__(self) -> None:
         self.on_put_back: list[Callable[[Link], object]] = []
@@ -144,18 +153,24 @@ PREFIXES = "on_", "next_"
 
 
 def refuse_unknown(kind: type, name: str, moments: Collection[str]) -> None:
-    """Raise RulesError if a feature's class has a method that is named like a moment's, and would never be called."""
+    """Raise RulesError if a feature's class has a method that is named like a moment's, and would
+    never be called.
+    """
     for method in dir(kind):
         if method in moments or not method.startswith(PREFIXES):
             continue
         own = getattr(kind, method)
         if callable(own) and own is not getattr(Feature, method, None):
             near = get_close_matches(method, moments, 1, 0.0)[0]
-            raise RulesError(f"{name}.{method} is never called: no moment has this name. Did you mean {near}?")
+            raise RulesError(
+                f"{name}.{method} is never called: no moment has this name. Did you mean {near}?"
+            )
 
 
 def listener(listeners: Sequence[Heard]) -> Heard | None:
-    """Return one function that calls all of these, or None if there are none, so that nobody collects the URLs."""
+    """Return one function that calls all of these, or None if there are none, so that nobody
+    collects the URLs.
+    """
     if len(listeners) < 2:
         return listeners[0] if listeners else None
 

@@ -1,7 +1,7 @@
 """Opens the frontier of a crawl, and the stores that say which URLs and bodies were seen before.
 
-The frontier is the one that FRONTIER names, or the spider's own. All but ours need some settings to be as they can use
-them.
+The frontier is the one that FRONTIER names, or the spider's own. All but ours need some settings to
+be as they can use them.
 """
 
 from __future__ import annotations
@@ -53,13 +53,17 @@ def need(values: Mapping[str, Any], needs: Needs, kind: str) -> None:
 
 
 def open_frontier(ground: Ground, rules: Rules, hooks: Hooks) -> Frontier:
-    """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what it does not do."""
+    """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what
+    it does not do.
+    """
     values, db, own = ground.values, ground.db, ground.around.frontier
     path = values["FRONTIER"]
     if path != OURS:
         need(values, OF_ANOTHER, f"with FRONTIER = {path}")
     frontier: Frontier = made_by(
-        load(path) if own is None else own.factory(values, db, ground.outputs, ground.clock, ground.key),
+        load(path)
+        if own is None
+        else own.factory(values, db, ground.outputs, ground.clock, ground.key),
         "FRONTIER",
         path,
         Frontier,

@@ -31,9 +31,11 @@ logger = logging.getLogger(__name__)
 
 
 def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Signalling | None]:
-    """Return the part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
+    """Return the part that fetches pages again, or did in a former run; and the way of signals to
+    it, if it does.
 
-    Records of a former run stay if this one fetches nothing again: what waits in the frontier comes back to them.
+    Records of a former run stay if this one fetches nothing again: what waits in the frontier comes
+    back to them.
     """
     values, db, counters, clock = ground.values, ground.db, ground.counters, ground.clock
     path, data = values["REVISIT_POLICY"], db.get(REVISITING)
@@ -45,16 +47,25 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
     policy: Policy = made("REVISIT_POLICY", path, Policy, options)
     signals = Signals(db, Fingerprints(ground.key), random, counters, clock.wall) if on else None
     revisits = Revisits(
-        db, policy, rate=split.rate, random=random, key=ground.key, counters=counters, resumes=path == former
+        db,
+        policy,
+        rate=split.rate,
+        random=random,
+        key=ground.key,
+        counters=counters,
+        resumes=path == former,
     )
     importance = Weighed(getattr(policy, "importance", by_depth))
     counts = RevisitCounts(db, sample, counters, clock)
     parts = (path, policy), split, frontier, importance, counts, random, ground.excludes
-    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"])
+    revisiting = Revisiting(
+        db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"]
+    )
     counts.now = revisiting.now
     ground.moments.join(revisiting)
     ground.moments.on_ended.append(counts.hear)
-    split.pages, split.early = revisiting.__len__, policy.early
+    split.pages = revisiting.__len__
+    split.early = policy.early
 
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
@@ -70,7 +81,9 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
     if revisiting.signals is None:
         return revisiting, None
     is_ours = ground.drone.is_ours if ground.drone is not None else lambda _: True
-    signalling = Signalling(revisiting.signals, revisiting.tell, ground.pipeline, ground.site_of, is_ours)
+    signalling = Signalling(
+        revisiting.signals, revisiting.tell, ground.pipeline, ground.site_of, is_ours
+    )
     ground.moments.join(signalling)
     return revisiting, signalling
 
@@ -78,13 +91,20 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
 def _tell(records: int, *, on: bool, late: bool) -> None:
     """`late`: pages were fetched before anything was kept of them."""
     if not on and records:
-        logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(records, "page"))
+        logger.info(
+            "REVISIT_POLICY = none: %s not fetched again; their records stay",
+            count(records, "page"),
+        )
     elif on and late:
-        logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
+        logger.warning(
+            "REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again"
+        )
 
 
 def _former(path: str) -> str:
-    """Return the policy of a former run, or another one if its code is gone: it has nothing to decide."""
+    """Return the policy of a former run, or another one if its code is gone: it has nothing to
+    decide.
+    """
     try:
         load(path)
     except ValueError:

@@ -25,7 +25,10 @@ Digests = Callable[[bytes], bytes]
 
 
 def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads: bool) -> Visitor:
-    """`key`: of all hashes. `rereads`: its pages come from archives, which have their hosts' sitemaps as well."""
+    """`key`: of all hashes.
+
+    `rereads`: its pages come from archives, which have their hosts' sitemaps as well.
+    """
     digests, agent = ContentDigests(key), agent_of(values)
     rules = _rules(values)
     wanted = _wanted(values, rules)
@@ -38,7 +41,12 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
 
         sitemaps = Sitemaps.open(parts, rules, links, looks=bool(values["SITEMAPS"]))
     reading = PageReading(
-        readers, of_sitemaps, parts.counters, parts.moments, parts.clock, most=values["READ_TRUNCATE"]
+        readers,
+        of_sitemaps,
+        parts.counters,
+        parts.moments,
+        parts.clock,
+        most=values["READ_TRUNCATE"],
     )
     copies = None
     if rules.skip_seen:
@@ -47,18 +55,23 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
         from webcrawl.crawl.requisites import Requisites  # noqa: PLC0415 - most crawls have none
 
         parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
-    owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
+    owners = Owners(
+        parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values)
+    )
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
         parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
     known = recogniser(*marks(values))
     states = _states(parts, digests, rereads=rereads, skips_seen=rules.skip_seen)
-    return Visitor(parts, digests, reading, links, rules, owners, known, missing, states, sitemaps, copies)
+    return Visitor(
+        parts, digests, reading, links, rules, owners, known, missing, states, sitemaps, copies
+    )
 
 
 def _rules(values: Mapping[str, Any]) -> LinkRules:
     return LinkRules(
-        followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
+        followed=frozenset(values["LINK_SOURCES"])
+        | {kind for name, kind in MORE.items() if values[name]},
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
@@ -76,16 +89,24 @@ def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
     return wanted
 
 
-def _readers(wanted: AbstractSet[str], values: Mapping[str, Any], agent: str) -> tuple[DocumentReader, DocumentReader]:
-    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
+def _readers(
+    wanted: AbstractSet[str], values: Mapping[str, Any], agent: str
+) -> tuple[DocumentReader, DocumentReader]:
+    first, second = (
+        DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2)
+    )
     return first, second
 
 
-def _states(parts: Parts, digests: Digests, *, rereads: bool, skips_seen: bool) -> PageStates | None:
+def _states(
+    parts: Parts, digests: Digests, *, rereads: bool, skips_seen: bool
+) -> PageStates | None:
     if rereads:
         from webcrawl.crawl.archived_states import ArchivedStates  # noqa: PLC0415 - of other crawls no page comes again
 
-        return ArchivedStates(parts.content, digests, parts.halfway.comes_again, skips_seen=skips_seen)
+        return ArchivedStates(
+            parts.content, digests, parts.halfway.comes_again, skips_seen=skips_seen
+        )
     if parts.revisiting is None:
         return None
     from webcrawl.crawl.page_states import States  # noqa: PLC0415 - likewise

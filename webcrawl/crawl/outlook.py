@@ -19,15 +19,22 @@ class Outlook:
     """What is asked of a crawl that runs, beside its counters."""
 
     def __init__(self, parts: Parts, stats: Callable[[], dict[str, int | float]]) -> None:
-        self._parts, self._stats = parts, stats
-        self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
+        self._parts = parts
+        self._stats = stats
+        # says what bounds the crawl, if somebody around it looks at that
+        self.bound: Callable[[], str] = str
         self.servers = AwayServers()  # from which it gets URLs
         self._at_end: Waits | None = None
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
         taken = self._parts.frontier.counters
-        return self._parts.counters["answers"] + self._parts.counters["failures"] + taken["taken"] + taken["added"]
+        return (
+            self._parts.counters["answers"]
+            + self._parts.counters["failures"]
+            + taken["taken"]
+            + taken["added"]
+        )
 
     def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""
@@ -40,7 +47,9 @@ class Outlook:
         return self._parts.frontier.look.waits(self._parts.clock())
 
     def end(self) -> None:
-        """Keep what it waits for: hosts and their queues cannot be read any more when the state is closed."""
+        """Keep what it waits for: hosts and their queues cannot be read any more when the state is
+        closed.
+        """
         try:
             self._at_end = self.waits()
         except StoreError:
@@ -57,12 +66,16 @@ class Outlook:
 
     @property
     def trouble(self) -> str:
-        """The same, or why some hosts cannot be asked: without name servers those with known addresses still can."""
+        """The same, or why some hosts cannot be asked: without name servers those with known
+        addresses still can.
+        """
         return self.stopped_by or self._parts.uplink.trouble
 
     @property
     def stands_still(self) -> str:
-        """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than a moment."""
+        """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than
+        a moment.
+        """
         if self.stopped_by == CUT_OFF:
             return str(self.servers) or CUT_OFF  # since when that server has been away says more
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
@@ -70,9 +83,13 @@ class Outlook:
         return self._all_waits(NOTICED)
 
     def _all_waits(self, least: float = 0.0) -> str:
-        """For which servers and hosts it waits, in words; for a host for so many seconds at the least."""
+        """For which servers and hosts it waits, in words; for a host for so many seconds at the
+        least.
+        """
         waits = self.waits()
-        return "; ".join(filter(None, (str(self.servers), str(waits) if waits.seconds >= least else "")))
+        return "; ".join(
+            filter(None, (str(self.servers), str(waits) if waits.seconds >= least else ""))
+        )
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
@@ -80,7 +97,9 @@ class Outlook:
             **self._stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
-            "waits": str(self.servers) if self.stopped_by or self._parts.frontier.in_flight else self._all_waits(),
+            "waits": str(self.servers)
+            if self.stopped_by or self._parts.frontier.in_flight
+            else self._all_waits(),
             "bound": self.bound(),
             "levels": self._parts.frontier.look.levels(),
             "mix": mix(self._parts.statistics.outcomes),

@@ -24,7 +24,8 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-OWN = {  # moments of users' features, and former names; the other moments are about when the crawl acts
+# moments of users' features, and former names; the other moments are about when the crawl acts
+OWN = {
     "next_decision": "admit",
     "next_headers": "request",
     "on_page": "answered",
@@ -32,7 +33,8 @@ OWN = {  # moments of users' features, and former names; the other moments are a
     "on_ended": "ended",
     "next_figures": "figures",
 }
-LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)  # nothing is said until it is awaited or read
+# nothing is said until it is awaited or read
+LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)
 NAMES = {*OWN, *OWN.values(), "from_settings", "state", "restore"}
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 UNSENDABLE = frozenset(b"\0\r\n")
@@ -40,7 +42,10 @@ PREFIX = "feature."  # before the dotted path of one that has a state, in the ta
 
 
 def open_features(ground: Ground) -> None:
-    """Make the features that FEATURES names. Raise RulesError if one is no feature, or cannot be made."""
+    """Make the features that FEATURES names.
+
+    Raise RulesError if one is no feature, or cannot be made.
+    """
     values = ground.values
     for path in values["FEATURES"]:
         named = load(path)
@@ -51,10 +56,16 @@ def open_features(ground: Ground) -> None:
         refuse_unknown(type(feature), f"FEATURES: {path}", OWN)
         own = _methods_of(feature)
         if not own:
-            raise RulesError(f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}")
+            raise RulesError(
+                f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}"
+            )
         for moment, (name, method) in own.items():
-            if any(kind(method) for kind in LATER) and not (moment == "next_headers" and isgeneratorfunction(method)):
-                raise RulesError(f"FEATURES: {path}.{name} is to be a plain method: nobody awaits it")
+            if any(kind(method) for kind in LATER) and not (
+                moment == "next_headers" and isgeneratorfunction(method)
+            ):
+                raise RulesError(
+                    f"FEATURES: {path}.{name} is to be a plain method: nobody awaits it"
+                )
         _join(ground.moments, path, own)
         _tell_misspelt(path, type(feature))
         if hasattr(feature, "state") != hasattr(feature, "restore"):
@@ -69,7 +80,9 @@ def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
     for moment, former in OWN.items():
         for name in (former, moment):
             method = getattr(feature, name, None)
-            if callable(method) and getattr(type(feature), name, None) is not getattr(Feature, name, None):
+            if callable(method) and getattr(type(feature), name, None) is not getattr(
+                Feature, name, None
+            ):
                 found[moment] = name, method
     return found
 
@@ -100,7 +113,9 @@ class SavedFeature(Part):
 
     def __init__(self, db: CrawlDB, path: str, feature: Any) -> None:
         """StoreError if it cannot take back its state: the crawl would go on with another one."""
-        self._db, self._path, self._feature = db, path, feature
+        self._db = db
+        self._path = path
+        self._feature = feature
         data = db.get(PREFIX + path)
         if data is not None:
             try:
@@ -134,9 +149,11 @@ def guarded(
     sound: Callable[[Any], Any] = _heeded,
     nothing: object = None,
 ) -> Callable[..., Any]:
-    """Return the call with `sound` applied to what it returns, and `nothing` in place of None and of what it raises.
+    """Return the call with `sound` applied to what it returns, and `nothing` in place of None and
+    of what it raises.
 
-    An error of the user's own, also one of `sound`, is logged, counts for ERROR_BREAKER, and costs nothing else.
+    An error of the user's own, also one of `sound`, is logged, counts for ERROR_BREAKER, and costs
+    nothing else.
     """
 
     def told(*what: Any) -> Any:
@@ -153,7 +170,9 @@ def guarded(
 
 
 def _verdict(found: Any) -> bool | float:
-    """What `next_decision` returns: numpy's numbers are numbers too, and who waits for ever is refused."""
+    """What `next_decision` returns: numpy's numbers are numbers too, and who waits for ever is
+    refused.
+    """
     found = _plain(found)
     if isinstance(found, bool):
         return found
@@ -174,7 +193,9 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
     pairs = [(name, value) for name, value in found]
     if not all(isinstance(part, bytes) for pair in pairs for part in pair):
         raise TypeError(f"{pairs!r}: headers are pairs of bytes")
-    if not all(TOKEN.fullmatch(name) and not UNSENDABLE.intersection(value) for name, value in pairs):
+    if not all(
+        TOKEN.fullmatch(name) and not UNSENDABLE.intersection(value) for name, value in pairs
+    ):
         raise ValueError(f"{pairs!r}: not a header's name, or a value of more than one line")
     return pairs
 
@@ -189,7 +210,9 @@ def _numbers(found: Any) -> dict[str, int | float]:
 
 
 def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
-    """Asked of URLs, and not of what the crawl needs for them: False ends a URL, a time has it wait until then."""
+    """Asked of URLs, and not of what the crawl needs for them: False ends a URL, a time has it wait
+    until then.
+    """
 
     def decide(link: Link, now: float) -> Decision:
         if link.is_prerequisite or link.is_probe:

@@ -59,10 +59,18 @@ class PageEnd:
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
-        """`is_cut_short`: whether the end of the crawl has cut short a download that a page awaited."""
+        """`is_cut_short`: whether the end of the crawl has cut short a download that a page
+        awaited.
+        """
         self._count_retry = count_retry
-        self._crawl, self._visitor, self._robots, self._archiving = crawl, visitor, robots, archiving
-        self._barrier, self._is_cut_short, self._bandwidth, self._fail = barrier, is_cut_short, bandwidth, fail
+        self._crawl = crawl
+        self._visitor = visitor
+        self._robots = robots
+        self._archiving = archiving
+        self._barrier = barrier
+        self._is_cut_short = is_cut_short
+        self._bandwidth = bandwidth
+        self._fail = fail
 
     def finished(self, trip: Trip) -> None:
         """Its way is over, pipelines included."""
@@ -75,22 +83,31 @@ class PageEnd:
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
                 self._fail(tamed(error))
         elif trip.visited and trip.link is not None:
-            self._crawl.parts.halfway.leave_out((trip.link.url,))  # its body is seen, and it comes again
+            # its body is seen, and it comes again
+            self._crawl.parts.halfway.leave_out((trip.link.url,))
         if trip.exchange is not None:
-            # What somebody keeps of the page is theirs: downloads do not wait for it. A pipeline that collects a
-            # thousand pages, or a list of all pages, would stop the crawl once it has room's worth of long bodies.
+            # What somebody keeps of the page is theirs: downloads do not wait for it. A pipeline
+            # that collects a thousand pages, or a list of all pages, would stop the crawl once it
+            # has room's worth of long bodies.
             trip.exchange.claim = None
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:
         """As with Scrapy's own retries, the spider gets only the last answer to a request."""
         if trip.link is not None and trip.outcome is not None:
-            if trip.exchange is not None and (trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED):
+            if trip.exchange is not None and (
+                trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED
+            ):
                 self._visitor.looks(trip.link, trip.exchange, trip.outcome)
             trip.comes_again = trip.abandoned or self._crawl.will_retry(trip.link, trip.outcome)
 
     def _book(self, trip: Trip) -> None:
-        link, outcome, exchange, archive = trip.link, trip.outcome, trip.exchange, self._archiving.archive
+        link, outcome, exchange, archive = (
+            trip.link,
+            trip.outcome,
+            trip.exchange,
+            self._archiving.archive,
+        )
         if link is not None and outcome is not None and exchange is not None:
             is_plain = outcome.status == HTTPStatus.OK and not outcome.short
             exchange.state.again = not is_plain and self._crawl.will_retry(link, outcome)
@@ -102,9 +119,15 @@ class PageEnd:
         if link is not None:
             if not trip.visited:  # nobody has made its page
                 self._without_page(trip, link)
-            if archive is not None and trip.exchange is not None and not trip.exchange.state.archived:
+            if (
+                archive is not None
+                and trip.exchange is not None
+                and not trip.exchange.state.archived
+            ):
                 archive(link, trip.exchange)
-            again = self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
+            again = self._crawl.finish(
+                link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld
+            )
             if self._count_retry is not None and (again or link.tried):
                 self._count_retry(trip, again=again)
         elif trip.hostless:
@@ -122,7 +145,9 @@ class PageEnd:
 
 
 def _size(trip: Trip) -> int | None:
-    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
+    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a
+    failure.
+    """
     if trip.exchange is None or trip.link is None or trip.link.is_prerequisite:
         return None
     return trip.exchange.received

@@ -30,7 +30,9 @@ def ftp_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
     for entry in entries(body, mlsd=content_type.endswith("format=mlsd")):
         if entry.kind != "other" and entry.name not in (b".", b"..") and b"/" not in entry.name:
             slash = "/" if entry.kind == "folder" else ""
-            found.links.append(_link(quote(entry.name, safe="") + slash, entry.name, found.encoding))
+            found.links.append(
+                _link(quote(entry.name, safe="") + slash, entry.name, found.encoding)
+            )
     return found
 
 
@@ -44,7 +46,10 @@ def menu_links(body: bytes, _: str, url: str) -> DocumentLinks:
     return found
 
 
-LISTINGS: dict[str, Callable[[bytes, str, str], DocumentLinks]] = {LISTING: ftp_links, MENU: menu_links}
+LISTINGS: dict[str, Callable[[bytes, str, str], DocumentLinks]] = {
+    LISTING: ftp_links,
+    MENU: menu_links,
+}
 """Content type -> the function that extracts the links of such a body, as LinkReader.links does for HTML."""
 
 
@@ -53,7 +58,9 @@ def _link(href: str, name: bytes, encoding: str) -> FoundLink:
 
 
 def _encoding(body: bytes) -> str:
-    """Neither protocol declares it: UTF-8 if the bytes are valid (RFC 2640 for FTP), else windows-1252."""
+    """Neither protocol declares it: UTF-8 if the bytes are valid (RFC 2640 for FTP), else
+    windows-1252.
+    """
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -77,7 +84,10 @@ class PageReading:
         """`most`: bytes of a document that are read; a sitemap and a PDF are read whole."""
         self.most = most
         self._reader, self._ahead = readers
-        self._of_sitemaps, self._counters, self._moments, self._clock = of_sitemaps, counters, moments, clock
+        self._of_sitemaps = of_sitemaps
+        self._counters = counters
+        self._moments = moments
+        self._clock = clock
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
@@ -85,7 +95,9 @@ class PageReading:
             sitemap = is_sitemap(link.path)
             reader = self._of_sitemaps[1] if sitemap else self._ahead
             body = exchange.body if sitemap else exchange.body[: self.most]
-            exchange.state.found = reader.links(body, exchange.content_type, link.url, headers=exchange.headers)
+            exchange.state.found = reader.links(
+                body, exchange.content_type, link.url, headers=exchange.headers
+            )
 
     def read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
@@ -104,18 +116,24 @@ class PageReading:
             if found.note:
                 exchange.state.notes += (found.note,)
                 self._counters.update([found.note.replace(":", "/")])
-        page.base, page.encoding, page.found = found.base, found.encoding, found
-        page.title, page.meta_robots = found.title, found.meta_robots
+        page.base = found.base
+        page.encoding = found.encoding
+        page.found = found
+        page.title = found.title
+        page.meta_robots = found.meta_robots
         for on_body_read in self._moments.on_body_read:
             on_body_read(page, self._clock())
 
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
-HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
+HOPS = {
+    **dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"),
+    "refresh": "R",
+}
 
-# Links of one page that are followed, the first ones: room for any index, and a bound for a page that is made to flood
-# the frontier (docs/hostile.md). FTP listings and Gopher menus are never cut.
+# Links of one page that are followed, the first ones: room for any index, and a bound for a page
+# that is made to flood the frontier (docs/hostile.md). FTP listings and Gopher menus are never cut.
 MOST_LINKS = 50_000
 
 
@@ -132,7 +150,9 @@ class LinkRules:
 
     @property
     def hops(self) -> Mapping[str, str]:
-        """The letters of some kinds of links in a discovery path; where E means a requisite, a link is none."""
+        """The letters of some kinds of links in a discovery path; where E means a requisite, a link
+        is none.
+        """
         return {**HOPS, "link": "L"} if self.requisites else HOPS
 
     def forbids(self, page: Page) -> bool:
@@ -143,11 +163,18 @@ class LinkRules:
 class PageLinks:
     """Submits links of pages that were visited."""
 
-    def __init__(self, discovery: Discovery, rules: LinkRules, wanted: frozenset[str], moments: Moments) -> None:
+    def __init__(
+        self, discovery: Discovery, rules: LinkRules, wanted: frozenset[str], moments: Moments
+    ) -> None:
         """`wanted`: the kinds of links that are read."""
-        self._discovery, self._takes, self._rules = discovery, moments.next_links, rules
-        self._followed, self._redirects, self._most = rules.followed, rules.redirects, rules.most
-        self._obey_nofollow, self._hops = rules.obey_nofollow, rules.hops
+        self._discovery = discovery
+        self._takes = moments.next_links
+        self._rules = rules
+        self._followed = rules.followed
+        self._redirects = rules.redirects
+        self._most = rules.most
+        self._obey_nofollow = rules.obey_nofollow
+        self._hops = rules.hops
         self._reads_more = not wanted <= rules.followed
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
@@ -160,18 +187,25 @@ class PageLinks:
         if page.exchange is not None and page.exchange.state.withheld is not None:
             forget_links(page)
 
-    def _follow(self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]) -> None:
+    def _follow(
+        self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]
+    ) -> None:
         """`own`: all that the page has."""
         for next_links in self._takes:
             found = next_links(page, link, found)
         if not found or (self._obey_nofollow and self._rules.forbids(page)):
             return
         flags, wanted = None, found
-        if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
+        if (
+            self._obey_nofollow
+            or self._reads_more
+            or redirects_in_a_row(link.path) >= self._redirects
+        ):
             flags = self._wanted(link, found)
             wanted = list(compress(found, flags))
         kept = self.cut(page, link, wanted)
-        page.flags = flags if found is own and kept is wanted else None  # they are of all that the page has
+        # they are of all that the page has
+        page.flags = flags if found is own and kept is wanted else None
         page.followed = [*page.followed, *kept] if page.followed else kept
         self.submit(page, link, kept, self._hops)
 
@@ -185,14 +219,22 @@ class PageLinks:
         *,
         needed: bool = False,
     ) -> None:
-        """These links of a page. `hops`: the letters of some kinds; those of all others are `other`."""
+        """These links of a page.
+
+        `hops`: the letters of some kinds; those of all others are `other`.
+        """
         letters = "".join(set(map(hops.get, set(map(KIND, found)), repeat(other))))
         if len(letters) > 1:
             letters = "".join([hops.get(one[0], other) for one in found])
         addresses = [*map(ADDRESS, found)]
-        read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
-        targets = read.targets if read is not None and read.whole and read.base == page.base else None
-        self._discovery.discover(link, addresses, letters, base=page.base, needed=needed, targets=targets)
+        # outputs ask for the canonical forms only if links of all kinds were read
+        read = page.found
+        targets = (
+            read.targets if read is not None and read.whole and read.base == page.base else None
+        )
+        self._discovery.discover(
+            link, addresses, letters, base=page.base, needed=needed, targets=targets
+        )
 
     def cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """The first links of a page that has too many, or too long ones."""

@@ -1,4 +1,6 @@
-"""Makes the pages of answers, and submits their links; what fails there ends one page, or the crawl."""
+"""Makes the pages of answers, and submits their links; what fails there ends one page, or the
+crawl.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from webcrawl.store.errors import StoreError
 
 
 class PageMaking:
-    """Reads all pages at hand, then submits the links of each, then looks up what outputs want to know of them."""
+    """Reads all pages at hand, then submits the links of each, then looks up what outputs want to
+    know of them.
+    """
 
     def __init__(
         self,
@@ -25,19 +29,25 @@ class PageMaking:
         *,
         ending: type[Exception],
     ) -> None:
-        """`follow` may run code of the user's own; `ending` is what such code raises to end the crawl.
+        """`follow` may run code of the user's own; `ending` is what such code raises to end the
+        crawl.
 
         `look_ups` is read each time: outputs add to it as they open.
         """
-        self._visitor, self._follow, self._look_ups = visitor, follow, look_ups
-        self._fail, self._ending = fail, ending
+        self._visitor = visitor
+        self._follow = follow
+        self._look_ups = look_ups
+        self._fail = fail
+        self._ending = ending
 
     def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         """For each answer its page, or why there is none."""
         pages = self._visited(trips)
         ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
         if self._look_ups:
-            self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
+            self._look_up(
+                [page for page in pages if isinstance(page, Page) and page.found is not None]
+            )
         return list(map(self._output, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
@@ -48,7 +58,10 @@ class PageMaking:
                     return
 
     def _visited(self, trips: Sequence[Trip]) -> list[Page | Exception]:
-        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
+        """Each page, or why there is none.
+
+        Without memory the crawl ends at once: the next page might take it down.
+        """
         pages: list[Page | Exception] = []
         for trip in trips:
             trip.visited = True
@@ -64,10 +77,12 @@ class PageMaking:
     def _output(self, trip: Trip, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
         if wrong is None:
             return [page]
-        if isinstance(wrong, self._ending):  # before its links were chosen: the next run has the page again
+        # before its links were chosen: the next run has the page again
+        if isinstance(wrong, self._ending):
             trip.abandoned = True
             return wrong
-        if isinstance(wrong, (StoreError, OwnCodeError, OSError, MemoryError)):  # a lack of ours: the page is not done
+        # a lack of ours: the page is not done
+        if isinstance(wrong, (StoreError, OwnCodeError, OSError, MemoryError)):
             self._fail(wrong)
             return []
         return _page_then(page, wrong) if isinstance(page, Page) else wrong

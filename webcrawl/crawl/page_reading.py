@@ -18,6 +18,9 @@ def read_page(link: Link, exchange: Exchange, sources: Iterable[str]) -> Page:
     read = LISTINGS.get(page.content_type, partial(reader.links, headers=page.headers))
     found = read(page.body, page.header("content-type"), page.url)
     reader.add_headers(found, page.headers, page.url)
-    page.base, page.encoding, page.found = found.base, found.encoding, found
-    page.title, page.meta_robots = found.title, found.meta_robots
+    page.base = found.base
+    page.encoding = found.encoding
+    page.found = found
+    page.title = found.title
+    page.meta_robots = found.meta_robots
     return page

@@ -22,13 +22,19 @@ CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 class States:
     """One per visitor."""
 
-    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting) -> None:
-        self._bodies, self._digests, self._known = bodies, digests, known
+    def __init__(
+        self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting
+    ) -> None:
+        self._bodies = bodies
+        self._digests = digests
+        self._known = known
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
-        """Says what the page has become, by its record: new, as it was when it was fetched last, changed or gone.
+        """Says what the page has become, by its record: new, as it was when it was fetched last,
+        changed or gone.
 
-        The digest is of the decoded body: a content coding may come out otherwise each time, by gzip's time stamp.
+        The digest is of the decoded body: a content coding may come out otherwise each time, by
+        gzip's time stamp.
         """
         known, number = self._known, 0
         if exchange.status == 200:
@@ -45,17 +51,23 @@ class States:
         if found.change is Change.NEW and seen:
             same = self._had(page) and not known.was_gone(link)
             found = replace(
-                found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
+                found,
+                change=Change.UNCHANGED if same else Change.CHANGED,
+                by=By.DIGEST if same else By.TEXT,
             )
-        exchange.state.revisit, exchange.state.same_since, exchange.state.copy_of = found, found.stored, found.copy_of
+        exchange.state.revisit = found
+        exchange.state.same_since = found.stored
+        exchange.state.copy_of = found.copy_of
         page.earlier = found.said if found.by is By.STATUS else page.earlier
-        page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
+        page.change = found.change
+        page.revisit = found.visits + (found.change is not Change.NEW)
         if found.change is Change.NEW:
             self._note_first(page, link)
         if found.change in (Change.CHANGED, Change.GONE):
             self._bodies.seen(self._has_changed(page))
         elif seen and found.digest_before == 0 and self._bodies.holds(self._has_changed(page)):
-            page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
+            # perhaps: which of its states was the last is not known here
+            page.change = Change.CHANGED
 
     def _has_changed(self, page: Page) -> bytes:
         """By which it is known that a page was ever found changed, or gone."""
@@ -106,4 +118,6 @@ class States:
 def _is_back(exchange: Exchange) -> bool:
     """True if the page was away, and is again what it was."""
     found = exchange.state.revisit
-    return found is not None and found.change is Change.CHANGED and found.digest == found.digest_before
+    return (
+        found is not None and found.change is Change.CHANGED and found.digest == found.digest_before
+    )

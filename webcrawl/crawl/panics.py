@@ -1,6 +1,8 @@
-"""What code raises that is no Exception: a panic of a library in Rust, a time-out of gevent's, a cancellation.
+"""What code raises that is no Exception: a panic of a library in Rust, a time-out of gevent's, a
+cancellation.
 
-Scrapy handles none of it: the page would never be over, and its host, the crawl's end and Ctrl-C would wait for it.
+Scrapy handles none of it: the page would never be over, and its host, the crawl's end and Ctrl-C
+would wait for it.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from webcrawl.crawl.trip import PAGE
 
 
 class Panic(Exception):  # noqa: N818 - reads as what it is
-    """An error of one page, like any other: its words and its traceback are those of what was raised."""
+    """An error of one page, like any other: its words and its traceback are those of what was
+    raised.
+    """
 
 
 def tamed(error: BaseException) -> Exception:
     """The error, as an Exception. Raises it again if it is to end more than a page.
 
-    The crawl's own cancellation is such; one that the page's code has brought about is not, unless the next run has the
-    page again.
+    The crawl's own cancellation is such; one that the page's code has brought about is not, unless
+    the next run has the page again.
     """
     if isinstance(error, Exception):
         return error

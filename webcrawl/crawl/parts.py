@@ -48,7 +48,10 @@ class Follower(Protocol):
         """A checkpoint was taken."""
 
     def rest(self) -> Iterator[float | None]:
-        """After the last checkpoint: ends the work, in slices. A number: seconds until the next one makes sense."""
+        """After the last checkpoint: ends the work, in slices.
+
+        A number: seconds until the next one makes sense.
+        """
 
     def close(self) -> None:
         """Stops as soon as possible; the work may be unfinished."""
@@ -82,7 +85,10 @@ class Followers:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that a crawl is made of. The crawl owns the parts, and closes those that hold files or threads."""
+    """All that a crawl is made of.
+
+    The crawl owns the parts, and closes those that hold files or threads.
+    """
 
     db: CrawlDB
     moments: Moments
@@ -111,10 +117,12 @@ class Parts:
     in_force: InForce
     file_optouts: FileOptOuts
     about: About
-    new_body: Callable[[Link, bytes], object]  # hears of each answer with a body that was not seen before
+    # hears of each answer with a body that was not seen before
+    new_body: Callable[[Link, bytes], object]
     hosts: HostOrders | None  # with our frontier
     post: Post | None = None  # if this is one drone of a hive
-    signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
+    # what sitemaps, feeds and hubs say of pages that are fetched again
+    signalling: Signalling | None = None
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
 

@@ -1,7 +1,8 @@
 """Calls at intervals, and at the earliest of several times, by the event loop's own clock.
 
-Scrapy's looping call reckons from the time when it is woken how long it has to sleep. A timer of uvloop may wake it up
-to a millisecond early, and then it sleeps for what is left of that millisecond, and calls twice.
+Scrapy's looping call reckons from the time when it is woken how long it has to sleep. A timer of
+uvloop may wake it up to a millisecond early, and then it sleeps for what is left of that
+millisecond, and calls twice.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Loop:
     def start(self, seconds: float, *, now: bool = True) -> None:
         """`now`: the first call is at once."""
         loop = asyncio.get_running_loop()
-        self._seconds, self._due = seconds, loop.time()
+        self._seconds = seconds
+        self._due = loop.time()
         self._wait(loop)
         if now:
             self._made()
@@ -40,7 +42,9 @@ class Loop:
             self._timer = None
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sets the timer for the next time, reckoned from the one before and not from when that came."""
+        """Sets the timer for the next time, reckoned from the one before and not from when that
+        came.
+        """
         self._due += self._seconds
         if self._due <= loop.time():
             self._due = loop.time() + self._seconds
@@ -67,7 +71,10 @@ class DueTimer:
         self._timer_at = float("inf")
 
     def at(self, ready: float | None, now: float) -> None:
-        """Has it ring when something is ready; if it rings before that, it stays. Both times are the crawl's."""
+        """Has it ring when something is ready; if it rings before that, it stays.
+
+        Both times are the crawl's.
+        """
         if ready is None or (self._timer is not None and now < self._timer_at <= ready):
             return
         self.stop()

@@ -1,4 +1,6 @@
-"""How far a crawl or a hive has come, in words: for the log, a terminal, `ctl status` and the dashboard."""
+"""How far a crawl or a hive has come, in words: for the log, a terminal, `ctl status` and the
+dashboard.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,36 @@ from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 Figures = Mapping[str, Any]
 COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest of the sentence
-    f"frontier/{CUT_SHORT}": ("page", "cut short: the body ended early, or time was up, at every attempt"),
-    "flaw/unrendered": ("page", "as sent: the browser had no time for them, or gave no document (unrendered)"),
-    "scores/failed": ("page", "without a score, though fetched and kept: the scorer failed, as the log says"),
+    f"frontier/{CUT_SHORT}": (
+        "page",
+        "cut short: the body ended early, or time was up, at every attempt",
+    ),
+    "flaw/unrendered": (
+        "page",
+        "as sent: the browser had no time for them, or gave no document (unrendered)",
+    ),
+    "scores/failed": (
+        "page",
+        "without a score, though fetched and kept: the scorer failed, as the log says",
+    ),
     "redis_seeds/bad": ("seed", "from the server refused, as the log says"),
-    "seed_lists_away": ("list", "of seeds cannot be read to the end, as the log says: the next run tries again"),
+    "seed_lists_away": (
+        "list",
+        "of seeds cannot be read to the end, as the log says: the next run tries again",
+    ),
     UNKEPT: ("request", "of the spider lost, as the log says: they could not be kept"),
     NAMELESS: (
         "request",
         f"ended with status {Status.NO_METHOD:d}: the spider no longer has the methods or values that they name",
     ),
-    "hive/refused": ("item", "of letters from the hive's server refused in this run, as the log says"),
-    "since/unasked": ("answer", "stored whole: the CDX server of -a since did not answer, as the log says"),
+    "hive/refused": (
+        "item",
+        "of letters from the hive's server refused in this run, as the log says",
+    ),
+    "since/unasked": (
+        "answer",
+        "stored whole: the CDX server of -a since did not answer, as the log says",
+    ),
 }
 
 
@@ -43,7 +63,9 @@ def _counted(figures: Figures) -> Iterator[str]:
 
 
 def _no_pages(figures: Figures) -> Iterator[str]:
-    """Yield the URLs whose answers are no pages, over all runs; errors of servers have a line of their own."""
+    """Yield the URLs whose answers are no pages, over all runs; errors of servers have a line of
+    their own.
+    """
     if found := stats_file.without_page(_outcomes(figures)):
         each = ", ".join(f"{status}: {many}" for status, many in found.items())
         yield f"{count(sum(found.values()), 'URL')} gave no page ({each})"
@@ -55,7 +77,11 @@ def _errors(figures: Figures) -> Iterator[str]:
     errors = {str(status): many for status in statuses if (many := figures.get(f"status/{status}"))}
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
-    for found, what in ((errors, "are errors of servers"), (walls, "are walls"), (others, "seem to be no pages")):
+    for found, what in (
+        (errors, "are errors of servers"),
+        (walls, "are walls"),
+        (others, "seem to be no pages"),
+    ):
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
             ended = _ended(figures) if found is errors else ""
@@ -63,15 +89,29 @@ def _errors(figures: Figures) -> Iterator[str]:
 
 
 def _ended(figures: Figures) -> str:
-    """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
-    lost = sum(many for status, many in _outcomes(figures).items() if int(status) in stats_file.SERVER_ERRORS)
+    """Of the URLs that are not asked for again after such an error: the last one of a host that
+    fell over is one.
+    """
+    lost = sum(
+        many
+        for status, many in _outcomes(figures).items()
+        if int(status) in stats_file.SERVER_ERRORS
+    )
     return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
-    """Yield the URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
-    if ended := {status: many for status, many in _outcomes(figures).items() if many and int(status) in FAILURES}:
-        each = ", ".join(f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True))
+    """Yield the URLs that nobody asks for again, though nothing came, over all runs; failures are
+    attempts.
+    """
+    if ended := {
+        status: many
+        for status, many in _outcomes(figures).items()
+        if many and int(status) in FAILURES
+    }:
+        each = ", ".join(
+            f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True)
+        )
         urls = count(sum(ended.values()), "URL")
         yield f"{urls} ended without a usable answer ({each}), and crawl.log has them"
 
@@ -96,13 +136,19 @@ def unexpected(figures: Figures) -> Iterator[str]:
 def _too_long(figures: Figures) -> Iterator[str]:
     """Yield the answers of which only the beginning is kept, over all runs."""
     if answers := figures.get("truncated/length", 0):
-        kinds = {name.removeprefix(CUT): number for name, number in figures.items() if name.startswith(CUT)}
+        kinds = {
+            name.removeprefix(CUT): number
+            for name, number in figures.items()
+            if name.startswith(CUT)
+        }
         types = f" ({by_type(kinds)})" if kinds else ""
         yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE{types}: what is behind that is not in the crawl"
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
-    """Yield the sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
+    """Yield the sitemaps that were fetched, which are no pages, and what they brought, over all
+    runs.
+    """
     if sitemaps := figures.get("sitemaps", 0):
         yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
 
@@ -116,8 +162,14 @@ def _scripts(figures: Figures) -> Iterator[str]:
         yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
     if refused := figures.get(stats_file.REFUSED, 0):
         begin = f"{stats_file.REFUSED}/"
-        kinds = {name.removeprefix(begin): many for name, many in figures.items() if name.startswith(begin) and many}
-        each = ", ".join(f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1]))
+        kinds = {
+            name.removeprefix(begin): many
+            for name, many in figures.items()
+            if name.startswith(begin) and many
+        }
+        each = ", ".join(
+            f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1])
+        )
         yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): docs/browser.md says why"
 
 
@@ -131,7 +183,10 @@ def _known(figures: Figures) -> Iterator[str]:
     """Yield the pages that an earlier crawl had already, over all runs."""
     same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
     if same or known:
-        again, size = f"{count(known, 'answer')} sent again the same", megabytes(figures["since/bytes"])
+        again, size = (
+            f"{count(known, 'answer')} sent again the same",
+            megabytes(figures["since/bytes"]),
+        )
         yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
     changed, gone = figures.get("since/changed", 0), figures.get("since/gone", 0)
     if changed or gone:
@@ -141,7 +196,11 @@ def _known(figures: Figures) -> Iterator[str]:
 def _stored(figures: Figures) -> Iterator[str]:
     """Yield the files that the store has, over all runs, and those that it has not yet."""
     if "store/files" in figures:
-        waits = f", {figures['store/waiting']} still to be sent or verified" if figures["store/waiting"] else ""
+        waits = (
+            f", {figures['store/waiting']} still to be sent or verified"
+            if figures["store/waiting"]
+            else ""
+        )
         yield f"{count(figures['store/files'], 'file')} in the store ({megabytes(figures['store/bytes'])}){waits}"
 
 
@@ -193,7 +252,9 @@ class Rate:
 
 
 def waits_for(figures: Mapping[str, Any]) -> str:
-    """Return why nothing is fetched, in a few words: what is in the way, or the hosts and servers it waits for."""
+    """Return why nothing is fetched, in a few words: what is in the way, or the hosts and servers
+    it waits for.
+    """
     trouble, waits = figures.get("trouble", ""), figures.get("waits", "")
     if trouble == CUT_OFF and waits:
         return str(waits)  # since when the hive's server has been away says more
@@ -205,7 +266,9 @@ OVER_BYTES = "closespider_bytes"
 
 
 def stopped_by(reason: str) -> str:
-    """Return what ended a run, and how it goes on; empty if that was not somebody's wish, or a limit."""
+    """Return what ended a run, and how it goes on; empty if that was not somebody's wish, or a
+    limit.
+    """
     limit = reason.upper() if reason.startswith("closespider_") else ""
     by = limit or STOPPERS.get(reason, "")
     larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
@@ -213,13 +276,25 @@ def stopped_by(reason: str) -> str:
 
 
 def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
-    """Return the progress with exact numbers, as far as these figures have them; `rate` is that of pages."""
-    pages, queued, failures = (int(figures.get(name, 0)) for name in ("pages", "queued", "failures"))
+    """Return the progress with exact numbers, as far as these figures have them; `rate` is that of
+    pages.
+    """
+    pages, queued, failures = (
+        int(figures.get(name, 0)) for name in ("pages", "queued", "failures")
+    )
     speed = "" if rate is None else f" ({rate:.1f}/s)"
     answers = f" of {count(int(figures['answers']), 'answer')}" if "answers" in figures else ""
     aside = figures.get("aside")
-    set_aside = f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)" if aside else ""
-    parts = [f"{count(pages, 'page')}{speed}{answers}", f"{queued} queued{set_aside}", hosts_in_words(figures)]
+    set_aside = (
+        f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)"
+        if aside
+        else ""
+    )
+    parts = [
+        f"{count(pages, 'page')}{speed}{answers}",
+        f"{queued} queued{set_aside}",
+        hosts_in_words(figures),
+    ]
     if "seen/keys" in figures:
         parts.append(f"{figures['seen/keys']} seen")
     parts.append(count(failures, "failure"))
@@ -236,19 +311,30 @@ def hosts_in_words(figures: Mapping[str, Any]) -> str:
 
 
 def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
-    """Return how many pages were fetched again, and how fresh copies are, if the crawl fetches pages again."""
+    """Return how many pages were fetched again, and how fresh copies are, if the crawl fetches
+    pages again.
+    """
     revisits = figures_of(figures)
-    return [] if revisits is None else [f"{count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"]
+    return (
+        []
+        if revisits is None
+        else [f"{count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"]
+    )
 
 
 def short_line(figures: Mapping[str, Any], rate: float) -> str:
-    """Return the progress for a terminal of 80 columns, whatever the numbers are; hosts are asked/ready/waiting.
+    """Return the progress for a terminal of 80 columns, whatever the numbers are; hosts are
+    asked/ready/waiting.
 
     What is in the way goes before other figures: there is no room for all.
     """
-    queue, seen, failed, size = (short(figures.get(name, 0)) for name in ("queued", "seen/keys", "failures", "bytes"))
+    queue, seen, failed, size = (
+        short(figures.get(name, 0)) for name in ("queued", "seen/keys", "failures", "bytes")
+    )
     of_crawl = "ready" in figures
-    hosts = "/".join(map(short, HostTurns.of(figures))) if of_crawl else short(figures.get("hosts", 0))
+    hosts = (
+        "/".join(map(short, HostTurns.of(figures))) if of_crawl else short(figures.get("hosts", 0))
+    )
     pages = count(int(figures.get("pages", 0)), "page", short)
     parts = [f"{pages} {short(rate)}/s", f"queue {queue}", f"hosts {hosts}"]
     revisits = figures_of(figures)

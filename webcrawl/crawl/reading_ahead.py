@@ -1,6 +1,8 @@
-"""Reads the links of large pages, and of packed ones, in a thread, and links and texts of PDFs in a process.
+"""Reads the links of large pages, and of packed ones, in a thread, and links and texts of PDFs in a
+process.
 
-84,000 links take 0.1 to 0.3 s, in which nothing else would happen; a PDF may take seconds, and take its reader down.
+84,000 links take 0.1 to 0.3 s, in which nothing else would happen; a PDF may take seconds, and take
+its reader down.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.worker import SYSTEMS, Worker
 
-LARGE = 1 << 18  # bytes of a body; below, a page that is not packed takes less time than a turn of the event loop may
+# bytes of a body; below, a page that is not packed takes less time than a turn of the event loop
+# may
+LARGE = 1 << 18
 
 
 class Ahead(Protocol):
@@ -43,15 +47,17 @@ def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
 
 
 class ReadingAhead:
-    """One thread, and one page after the other: pages that wait keep their download slots, and checkpoints do not wait.
+    """One thread, and one page after the other: pages that wait keep their download slots, and
+    checkpoints do not wait.
 
-    What fails here, for lack of threads or memory or by a mistake, is tried again without a thread, and reported then.
-    PDFs have a thread of their own, which waits for `pdfs`; their failures are raised: there is no other way to read
-    them.
+    What fails here, for lack of threads or memory or by a mistake, is tried again without a thread,
+    and reported then. PDFs have a thread of their own, which waits for `pdfs`; their failures are
+    raised: there is no other way to read them.
     """
 
     def __init__(self, visitor: Visitor, pdfs: PdfProcess | None = None) -> None:
-        self._visitor, self._pdfs = visitor, pdfs
+        self._visitor = visitor
+        self._pdfs = pdfs
         self._worker = Worker(stack=SYSTEMS)  # parsers may need much of it
         self._waiter = Worker() if pdfs is not None else None
 

@@ -1,10 +1,11 @@
-"""A chain of redirects, as it travels with a link: the URLs that were asked for, and the cookies that they set.
+"""A chain of redirects, as it travels with a link: the URLs that were asked for, and the cookies
+that they set.
 
-It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop. Most redirects set no
-cookie: then it is the keys of the URLs, and reading it takes no decoding.
+It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop.
+Most redirects set no cookie: then it is the keys of the URLs, and reading it takes no decoding.
 
-Nothing is kept here. A cookie belongs to the host that set it and goes to no other, whatever its Domain says. It has no
-expiry, but one that is set to have expired is removed.
+Nothing is kept here. A cookie belongs to the host that set it and goes to no other, whatever its
+Domain says. It has no expiry, but one that is set to have expired is removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from webcrawl.base.dates import read_any_date
 from webcrawl.base.url_text import host_of
 
 COUNT = 20  # cookies kept at most,
-BYTES = 4096  # and bytes of their names, values and paths with what is between them: no Cookie header is longer
+# and bytes of their names, values and paths with what is between them: no Cookie header is longer
+BYTES = 4096
 LINES = 50  # Set-Cookie headers of one answer that are read: dates and all, 3 ms
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # a server that sends these means nothing good
 _NUMBER = re.compile(rb"-?[0-9]+")
@@ -46,7 +48,9 @@ Jar = tuple[Cookie, ...]
 
 
 def after(jar: Jar, lines: Sequence[bytes], url: str, now: float) -> Jar:
-    """The cookies after an answer of this URL with these Set-Cookie headers; those that do not fit are left out."""
+    """The cookies after an answer of this URL with these Set-Cookie headers; those that do not fit
+    are left out.
+    """
     kept = {cookie[:3]: cookie for cookie in jar}
     for line in lines[:LINES]:
         cookie, expired = _read(line, url, now)
@@ -55,22 +59,27 @@ def after(jar: Jar, lines: Sequence[bytes], url: str, now: float) -> Jar:
         old = kept.get(cookie[:3])
         if expired:
             kept.pop(cookie[:3], None)
-        elif sum(one.size for one in kept.values()) - (old.size if old else 0) + cookie.size <= BYTES and (
-            old is not None or len(kept) < COUNT
-        ):
+        elif sum(one.size for one in kept.values()) - (
+            old.size if old else 0
+        ) + cookie.size <= BYTES and (old is not None or len(kept) < COUNT):
             kept[cookie[:3]] = cookie
     return tuple(kept.values())
 
 
 def header(jar: Jar, url: str) -> bytes:
-    """The Cookie header of a request for this URL; empty if there is nothing to send. Longer paths go first."""
+    """The Cookie header of a request for this URL; empty if there is nothing to send.
+
+    Longer paths go first.
+    """
     scheme, host, path = url.partition(":")[0], host_of(url), _path(url)
     if scheme not in ("http", "https"):
         return b""
     sent = [
         cookie
         for cookie in jar
-        if cookie.host == host and (scheme == "https" or not cookie.secure) and _covers(cookie.path, path)
+        if cookie.host == host
+        and (scheme == "https" or not cookie.secure)
+        and _covers(cookie.path, path)
     ]
     sent.sort(key=lambda cookie: -len(cookie.path))
     return b"; ".join(b"%b=%b" % (cookie.name, cookie.value) for cookie in sent)
@@ -82,7 +91,10 @@ def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
     name, equals, value = (part.strip(b" \t") for part in pair.partition(b"="))
     if not (name and equals) or _CONTROL.search(line) or len(name) + len(value) > BYTES:
         return None, False
-    said = {key.strip(b" \t").lower(): text.strip(b" \t") for key, _, text in (part.partition(b"=") for part in rest)}
+    said = {
+        key.strip(b" \t").lower(): text.strip(b" \t")
+        for key, _, text in (part.partition(b"=") for part in rest)
+    }
     host, secure, path = host_of(url), b"secure" in said, said.get(b"path", b"")
     if not _may(name.lower(), said, host, safe=secure and url.startswith("https:"), secure=secure):
         return None, False
@@ -112,7 +124,8 @@ def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
     age = said.get(b"max-age", b"")
     if _NUMBER.fullmatch(age):
         return age.startswith(b"-") or not age.strip(b"0")
-    until = read_any_date(said.get(b"expires", b"")[:DATE].decode("latin-1"))  # RFC 6265 5.1.1: all are in UTC
+    # RFC 6265 5.1.1: all are in UTC
+    until = read_any_date(said.get(b"expires", b"")[:DATE].decode("latin-1"))
     return until is not None and until <= now
 
 
@@ -123,7 +136,9 @@ def _path(url: str) -> bytes:
 
 def _covers(path: bytes, asked: bytes) -> bool:
     """RFC 6265 5.1.4."""
-    return asked == path or (asked.startswith(path) and (path.endswith(b"/") or asked[len(path) :].startswith(b"/")))
+    return asked == path or (
+        asked.startswith(path) and (path.endswith(b"/") or asked[len(path) :].startswith(b"/"))
+    )
 
 
 def follow(chain: str, key: int, url: str, lines: Sequence[bytes], now: float) -> str:
@@ -150,4 +165,6 @@ def _pack(jar: Jar) -> str:
 
 
 def _jar(word: str) -> Jar:
-    return tuple(Cookie(*saved) for saved in msgpack.unpackb(urlsafe_b64decode(word))) if word else ()
+    return (
+        tuple(Cookie(*saved) for saved in msgpack.unpackb(urlsafe_b64decode(word))) if word else ()
+    )

@@ -1,7 +1,9 @@
-"""The closed form of a request that comes from outside, in a letter or as a seed, checked field by field.
+"""The closed form of a request that comes from outside, in a letter or as a seed, checked field by
+field.
 
-A spider's own code may ask for anything. Whoever can write to the hive's server, or to the key of its seeds, chooses
-among URLs, forms and the spider's callbacks; never a class or module to load, and never where a connection goes.
+A spider's own code may ask for anything. Whoever can write to the hive's server, or to the key of
+its seeds, chooses among URLs, forms and the spider's callbacks; never a class or module to load,
+and never where a connection goes.
 """
 
 from __future__ import annotations
@@ -37,10 +39,22 @@ CONNECTING = frozenset(  # they choose where a connection goes, or a file that i
 BROWSER = "playwright_"  # its options may name a proxy, a file, a function by its module
 HARMLESS = frozenset((f"{BROWSER}include_page", f"{BROWSER}page_goto_kwargs"))
 DATA = (type(None), bool, int, float, str, bytes)
-# What msgpack has no form of is an ExtType: of these types by their place here, so that new ones come last. The others
-# have a code of their own (adapter/stored_values.py).
+# What msgpack has no form of is an ExtType: of these types by their place here, so that new ones
+# come last. The others have a code of their own (adapter/stored_values.py).
 SIMPLE = (
-    *("integer", "tuple", "set", "frozenset", "datetime", "date", "time", "timedelta", "Decimal", "UUID", "complex"),
+    *(
+        "integer",
+        "tuple",
+        "set",
+        "frozenset",
+        "datetime",
+        "date",
+        "time",
+        "timedelta",
+        "Decimal",
+        "UUID",
+        "complex",
+    ),
     *("PosixPath", "PurePosixPath", "OrderedDict", "Counter", "defaultdict", "deque"),
 )
 A_REQUEST, A_METHOD, AN_OBJECT, IN_MEMORY = 100, 101, 102, 103
@@ -52,8 +66,13 @@ class UnfitRequest(ValueError):  # noqa: N818 - reads as what it is
     """A request from outside that is not of the closed form; says in a few words why."""
 
 
-def read_word(word: str, extension: Callable[[int, bytes], Any] = msgpack.ExtType) -> dict[str, Any]:
-    """Reads a request word, whoever wrote it. ValueError or TypeError: it is none, or `extension` refuses a value."""
+def read_word(
+    word: str, extension: Callable[[int, bytes], Any] = msgpack.ExtType
+) -> dict[str, Any]:
+    """Reads a request word, whoever wrote it.
+
+    ValueError or TypeError: it is none, or `extension` refuses a value.
+    """
     data = urlsafe_b64decode(word.rpartition(".")[2])
     return dict(msgpack.unpackb(data, strict_map_key=False, ext_hook=extension))
 
@@ -106,7 +125,9 @@ def _check_value(value: Any, takes: Takes, depth: int) -> None:
         for one in value:
             _check_value(one, takes, depth + 1)
     elif isinstance(value, msgpack.ExtType):
-        _check_extension(value.code, msgpack.unpackb(value.data, strict_map_key=False), takes, depth + 1)
+        _check_extension(
+            value.code, msgpack.unpackb(value.data, strict_map_key=False), takes, depth + 1
+        )
 
 
 def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
@@ -120,9 +141,15 @@ def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
         if not isinstance(url, str):
             raise UnfitRequest("a request without a URL in a request")
         _check_fields(said, takes, depth)
-    elif code == AN_OBJECT and isinstance(said, list) and len(said) == len(("module", "name", "fields")):
+    elif (
+        code == AN_OBJECT
+        and isinstance(said, list)
+        and len(said) == len(("module", "name", "fields"))
+    ):
         if not takes(A_CLASS, f"{said[0]}:{said[1]}", {}):
-            raise UnfitRequest(f"an object of a class that is not the spider's: {_shown(said[0])}.{_shown(said[1])}")
+            raise UnfitRequest(
+                f"an object of a class that is not the spider's: {_shown(said[0])}.{_shown(said[1])}"
+            )
         _check_value(said[2], takes, depth)
     elif code == IN_MEMORY:
         raise UnfitRequest("a value that is in the memory of one process")
@@ -131,7 +158,9 @@ def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
 
 
 def check_meta(meta: Mapping[str, Any]) -> None:
-    """Raises UnfitRequest if meta says what only the spider's own code may, or has an option of the wrong type."""
+    """Raises UnfitRequest if meta says what only the spider's own code may, or has an option of the
+    wrong type.
+    """
     for key, value in meta.items():
         if key in CONNECTING or (key.startswith(BROWSER) and key not in HARMLESS):
             raise UnfitRequest(f"meta {_shown(key)}: only the spider's own code may set it")
@@ -159,7 +188,9 @@ def _shown(name: object) -> str:
 
 
 def _is_name(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.isidentifier() and not value.startswith("__"))
+    return value is None or (
+        isinstance(value, str) and value.isidentifier() and not value.startswith("__")
+    )
 
 
 def _is_method(value: Any) -> bool:
@@ -168,7 +199,9 @@ def _is_method(value: Any) -> bool:
 
 def _are_headers(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        HEADER.fullmatch(_bytes(name)) is not None and isinstance(lines, list) and all(map(_is_line, lines))
+        HEADER.fullmatch(_bytes(name)) is not None
+        and isinstance(lines, list)
+        and all(map(_is_line, lines))
         for name, lines in value.items()
     )
 
@@ -178,7 +211,13 @@ def _is_line(value: Any) -> bool:
 
 
 def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else value.encode(errors="replace") if isinstance(value, str) else b""
+    return (
+        value
+        if isinstance(value, bytes)
+        else value.encode(errors="replace")
+        if isinstance(value, str)
+        else b""
+    )
 
 
 def _are_cookies(value: Any) -> bool:
@@ -188,7 +227,9 @@ def _are_cookies(value: Any) -> bool:
 
 
 def _is_flat(value: Mapping[Any, Any]) -> bool:
-    return all(isinstance(key, (str, bytes)) and isinstance(one, DATA) for key, one in value.items())
+    return all(
+        isinstance(key, (str, bytes)) and isinstance(one, DATA) for key, one in value.items()
+    )
 
 
 def _is_encoding(value: Any) -> bool:
@@ -249,7 +290,13 @@ FIELDS: dict[Any, Callable[[Any], bool]] = {
 OPTIONS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         (
-            *("download_timeout", "download_maxsize", "download_warnsize", "max_retry_times", "retry_times"),
+            *(
+                "download_timeout",
+                "download_maxsize",
+                "download_warnsize",
+                "max_retry_times",
+                "retry_times",
+            ),
             *("priority_adjust", "redirect_times", "redirect_ttl"),
         ),
         _is_number,

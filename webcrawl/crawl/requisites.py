@@ -1,8 +1,9 @@
-"""Requisites: what a page needs to be shown, in the sense of Heritrix' TransclusionDecideRule (REQUISITES).
+"""Requisites: what a page needs to be shown, in the sense of Heritrix' TransclusionDecideRule
+(REQUISITES).
 
-They are fetched beyond the scope, the depth and the file types of a crawl, and so are theirs: from a page to its style
-sheet, what that imports, and a font are three hops. The discovery path counts them: E for each, since the last link
-that was followed.
+They are fetched beyond the scope, the depth and the file types of a crawl, and so are theirs: from
+a page to its style sheet, what that imports, and a font are three hops. The discovery path counts
+them: E for each, since the last link that was followed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,18 @@ from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.page_links import LinkRules, PageLinks
 
 KINDS = frozenset(("img", "srcset", "script", "style", "media", "object", "frame", "iframe"))
-FRAMES = frozenset(("frame", "iframe"))  # pages that are shown in others: links as well, where the scope allows it
+# pages that are shown in others: links as well, where the scope allows it
+FRAMES = frozenset(("frame", "iframe"))
 RELS = frozenset(
-    ("stylesheet", "icon", "mask-icon", "apple-touch-icon", "apple-touch-icon-precomposed", "preload", "modulepreload")
+    (
+        "stylesheet",
+        "icon",
+        "mask-icon",
+        "apple-touch-icon",
+        "apple-touch-icon-precomposed",
+        "preload",
+        "modulepreload",
+    )
 )
 SOURCES = (*sorted(KINDS), "link")  # all kinds that may be some
 HOPS = {"refresh": "R"}  # all other requisites are E
@@ -36,17 +46,28 @@ class Requisites(Feature):
     """Submits what each page needs to be shown, before its links."""
 
     def __init__(
-        self, discovery: Discovery, rules: LinkRules, page_links: PageLinks, read: Callable[[Page, Exchange], object]
+        self,
+        discovery: Discovery,
+        rules: LinkRules,
+        page_links: PageLinks,
+        read: Callable[[Page, Exchange], object],
     ) -> None:
-        self._discovery, self._rules, self._page_links, self._read = discovery, rules, page_links, read
+        self._discovery = discovery
+        self._rules = rules
+        self._page_links = page_links
+        self._read = read
 
     def on_known_body(self, page: Page, exchange: Exchange) -> None:
-        """Reads a body whose links were submitted: what it needs to be shown may be other files here."""
+        """Reads a body whose links were submitted: what it needs to be shown may be other files
+        here.
+        """
         if page.found is not None or page.link is None or not may_need(page.link.path):
             return
         self._read(page, exchange)
         if page.found is not None:
-            page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
+            page.found = replace(
+                page.found, links=list(filter(is_requisite, page.found.links)), whole=False
+            )
 
     def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """Those that may be followed as links are left."""
@@ -63,12 +84,15 @@ class Requisites(Feature):
     ) -> tuple[Sequence[FoundLink], Sequence[FoundLink]]:
         """The links that may be followed, and what the page needs to be shown, wherever that is.
 
-        Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
-        too: it is followed as one if it passes the filters.
+        Of a page that is shown in another, and not one of the crawl itself, no link is followed. A
+        frame is a link too: it is followed as one if it passes the filters.
         """
         home = not is_needed(link.path) or self._discovery.is_within(page.url)
         links, needed = [], []
-        near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
+        near, frames = (
+            may_need(link.path),
+            self._passing_frames(page, link, found) if home else frozenset(),
+        )
         for one in found:
             if near and is_requisite(one) and one[1] not in frames:
                 needed.append(one)

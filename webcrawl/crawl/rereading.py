@@ -1,4 +1,6 @@
-"""A crawl whose pages come from archives: it has outputs, a log, counters and checkpoints, and asks nobody."""
+"""A crawl whose pages come from archives: it has outputs, a log, counters and checkpoints, and asks
+nobody.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,18 @@ class Reread(RobotsAnswers):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._silent: set[str] = set()  # origins of which no robots.txt is known that says anything of use
+        # origins of which no robots.txt is known that says anything of use
+        self._silent: set[str] = set()
 
     def answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, *_: Any, **__: Any
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        *_: Any,
+        **__: Any,
     ) -> Sequence[str]:
         """Books it, for nobody to obey."""
         del location
@@ -43,7 +53,9 @@ class Reread(RobotsAnswers):
         return ()
 
     def said(self, url: str) -> RobotsSaid | None:
-        """Of most archives no robots.txt is known: a look into the table for each page would cost 20 us."""
+        """Of most archives no robots.txt is known: a look into the table for each page would cost
+        20 us.
+        """
         if not url.startswith(SCHEMES):
             return None
         origin = origin_of(url)

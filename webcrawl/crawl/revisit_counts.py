@@ -1,6 +1,8 @@
-"""The figures of revisits: counted at the end of each, estimated when somebody asks, noted by each checkpoint.
+"""The figures of revisits: counted at the end of each, estimated when somebody asks, noted by each
+checkpoint.
 
-Freshness is estimated from the pages whose URLs have the smallest hashes, as their last fetch left them.
+Freshness is estimated from the pages whose URLs have the smallest hashes, as their last fetch left
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ COUNTED = (
     *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
     *("gone", "forgotten", "moved"),
 )
-SIGNALS = {name: name.replace("_", "/", 1) for name in ("signals_true", "signals_false", "signals_ignored")}
+SIGNALS = {
+    name: name.replace("_", "/", 1) for name in ("signals_true", "signals_false", "signals_ignored")
+}
 ENDS = {  # by what a fetch found; a new page is no revisit
     (Change.UNCHANGED, By.STATUS): "unchanged_304",
     (Change.UNCHANGED, By.DIGEST): "unchanged_digest",
@@ -37,9 +41,14 @@ ENDS = {  # by what a fetch found; a new page is no revisit
 
 
 class RevisitCounts(Part):
-    """`counters` are the crawl's, which the checkpoint keeps. `now` gives what is true at a moment, and not counted."""
+    """`counters` are the crawl's, which the checkpoint keeps.
 
-    def __init__(self, db: CrawlDB, sample: Sample, counters: Counter[str], clock: Callable[[], float]) -> None:
+    `now` gives what is true at a moment, and not counted.
+    """
+
+    def __init__(
+        self, db: CrawlDB, sample: Sample, counters: Counter[str], clock: Callable[[], float]
+    ) -> None:
         self._db = db
         self._sample = sample
         self._counters = counters
@@ -47,7 +56,8 @@ class RevisitCounts(Part):
         self.now: Callable[[], RevisitFigures] = RevisitFigures
         self._estimated = RevisitFigures()
         self._until = float("-inf")
-        self._marks = [(clock(), counters[f"{PREFIX}taken"])]  # two at most: when so many were taken
+        # two at most: when so many were taken
+        self._marks = [(clock(), counters[f"{PREFIX}taken"])]
         saved = db.get(SAMPLED)
         if saved is not None:
             sample.restore(saved)
@@ -70,7 +80,9 @@ class RevisitCounts(Part):
         self._sample.drop(url)
 
     def left(self, url: str) -> None:
-        """Forget a page of another drone, or a sitemap or feed: how fresh its copy is does not matter."""
+        """Forget a page of another drone, or a sitemap or feed: how fresh its copy is does not
+        matter.
+        """
         self._sample.drop(url)
 
     def kept(self, record: PageRecord, interval: float) -> None:
@@ -78,7 +90,9 @@ class RevisitCounts(Part):
         self._sample.put(record, interval)
 
     def kept_ahead(self, record: PageRecord, *, changed: bool) -> None:
-        """Take a page that was fetched ahead of its turn, of which its own record does not know yet."""
+        """Take a page that was fetched ahead of its turn, of which its own record does not know
+        yet.
+        """
         page = self._sample.find(record.url)
         if page is not None:
             observe(page, record.fetched - page.fetched, self._sample.prior, changed=changed)
@@ -89,7 +103,8 @@ class RevisitCounts(Part):
         judged: PageJudgement | None = exchange.state.revisit if exchange is not None else None
         if judged is None or judged.change is Change.NEW:
             return
-        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1  # of those fetched ahead of their turns, too
+        # of those fetched ahead of their turns, too
+        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1
 
     # -- asked
 
@@ -102,7 +117,8 @@ class RevisitCounts(Part):
         fresh = now < self._until <= now + LASTS  # the last: the clock was set back
         if anew or not fresh or not self._estimated.sampled:
             estimate(found, self._sample, now)
-            self._estimated, self._until = found, now + LASTS
+            self._estimated = found
+            self._until = now + LASTS
             return found
         return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})
 
@@ -120,7 +136,9 @@ class RevisitCounts(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        """Save the sample, and the figures for those who read the state of a crawl that does not run."""
+        """Save the sample, and the figures for those who read the state of a crawl that does not
+        run.
+        """
         self._db.set(SAMPLED, self._sample.save())
         figures = self.figures(anew=True)
         self._db.set(META, json.dumps(figures.numbers() | figures.histograms()).encode())

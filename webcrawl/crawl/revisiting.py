@@ -1,7 +1,9 @@
-"""The life of a page that is fetched again (docs/revisits.md): into the frontier when due, and back among the records.
+"""The life of a page that is fetched again (docs/revisits.md): into the frontier when due, and back
+among the records.
 
-The record of a page is in one place at a time: among the records by due time, in the history of the link that travels
-through the frontier, or with the page in flight. So it is part of every checkpoint, and moves with its link in a hive.
+The record of a page is in one place at a time: among the records by due time, in the history of the
+link that travels through the frontier, or with the page in flight. So it is part of every
+checkpoint, and moves with its link in a hive.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.listings import HOUR, learn_reading
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
 from webcrawl.crawl.revisit.policies import Policy
-from webcrawl.crawl.revisit.record import LONGEST_COPY, LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
+from webcrawl.crawl.revisit.record import (
+    LONGEST_COPY,
+    LONGEST_ETAG,
+    PageRecord,
+    is_ahead,
+    link_of,
+    record_of,
+)
 from webcrawl.crawl.revisit.revisits import HOLDS_MOST, Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_counts import RevisitCounts
@@ -37,10 +46,12 @@ from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 REMEMBERED = 20_000  # records of pages that are due: others are read from their links
-SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
+# seconds until a page is tried again that could not be fetched, at least and at most
+SOON, LATE = 60.0, 30 * 86_400.0
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
-PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
+# a page that was gone so often in a row, and for so many seconds, is forgotten
+PROBES, AWAY = 5, 7 * 86_400.0
 
 
 class Revisiting(Part, Feature):
@@ -67,10 +78,12 @@ class Revisiting(Part, Feature):
 
         `signals` are told what came of them, and of pages without.
 
-        Not `on`: no page becomes due, but what is in the frontier comes back. `new`: nothing was fetched by now.
+        Not `on`: no page becomes due, but what is in the frontier comes back. `new`: nothing was
+        fetched by now.
         """
         self.signals = signals
-        self._clock, self._excluded = clock, excluded
+        self._clock = clock
+        self._excluded = excluded
         self._db = db
         self.revisits = revisits
         self.split = split
@@ -82,12 +95,16 @@ class Revisiting(Part, Feature):
         self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))  # and not finished
         self._notes_first: bool = saved.get("first", data is None and new)
         self._honesty = Honesty(random, saved.get("honesty", b""))
-        self._given: dict[str, PageRecord] = {}  # of pages due: most need not be read from their links
-        self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
-        self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
+        # of pages due: most need not be read from their links
+        self._given: dict[str, PageRecord] = {}
+        # of these, asked for without a condition although there are validators
+        self._plainly: set[str] = set()
+        # of these, whose record has gone to where they were redirected
+        self._moved: set[str] = set()
         self._next = 0.0
         self._unused = Unused(split, self.__len__, lambda: revisits.floor)
-        revisits.foreign, revisits.is_full = self._is_foreign, self._due.is_full
+        revisits.foreign = self._is_foreign
+        revisits.is_full = self._due.is_full
         db.join(self)
 
     @property
@@ -130,7 +147,10 @@ class Revisiting(Part, Feature):
         self._frontier.revisits.bring(now)
 
     def _send(self, records: Sequence[PageRecord]) -> None:
-        """Puts these pages into the frontier. What other drones fetch from now on is no page of ours."""
+        """Puts these pages into the frontier.
+
+        What other drones fetch from now on is no page of ours.
+        """
         self._due.add(record.url for record in records)
         self._remember([record for record in records if record.signal is None])
         self._frontier.revisits.add([link_of(record).pack() for record in records])
@@ -153,12 +173,15 @@ class Revisiting(Part, Feature):
         return ready
 
     def receive(self, links: Sequence[Link]) -> None:
-        """Take pages that another drone has fetched, whose hosts are ours now, and signals that it has not followed."""
+        """Take pages that another drone has fetched, whose hosts are ours now, and signals that it
+        has not followed.
+        """
         now = self._clock()
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                self.revisits.ahead.give_up(link.url)  # it may have been ours before its host has come
+                # it may have been ours before its host has come
+                self.revisits.ahead.give_up(link.url)
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
@@ -168,7 +191,8 @@ class Revisiting(Part, Feature):
         return gate is not None and gate.foreign(host)
 
     def drain(self) -> bool:
-        """Puts the next records into the frontier, whenever they are due, from where they go to other drones.
+        """Puts the next records into the frontier, whenever they are due, from where they go to
+        other drones.
 
         False if there are no more.
         """
@@ -179,7 +203,10 @@ class Revisiting(Part, Feature):
         return bool(records)
 
     def next_headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers that make the request for this page conditional. Call it when the page is handed out."""
+        """Headers that make the request for this page conditional.
+
+        Call it when the page is handed out.
+        """
         record = self._record(link) if link.history and link.is_revisit else None
         if record is None or record.gone:  # who heard that it is gone needs all of it
             return []
@@ -224,7 +251,9 @@ class Revisiting(Part, Feature):
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
-        """Make a page due now at a signal from the page `via`; return False if one has done so before."""
+        """Make a page due now at a signal from the page `via`; return False if one has done so
+        before.
+        """
         return self._on and self.revisits.announce(url, now, path, via)
 
     def moved(self, link: Link) -> None:
@@ -232,17 +261,21 @@ class Revisiting(Part, Feature):
         self._moved.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """Return the history of the link to where a page has moved for good, or None if the page has no turn.
+        """Return the history of the link to where a page has moved for good, or None if the page
+        has no turn.
 
-        What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
-        a page that names another target each time would bring as many of them as it likes.
+        What is known of a page is handed on once: such links are no new pages to the budgets of
+        hosts and domains, and a page that names another target each time would bring as many of
+        them as it likes.
         """
         record = self._record(link)
         if record is None or is_ahead(link):
             return None
         if record.handed:
             return ""
-        fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
+        fresh = PageRecord(
+            "", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits
+        )
         fresh.changes = record.changes
         return link_of(fresh).history
 
@@ -257,14 +290,17 @@ class Revisiting(Part, Feature):
             return record_of(link)
         if link.history:
             return self._given.get(link.url) or record_of(link)
-        return self.revisits.ahead.known(link.url) if self._on else None  # a feed names pages of other hosts, too
+        # a feed names pages of other hosts, too
+        return self.revisits.ahead.known(link.url) if self._on else None
 
     def on_put_back(self, link: Link) -> None:
         """Forget that a page was handed out: it was not fetched, and comes again."""
         self._plainly.discard(link.url)
 
     def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Book the end of a URL, fetched or not, in the same turn of the event loop as the crawl log does."""
+        """Book the end of a URL, fetched or not, in the same turn of the event loop as the crawl
+        log does.
+        """
         if link.request or link.is_prerequisite:
             return
         asked = outcome.ended > 0.0
@@ -276,7 +312,10 @@ class Revisiting(Part, Feature):
             self._first(link, exchange, now)
 
     def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
-        """Begin the record of a page that had its first turn. A signal may have had it fetched before."""
+        """Begin the record of a page that had its first turn.
+
+        A signal may have had it fetched before.
+        """
         found = exchange.state.revisit if exchange is not None else None
         ahead = self.revisits.ahead
         may_be_told = self._may_be_told(link.url)
@@ -299,7 +338,9 @@ class Revisiting(Part, Feature):
     def _may_be_told(self, url: str) -> bool:
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
-    def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
+    def _again(
+        self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool
+    ) -> None:
         record = self._record(link)
         if record is None:
             return
@@ -323,19 +364,29 @@ class Revisiting(Part, Feature):
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if found.change is Change.CHANGED and (record.etag or record.modified) and not record.gone:
+            if (
+                found.change is Change.CHANGED
+                and (record.etag or record.modified)
+                and not record.gone
+            ):
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
 
     def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether a page is not to come again. EXCLUDED is also for a forbidden address, which may pass."""
+        """Return whether a page is not to come again.
+
+        EXCLUDED is also for a forbidden address, which may pass.
+        """
         if outcome.status == Status.EXCLUDED:
             return self._excluded(link.url)
-        return outcome.status == Status.OUT_OF_SCOPE  # a host that was given up by command comes back after a day
+        # a host that was given up by command comes back after a day
+        return outcome.status == Status.OUT_OF_SCOPE
 
     def _back(self, record: PageRecord, now: float) -> None:
-        """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
+        """One page less is on its way; but what a page that has moved hands on was not among those
+        that were due.
+        """
         given = self._given.pop(record.url, None)
         if record.fetched or given is not None:
             self._due.drop(record.url)
@@ -346,7 +397,8 @@ class Revisiting(Part, Feature):
         if outcome.status in GONE:
             self._gone(record, now)
             return
-        if outcome.status == PRECONDITION_FAILED:  # which RFC 9110 13.1.2 keeps for other methods than GET
+        # which RFC 9110 13.1.2 keeps for other methods than GET
+        if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
         self._later(record, now, SOON)
 
@@ -366,14 +418,22 @@ class Revisiting(Part, Feature):
                 self.revisits.ahead.lack(record.url, record.path, now)
         else:
             if self._may_be_told(record.url):
-                self.revisits.note(record.url, now)  # a signal before its next turn is to know of that
+                # a signal before its next turn is to know of that
+                self.revisits.note(record.url, now)
                 self.revisits.ahead.gone(record, now)
             self._later(record, now, SOON)
 
     def _ahead(
-        self, record: PageRecord, link: Link, exchange: Exchange | None, found: PageJudgement | None, now: float
+        self,
+        record: PageRecord,
+        link: Link,
+        exchange: Exchange | None,
+        found: PageJudgement | None,
+        now: float,
     ) -> None:
-        """The page's own record is still waiting, and takes over what was found when its turn comes."""
+        """The page's own record is still waiting, and takes over what was found when its turn
+        comes.
+        """
         if exchange is None or found is None or found.change is Change.GONE:
             self._absent(record, exchange, was_there=found is not None and not record.gone)
             if exchange is not None and exchange.status in GONE and not lacks(record):
@@ -388,7 +448,8 @@ class Revisiting(Part, Feature):
                 self.signals.followed(link.url, changed=True)
             return
         self._update(record, exchange, found, now)
-        record.gone, record.weight = 0, self._importance(link)
+        record.gone = 0
+        record.weight = self._importance(link)
         self.revisits.ahead.found(record)
         self.counts.kept_ahead(record, changed=_is_changed(found))
         if self.signals is not None:
@@ -397,7 +458,9 @@ class Revisiting(Part, Feature):
             self.signals.brought(link.url)
 
     def _gone_ahead(self, record: PageRecord, now: float) -> None:
-        """Note that the page is not there: who hears of that is to hear, too, when it is there again as before."""
+        """Note that the page is not there: who hears of that is to hear, too, when it is there
+        again as before.
+        """
         self.revisits.note(record.url, now)
         record.gone += 1
         record.visits = record.visits or 1
@@ -405,7 +468,8 @@ class Revisiting(Part, Feature):
         self.revisits.ahead.found(record)
 
     def _absent(self, record: PageRecord, exchange: Exchange | None, *, was_there: bool) -> None:
-        """A signal has had a page fetched that is not there: its going was news, and its absence is none.
+        """A signal has had a page fetched that is not there: its going was news, and its absence is
+        none.
 
         Who announces such pages again and again would be believed for ever otherwise.
         """
@@ -414,7 +478,9 @@ class Revisiting(Part, Feature):
         if exchange.status in GONE or (record.gone and exchange.location):
             self.signals.followed(record.url, changed=was_there)
 
-    def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float) -> None:
+    def _fetched(
+        self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float
+    ) -> None:
         is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)
         brought = self.signals.brought(link.url) if self.signals is not None else None
@@ -428,7 +494,8 @@ class Revisiting(Part, Feature):
             self.signals.changed(link.url, now)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
-        record.gone, record.weight = 0, self._importance(link)
+        record.gone = 0
+        record.weight = self._importance(link)
         if listing is not None:  # the freshness of copies is that of pages
             self.counts.left(link.url)
             self.revisits.keep_listing(record, now, HOUR * listing.listings)
@@ -436,15 +503,19 @@ class Revisiting(Part, Feature):
         self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
-    def _update(self, record: PageRecord, exchange: Exchange, found: PageJudgement, now: float) -> None:
+    def _update(
+        self, record: PageRecord, exchange: Exchange, found: PageJudgement, now: float
+    ) -> None:
         """Make the record as this answer says."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
             record.digest = found.digest
             if exchange.state.is_original:
-                record.stored, record.copy_of = exchange.started, ""
-            elif found.change is not Change.UNCHANGED:  # the archive has it as another's, in part, or not at all
+                record.stored = exchange.started
+                record.copy_of = ""
+            elif found.change is not Change.UNCHANGED:
+                # the archive has it as another's, in part, or not at all
                 fits = len(exchange.state.copy_of) <= LONGEST_COPY
                 record.stored, record.copy_of = (
                     (exchange.state.same_since, exchange.state.copy_of) if fits else (0.0, "")
@@ -457,23 +528,32 @@ class Revisiting(Part, Feature):
         record.said = exchange.state.said
         seconds = min(fresh_for(exchange.headers, shown), HOLDS_MOST)
         record.holds = ceil(now + seconds) if seconds > 0 else 0
-        if exchange.state.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
+        # the next answer is to come whole, and to be new if it may be kept
+        if exchange.state.withheld is not None:
             record.etag = record.modified = b""
             record.digest = 0
         record.text = found.text or record.text
         record.fetched = now
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
-        """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""
+        """Tries again when as much time has passed as since the last fetch that went well: at
+        growing intervals.
+        """
         wait = min(max(now - record.fetched, least), LATE)
-        record.holds = int(now + min(wait, HOLDS_MOST))  # by the clock: the queue may come there at once
+        # by the clock: the queue may come there at once
+        record.holds = int(now + min(wait, HOLDS_MOST))
         self.revisits.retry(record, now, wait)
 
     # -- the checkpoint
 
     def save(self) -> None:
         due = {"out": self._due.total, "hosts": self._due.hosts()}
-        saved = {**due, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
+        saved = {
+            **due,
+            "policy": self._path,
+            "honesty": self._honesty.save(),
+            "first": self._notes_first,
+        }
         self._db.set(REVISITING, msgpack.packb(saved))
 
 

@@ -1,4 +1,6 @@
-"""What a robots.txt says, or that there is none to be had, is booked before anything of its host is fetched."""
+"""What a robots.txt says, or that there is none to be had, is booked before anything of its host is
+fetched.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,15 @@ class Answer(Protocol):
 
 
 class RobotsHearing:
-    """Books the answers. If the crawl makes pages, a robots.txt goes to the processors as one too."""
+    """Books the answers.
+
+    If the crawl makes pages, a robots.txt goes to the processors as one too.
+    """
 
     def __init__(self, visitor: Visitor, fail: Callable[[Exception], None], *, pages: bool) -> None:
-        self._visitor, self._fail, self._pages = visitor, fail, pages
+        self._visitor = visitor
+        self._fail = fail
+        self._pages = pages
         self._warned = False
 
     def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
@@ -50,16 +57,19 @@ class RobotsHearing:
             return []
         try:
             page = self.heard(trip, response)
-        except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
+        except (StoreError, OSError, MemoryError) as error:
+            # a lack of ours: the answer is not booked
             self._fail(error)
             return []
         return [page] if self._pages and page is not None else []
 
     def heard(self, trip: Trip, response: Answer | None) -> Page | None:
-        """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it.
+        """Books what came of the request; returns the answer's page, if one of the crawl's own
+        clients got it.
 
-        What the server said counts, whatever middlewares make of it. A request that one of them stopped, so that no
-        host was asked, is a robots.txt that cannot be reached: where it is not known, nothing is allowed.
+        What the server said counts, whatever middlewares make of it. A request that one of them
+        stopped, so that no host was asked, is a robots.txt that cannot be reached: where it is not
+        known, nothing is allowed.
         """
         trip.visited = True
         if trip.exchange is not None:
@@ -71,7 +81,8 @@ class RobotsHearing:
             return page
         if trip.link is not None and trip.link.is_probe:
             return None
-        if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
+        # from a middleware, or somebody else's handler
+        if trip.link is not None and response is not None:
             self._visitor.robots_said(trip.link, response.status, response.body)
         elif trip.link is not None:
             outcome = trip.outcome
@@ -81,14 +92,18 @@ class RobotsHearing:
                 self._visitor.robots_way_failed(trip.link)
                 return None
             lost = outcome is not None and outcome.permanent and outcome.status in NOWHERE
-            if lost and _is_own(trip.link) and not trip.inline:  # what is awaited would ask again at once, and again
+            # what is awaited would ask again at once, and again
+            if lost and _is_own(trip.link) and not trip.inline:
                 return None  # the host's record says when to ask once more
             failed = outcome is not None and outcome.status < 0  # else its body is not known
-            self._visitor.robots_said(trip.link, outcome.status if outcome and failed else Status.UNEXPECTED)
+            self._visitor.robots_said(
+                trip.link, outcome.status if outcome and failed else Status.UNEXPECTED
+            )
         return None
 
     def end(self, trip: Trip) -> None:
-        """For an answer of which nobody has heard: a middleware kept it, or put another request in its place.
+        """For an answer of which nobody has heard: a middleware kept it, or put another request in
+        its place.
 
         One that the end of the crawl cut short says nothing of its host.
         """
@@ -106,5 +121,7 @@ class RobotsHearing:
 
 
 def _is_own(link: Link) -> bool:
-    """Return whether this robots.txt is asked of the host that it is for: none redirected to another one."""
+    """Return whether this robots.txt is asked of the host that it is for: none redirected to
+    another one.
+    """
     return host_of(link.url) == host_of(f"{link.history}/")

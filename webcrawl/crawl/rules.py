@@ -7,7 +7,16 @@ from typing import Any
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import OURS
-from webcrawl.base.own_code import amount, answer, checked, class_name, hint, is_users, made, seconds
+from webcrawl.base.own_code import (
+    amount,
+    answer,
+    checked,
+    class_name,
+    hint,
+    is_users,
+    made,
+    seconds,
+)
 from webcrawl.content.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
@@ -21,8 +30,9 @@ SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 PAGES = "a number of pages from 0, or infinity"
-# Times the wait, at most, of a host that answers more slowly or fails more often than at first: in a simulation a
-# server in trouble gets 36 requests an hour and not 131 (docs/frontier.md). POLITENESS_MAX_DELAY bounds the wait too.
+# Times the wait, at most, of a host that answers more slowly or fails more often than at first: in
+# a simulation a server in trouble gets 36 requests an hour and not 131 (docs/frontier.md).
+# POLITENESS_MAX_DELAY bounds the wait too.
 SLOW_DOWN = 8.0
 
 
@@ -54,7 +64,10 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
-    """The prioritizer, which has heard of nothing yet. Raise RulesError if it is none, or cannot be made."""
+    """The prioritizer, which has heard of nothing yet.
+
+    Raise RulesError if it is none, or cannot be made.
+    """
     name = "FRONTIER_PRIORITIZER"
     prioritizer: Prioritizer = made(name, values[name], Prioritizer, values["FRONTIER_LEVELS"])
     if isinstance(prioritizer, Focused):
@@ -79,17 +92,24 @@ def own_of(values: Mapping[str, Any]) -> Own:
 def allowance_of(values: Mapping[str, Any]) -> Allowance:
     """The policy that says how many pages a registered domain may have."""
     budget = values["DOMAIN_BUDGET"]
-    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
+    # every page is of a seed's own site
+    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:
         budget = UNLIMITED  # or needed to show one
     policy: Allowance = made("DOMAIN_BUDGET", budget, Allowance, values["DOMAIN_BUDGET_PAGES"])
     if not hasattr(policy, "lead"):
-        raise RulesError(f"DOMAIN_BUDGET: {budget}: a budget of a domain has an attribute lead{hint(policy, 'lead')}")
+        raise RulesError(
+            f"DOMAIN_BUDGET: {budget}: a budget of a domain has an attribute lead{hint(policy, 'lead')}"
+        )
     return CheckedAllowance(policy) if is_users(policy) else policy
 
 
 def politeness_of(values: Mapping[str, Any]) -> Politeness:
     """The policy that says how long hosts are left alone."""
-    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
+    delays = (
+        values["POLITENESS_FACTOR"],
+        values["POLITENESS_MIN_DELAY"],
+        values["POLITENESS_MAX_DELAY"],
+    )
     policy: Politeness = made("POLITENESS_POLICY", values["POLITENESS_POLICY"], Politeness, *delays)
     return CheckedPoliteness(policy) if is_users(policy) else policy
 
@@ -112,7 +132,9 @@ class CheckedAllowance:
 
     @property
     def lead(self) -> float:
-        return answer("DOMAIN_BUDGET", f"{class_name(self._policy)}.lead", self._policy.lead, amount, PAGES)
+        return answer(
+            "DOMAIN_BUDGET", f"{class_name(self._policy)}.lead", self._policy.lead, amount, PAGES
+        )
 
 
 def limits_of(values: Mapping[str, Any]) -> Limits:
@@ -131,5 +153,7 @@ def limits_of(values: Mapping[str, Any]) -> Limits:
         patience=values["HOST_PATIENCE"],
         connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
-        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
+        retry_codes=frozenset(values["RETRY_HTTP_CODES"])
+        if values["RETRY_HTTP_CODES"] is not None
+        else None,
     )

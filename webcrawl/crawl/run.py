@@ -1,4 +1,6 @@
-"""A run of a crawl, for whatever takes part in it: outputs, extensions, and the program that it runs in."""
+"""A run of a crawl, for whatever takes part in it: outputs, extensions, and the program that it
+runs in.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
-# The request, as any value that `left` knows it by too; its method and URL; its link, if the frontier has handed it out
+# The request, as any value that `left` knows it by too; its method and URL; its link, if the
+# frontier has handed it out
 SentHook = Callable[[object, str, str, Link | None], object]
 
 
@@ -33,7 +36,8 @@ class OfRequests(NamedTuple):
 
 
 class Run:
-    """The crawl that is open, and lists that are made as others open: what takes part in no crawl is in none.
+    """The crawl that is open, and lists that are made as others open: what takes part in no crawl
+    is in none.
 
     A command that looks at single pages has a run as well, in which no crawl is ever open.
     """
@@ -41,22 +45,34 @@ class Run:
     crawl: Crawl
     visitor: Visitor
 
-    def __init__(self, end: Callable[[str], object], settings: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """`end` ends the crawl, for the reason that it is given. `settings`: as the user wrote them."""
+    def __init__(
+        self, end: Callable[[str], object], settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """`end` ends the crawl, for the reason that it is given.
+
+        `settings`: as the user wrote them.
+        """
         self.settings = settings
         self.is_open = False
         self.keeping = Checkpointing(end)
         self.archiving = Archiving()
-        self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
-        self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
-        self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
+        # whether URLs may come from elsewhere; asked when nothing is left
+        self.sources: list[Callable[[], bool]] = []
+        # whether something is left undone; asked when the crawl has ended
+        self.behind: list[Callable[[], bool]] = []
+        # what outputs look up of all pages at hand
+        self.at_hand: list[Callable[[Page], object]] = []
         self.requests = OfRequests([], [])
         self.fates: SeedFates | None = None  # of the seeds, in a crawl that makes pages
-        self.stops, self.ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
+        # what ends before the last checkpoint, and after it
+        self.stops = ExitStack()
+        self.ends = ExitStack()
 
     def open(self, crawl: Crawl, visitor: Visitor) -> None:
         """From now on there is a crawl."""
-        self.crawl, self.visitor, self.is_open = crawl, visitor, True
+        self.crawl = crawl
+        self.visitor = visitor
+        self.is_open = True
 
     async def checkpoint(self, *, last: bool = False) -> None:
         """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
@@ -72,7 +88,9 @@ class Run:
         return self.keeping.failed
 
     def kept(self, stats: dict[str, Any]) -> dict[str, Any]:
-        """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and comes again."""
+        """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and
+        comes again.
+        """
         if self.failed is None:
             return stats
         return at_rest({name: self.keeping.kept.get(name, 0) for name in stats})

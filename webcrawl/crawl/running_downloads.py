@@ -1,4 +1,6 @@
-"""The downloads under way, each with its task: those that may be cut for others, and all when the crawl ends."""
+"""The downloads under way, each with its task: those that may be cut for others, and all when the
+crawl ends.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 
 
 class Capacity:
-    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
+    """Connections: one under way per slot, and those kept for hosts that wait, as far as
+    descriptors allow.
+    """
 
     def __init__(self) -> None:
-        self._used, self.wanted = in_use(), 0
+        self._used = in_use()
+        self.wanted = 0
 
     def fit(self, values: Mapping[str, Any]) -> ConnectionRoom:
         """As many as these settings want, and fit."""
@@ -28,7 +33,9 @@ class Capacity:
         kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
         fits = room(limit, self._used, wanted, kept)
         if wanted and fits.fetches < wanted:
-            line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
+            line = (
+                "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
+            )
             logger.warning(line, wanted, fits.fetches, limit)
         return fits
 

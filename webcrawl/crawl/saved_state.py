@@ -22,7 +22,8 @@ class SavedCounters(Part):
     """Restores these counters from the last checkpoint, and saves them with each."""
 
     def __init__(self, db: CrawlDB, counters: Mapping[str, Counter[str]]) -> None:
-        self._db, self._counters = db, counters
+        self._db = db
+        self._counters = counters
         data = db.get(COUNTERS)
         saved = msgpack.unpackb(data) if data is not None else {}
         for name, counter in counters.items():
@@ -34,7 +35,9 @@ class SavedCounters(Part):
 
 
 class SavedStatistics(Part):
-    """Restores statistics from the last checkpoint, saves them with each, and lets them hear of every URL's end."""
+    """Restores statistics from the last checkpoint, saves them with each, and lets them hear of
+    every URL's end.
+    """
 
     def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
         self._db = db
@@ -48,7 +51,9 @@ class SavedStatistics(Part):
         db.join(self)
 
     def need_scripts(self) -> dict[str, int]:
-        """The pages that show next to nothing without a browser; of very many hosts, not all are known by name."""
+        """The pages that show next to nothing without a browser; of very many hosts, not all are
+        known by name.
+        """
         scripted = self.statistics.scripted
         named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
         if not named:
@@ -70,7 +75,8 @@ class FilterStates(Part):
     """Saves and restores the states of a chain's filters, by name."""
 
     def __init__(self, db: CrawlDB, chain: Chain) -> None:
-        self._db, self.chain = db, chain
+        self._db = db
+        self.chain = chain
         data = db.get(FILTERS)
         if data is not None:
             chain.restore(msgpack.unpackb(data))

@@ -1,4 +1,6 @@
-"""Takes what was said of each page to whoever wants it: the prioritizer, the counters, the crawl log."""
+"""Takes what was said of each page to whoever wants it: the prioritizer, the counters, the crawl
+log.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Has pages scored before they are processed, so that their links get their places at once (docs/frontier.md#focus).
+"""Has pages scored before they are processed, so that their links get their places at once
+(docs/frontier.md#focus).
 
-A page that waits for its score keeps its download slot, and a checkpoint does not wait for it. Those that come while
-the scorer works are its next batch.
+A page that waits for its score keeps its download slot, and a checkpoint does not wait for it.
+Those that come while the scorer works are its next batch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 32  # pages of a batch
 LARGEST = 1 << 18  # bytes of a page that the scorer is given
-RESTS, LONGEST = 32, 4096  # pages that have no score after a batch without any, twice as many each time
+# pages that have no score after a batch without any, twice as many each time
+RESTS, LONGEST = 32, 4096
 TOLD = 5  # flaws that the log has in full
 
 
@@ -33,7 +35,8 @@ class ScoringAhead:
 
     def __init__(self, before: Ahead, process: ScoreProcess) -> None:
         """`before`: what else is done with an answer first."""
-        self._before, self._process = before, process
+        self._before = before
+        self._process = process
         self._worker = Worker()  # waits for the process
         self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -82,7 +85,9 @@ class ScoringAhead:
                     waits.set_result(one)
         self._task = None
 
-    def _judge(self, batch: list[tuple[Exchange, asyncio.Future[PageScores]]], found: list[PageScores]) -> None:
+    def _judge(
+        self, batch: list[tuple[Exchange, asyncio.Future[PageScores]]], found: list[PageScores]
+    ) -> None:
         """After a batch of failures the next pages are spared the wait for more of them."""
         for (exchange, _), one in zip(batch, found, strict=True):
             if one.flaw and self._told < TOLD:
@@ -103,7 +108,9 @@ def is_scored(exchange: Exchange) -> bool:
     """Return whether an answer is a page of text."""
     if not (200 <= exchange.status < 300 and exchange.body):
         return False
-    return exchange.content_type.startswith("text/plain") or bool(markup(exchange.content_type, exchange.body))
+    return exchange.content_type.startswith("text/plain") or bool(
+        markup(exchange.content_type, exchange.body)
+    )
 
 
 def scoring(values: Mapping[str, Any], before: Ahead) -> ScoringAhead:

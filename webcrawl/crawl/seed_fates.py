@@ -1,4 +1,6 @@
-"""Why seeds give nothing, in words: at once in the log, in progress lines, and at the end for each kind of reason."""
+"""Why seeds give nothing, in words: at once in the log, in progress lines, and at the end for each
+kind of reason.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,13 @@ class SeedFates:
     `alone`: it is no drone of a hive, of which others may have got something.
     """
 
-    def __init__(self, crawl: Crawl, hops: int, others: Collection[str] = (), *, alone: bool = True) -> None:
-        self._crawl, self._hops, self._others, self._alone = crawl, hops, others, alone
+    def __init__(
+        self, crawl: Crawl, hops: int, others: Collection[str] = (), *, alone: bool = True
+    ) -> None:
+        self._crawl = crawl
+        self._hops = hops
+        self._others = others
+        self._alone = alone
         self._words: dict[str, tuple[str, str]] = {}  # by host: the kind of failure, and the line
         self._told: Counter[str] = Counter()
         self._loop = ""  # a redirect to what was asked
@@ -77,18 +84,28 @@ class SeedFates:
         if not target:
             self._note("nowhere", host, f"{link.url} leads to nothing that is a URL")
         elif target in (link.url, link.via):
-            self._loop = f"{leads} again"  # it may have another answer for a cookie: said only if there was none
+            # it may have another answer for a cookie: said only if there was none
+            self._loop = f"{leads} again"
         elif len(link.path) >= self._hops:
-            self._note("redirects", host, f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}")
-        elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):  # as another seed
+            self._note(
+                "redirects",
+                host,
+                f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}",
+            )
+        elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):
+            # as another seed
             self._note("scope", host, f"{leads}, out of the scope: name that as a seed")
 
     def _is_left_out(self, target: str, link: Link) -> bool:
         scopes = [one for one in self._crawl.parts.pipeline.chain.filters if one.name == "scope"]
-        return bool(scopes) and not scopes[0].keep([target], Origin(link.url, link.depth, f"{link.path}R"))
+        return bool(scopes) and not scopes[0].keep(
+            [target], Origin(link.url, link.depth, f"{link.path}R")
+        )
 
     def _note(self, kind: str, host: str, line: str) -> None:
-        if self._words.get(host, ("",))[0] == kind or (host not in self._words and len(self._words) >= HOSTS):
+        if self._words.get(host, ("",))[0] == kind or (
+            host not in self._words and len(self._words) >= HOSTS
+        ):
             return
         self._words[host] = kind, line
         self._told[kind] += 1
@@ -96,7 +113,9 @@ class SeedFates:
             logger.warning("%s", line)
 
     def progress(self) -> str:
-        """Why there is nothing yet, in a few words; empty if there is something, or no reason is known."""
+        """Why there is nothing yet, in a few words; empty if there is something, or no reason is
+        known.
+        """
         if not self._words or self.got:
             return ""
         more = f" and {count(len(self._words) - 1, 'host')} more" if len(self._words) > 1 else ""
@@ -110,7 +129,9 @@ class SeedFates:
         for kind, line in self._words.values():
             first.setdefault(kind, line)
         hosts = Counter(kind for kind, _ in self._words.values())
-        more = {kind: f" ({number - 1} more like it)" for kind, number in hosts.items() if number > 1}
+        more = {
+            kind: f" ({number - 1} more like it)" for kind, number in hosts.items() if number > 1
+        }
         lines = [line + more.get(kind, "") for kind, line in first.items()]
         for kind, dropped in self._crawl.parts.pipeline.filtered.items():
             if dropped:
@@ -120,6 +141,9 @@ class SeedFates:
 
     @property
     def hopeless(self) -> bool:
-        """True if nothing was got, and nothing is left that could be. Of a hive, its drones together tell."""
+        """True if nothing was got, and nothing is left that could be.
+
+        Of a hive, its drones together tell.
+        """
         figures = self._crawl.stats()
         return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])

@@ -1,4 +1,6 @@
-"""Feeds seeds into the crawl as it needs them; the position in the seed lists is part of the checkpoint."""
+"""Feeds seeds into the crawl as it needs them; the position in the seed lists is part of the
+checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ class AwayServers:
 
     def __str__(self) -> str:
         """For which servers the crawl waits, and since when, in words; empty if all answer."""
-        said = [f"{absence.server}, away since {self._moment(absence.since)}" for absence in self._absences()]
+        said = [
+            f"{absence.server}, away since {self._moment(absence.since)}"
+            for absence in self._absences()
+        ]
         return f"waits for {' and '.join(said)}" if said else ""
 
     def _absences(self) -> list[Absence]:
@@ -72,7 +77,8 @@ LATELY = 1 << 12  # seeds that are remembered
 class Seeding(Part):
     """Reads seeds in batches, as far as the crawl needs them.
 
-    `all_first`: nothing is fetched until all are read, for with the scope `seeds` they say which links are inside.
+    `all_first`: nothing is fetched until all are read, for with the scope `seeds` they say which
+    links are inside.
     """
 
     def __init__(
@@ -87,19 +93,23 @@ class Seeding(Part):
         longest: int = MAX_LENGTH,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        self._db, self._pipeline, self._seen = db, pipeline, seen
+        self._db = db
+        self._pipeline = pipeline
+        self._seen = seen
         self._given = self._unread = seeds
         self._longest = longest
         self._more: dict[str, Seeds] = {}  # sources by command that are not read to their ends
         self._read = [0, 0]  # seeds, good and bad, of those that are
         self._done: list[str] = []  # these
-        self._lost: dict[str, bytes] = {}  # sources by command that cannot be opened now, and how far they were read
+        # sources by command that cannot be opened now, and how far they were read
+        self._lost: dict[str, bytes] = {}
         self.waits = False  # for what our machine lacks to read on
         self.lately = RecentUrls(LATELY)  # seeds of this run: a checkpoint may not have them yet
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position, in_turns=in_turns)
-        self._all_first, self._elsewhere = all_first, elsewhere
+        self._all_first = all_first
+        self._elsewhere = elsewhere
         self._restore()
         self._seeds = self._next_source()
         self.ended = self._seeds is None
@@ -148,8 +158,13 @@ class Seeding(Part):
         return Seeds(source, None, self._longest)
 
     def add(self, *sources: str) -> None:
-        """Reads these too, after those before. SeedError or OSError if one cannot be opened: then none is read."""
-        self._more |= {source: self._opened(source) for source in sources if source not in self._more}
+        """Reads these too, after those before.
+
+        SeedError or OSError if one cannot be opened: then none is read.
+        """
+        self._more |= {
+            source: self._opened(source) for source in sources if source not in self._more
+        }
         for source in sources:
             self._lost.pop(source, None)
         if self.ended:
@@ -190,7 +205,9 @@ class Seeding(Part):
 
     @property
     def away(self) -> int:
-        """The number of sources that cannot be read in this run, or to the end; what they still have is not lost."""
+        """The number of sources that cannot be read in this run, or to the end; what they still
+        have is not lost.
+        """
         return len(self._lost) + (self._given.unread if self._given is not None else 0)
 
     def _sources(self) -> Iterator[Seeds]:
@@ -220,12 +237,15 @@ class Seeding(Part):
         return bool(seeds)
 
     def _starts(self, seeds: Sequence[Seed]) -> list[str]:
-        """The seeds. What a segment says was found passed the filters when it was, and is not judged again.
+        """The seeds. What a segment says was found passed the filters when it was, and is not
+        judged again.
 
         But the seeds that it was found from say what is inside.
         """
         if self._all_first:
-            self._pipeline.process("", 0, list({link.seed: None for link in _of_segment(seeds) if link.seed}))
+            self._pipeline.process(
+                "", 0, list({link.seed: None for link in _of_segment(seeds) if link.seed})
+            )
         return [one.url for one in seeds if one.found is None]
 
     def _next(self, most: int) -> Iterator[Seed]:
@@ -257,7 +277,8 @@ class Seeding(Part):
         """Reads all seeds once more: some may have become ours."""
         self._read = [0, 0]
         before = [*self._done, *self._lost]
-        self._done, self._lost = [], {}
+        self._done = []
+        self._lost = {}
         for source in before:
             self._open(source, b"")
         for seeds in self._sources():

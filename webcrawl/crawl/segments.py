@@ -1,8 +1,10 @@
-"""The log in which a crawl that follows no links leaves them: one packed link per line, for `scrapy segments` to read.
+"""The log in which a crawl that follows no links leaves them: one packed link per line, for `scrapy
+segments` to read.
 
-It is an output like all others, so that each checkpoint has a page together with its links. The links passed all
-filters, and bring what travels with a link (model.Link): nothing that a crawl knows of them is lost on the way. Beside
-it the names under which a builder of segments keeps its files.
+It is an output like all others, so that each checkpoint has a page together with its links. The
+links passed all filters, and bring what travels with a link (model.Link): nothing that a crawl
+knows of them is lost on the way. Beside it the names under which a builder of segments keeps its
+files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Passes settings that change while the crawl runs, or that a sheet has for a domain or host, to their parts.
+"""Passes settings that change while the crawl runs, or that a sheet has for a domain or host, to
+their parts.
 
-What the start checked is checked here as well. Nothing on the way of a page has a look at the settings.
+What the start checked is checked here as well. Nothing on the way of a page has a look at the
+settings.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from webcrawl.urls.link_pipeline import LinkPipeline
 
 
 def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
-    """Notes another scope in the crawl's terms: a later run has to know which seeds were noted under it.
+    """Notes another scope in the crawl's terms: a later run has to know which seeds were noted
+    under it.
 
     CommandError: it cannot be had within this crawl.
     """
@@ -45,11 +48,17 @@ def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
 
 
 def heed(
-    in_force: InForce, db: CrawlDB, filters: Filters, frontier: AnyFrontier, book: RobotsBook, ending: Ending
+    in_force: InForce,
+    db: CrawlDB,
+    filters: Filters,
+    frontier: AnyFrontier,
+    book: RobotsBook,
+    ending: Ending,
 ) -> None:
     """Passes on what may change while the crawl runs."""
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
-    in_force.listen([SCOPE], partial(_change_scope, db), now=False)  # last: the terms are not changed back
+    # last: the terms are not changed back
+    in_force.listen([SCOPE], partial(_change_scope, db), now=False)
 
     def of_frontier(now: Mapping[str, Any]) -> None:
         frontier.change(politeness_of(now), limits_of(now))
@@ -58,28 +67,45 @@ def heed(
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
     if isinstance(frontier, Frontier):
         queues = frontier.core.queues
-        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: queues.budgets.change(allowance_of(now)), now=False)
-    in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
+        in_force.listen(
+            ["DOMAIN_BUDGET_PAGES"], lambda now: queues.budgets.change(allowance_of(now)), now=False
+        )
+    in_force.listen(
+        ["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False
+    )
 
 
-def heed_sheets(sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> None:
+def heed_sheets(
+    sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline
+) -> None:
     """Passes on what sheets say, now and whenever they change."""
 
     def of_host(settings: Mapping[str, Any]) -> Own:
         return own_of(without_conflict({**in_force.values, **settings}))
 
-    alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()  # an address has one request
-    sheets.listen([name for name in OF_HOST if name not in alike], of_host, frontier.steering.set_own)
-    in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)  # what no sheet says follows all others
+    # an address has one request
+    alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()
+    sheets.listen(
+        [name for name in OF_HOST if name not in alike], of_host, frontier.steering.set_own
+    )
+    # what no sheet says follows all others
+    in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)
     budgets = frontier.domains.budgets
     if budgets is not None:
-        sheets.listen([BUDGET], lambda settings: allowance_of({**in_force.values, **settings}), budgets.set_overrides)
+        sheets.listen(
+            [BUDGET],
+            lambda settings: allowance_of({**in_force.values, **settings}),
+            budgets.set_overrides,
+        )
     sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))
     sheets.listen([SCOPE], lambda settings: settings[SCOPE], partial(_tell, pipeline, PageScope))
-    in_force.listen([SCOPE, *OF_FILTERS], lambda _: sheets.tell((DEPTH, SCOPE)), now=False)  # there are other filters
+    # there are other filters
+    in_force.listen([SCOPE, *OF_FILTERS], lambda _: sheets.tell((DEPTH, SCOPE)), now=False)
 
 
-def _tell(pipeline: LinkPipeline, kind: type[DepthFilter | PageScope], found: PerHost[Any] | None) -> None:
+def _tell(
+    pipeline: LinkPipeline, kind: type[DepthFilter | PageScope], found: PerHost[Any] | None
+) -> None:
     for one in pipeline.chain.filters:
         if isinstance(one, kind):
             one.per_host = found

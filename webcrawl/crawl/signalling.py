@@ -1,4 +1,6 @@
-"""Passes what sitemaps, feeds and hubs say of pages to those that fetch them again (docs/revisits.md)."""
+"""Passes what sitemaps, feeds and hubs say of pages to those that fetch them again
+(docs/revisits.md).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Tell = Callable[[str, float, str], bool]
 
 
 class Signalling(Feature):
-    """A sitemap speaks for its own host, and a feed for its registered domain; all else they name are links only."""
+    """A sitemap speaks for its own host, and a feed for its registered domain; all else they name
+    are links only.
+    """
 
     def __init__(
         self,
@@ -29,8 +33,14 @@ class Signalling(Feature):
         site_of: Callable[[str], str],
         is_ours: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`tell` has a page fetched ahead of its turn. `is_ours`: whether this drone of a hive fetches a URL."""
-        self.signals, self._tell, self._pipeline, self.site_of = signals, tell, pipeline, site_of
+        """`tell` has a page fetched ahead of its turn.
+
+        `is_ours`: whether this drone of a hive fetches a URL.
+        """
+        self.signals = signals
+        self._tell = tell
+        self._pipeline = pipeline
+        self.site_of = site_of
         self.is_ours = is_ours
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
@@ -45,7 +55,9 @@ class Signalling(Feature):
         self.signals.told(page.url, self._say(newer, page.link, now))
 
     def pushed(self, topic: Link, entries: Sequence[ListingEntry], now: float) -> None:
-        """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
+        """A hub has sent entries of this feed, or something else: then it is the page itself that
+        has news.
+        """
         found = dated(entries, topic.url, topic.url, self.site_of)
         self._say(self.signals.pushed(topic.url, found, now), topic, now)
 
@@ -60,8 +72,12 @@ class Signalling(Feature):
         return sum(self._tell(url, now, page.url) for url in ours if url in kept)
 
 
-def dated(entries: Sequence[ListingEntry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:
-    """Canonical URLs and dates of the entries that a listing at `url` may speak for, in document order."""
+def dated(
+    entries: Sequence[ListingEntry], url: str, base: str, site_of: Callable[[str], str]
+) -> list[Dated]:
+    """Canonical URLs and dates of the entries that a listing at `url` may speak for, in document
+    order.
+    """
     wanted = [entry for entry in entries if entry.role in ROLES]
     found = canonical_links(base or url, [entry.url for entry in wanted], Counter())
     host, site = host_of(url), site_of(url)

@@ -30,7 +30,8 @@ class Held:
 
 
 class Sweep:
-    """One look at all downloads instead of a timer for each. A download's time is that between looks.
+    """One look at all downloads instead of a timer for each. A download's time is that between
+    looks.
 
     The looks are the beats of the clock of downloads, which stands while this process does not run.
     """
@@ -44,7 +45,11 @@ class Sweep:
         fail: Callable[[Exception], None],
     ) -> None:
         """`is_full`: whether no slot is free."""
-        self._crawl, self._network, self._running, self._is_full, self._fail = crawl, network, running, is_full, fail
+        self._crawl = crawl
+        self._network = network
+        self._running = running
+        self._is_full = is_full
+        self._fail = fail
         self._seconds: dict[Trip, float] = {}
         self._clock = network.clock
         self._clock.beat()
@@ -71,9 +76,16 @@ class Sweep:
         slowed = self._network.bandwidth.held  # by ourselves
         if slowed:
             passed = 0.0
-        self._seconds = {trip: before[trip] + passed if trip in before else 0.0 for trip in self._running.waiting()}
+        self._seconds = {
+            trip: before[trip] + passed if trip in before else 0.0
+            for trip in self._running.waiting()
+        }
         if self._network.shortage.paused or slowed:
             return
-        held = [Held(trip, trip.link, seconds) for trip, seconds in self._seconds.items() if trip.link and seconds]
+        held = [
+            Held(trip, trip.link, seconds)
+            for trip, seconds in self._seconds.items()
+            if trip.link and seconds
+        ]
         for one in self._crawl.overstaying(held, full=self._is_full()):
             self._running.cut(one.trip)

@@ -1,4 +1,6 @@
-"""A crawl by itself, in the event loop of whoever opens it: the one loop with its steps, and no framework."""
+"""A crawl by itself, in the event loop of whoever opens it: the one loop with its steps, and no
+framework.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +85,14 @@ class Standalone:
     Every page that is news goes to `deliver`, and is finished when that returns.
     """
 
-    def __init__(self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver) -> None:
-        """`values`: the checked settings; `given`: those that the user has given, as they were written."""
-        self._values, self._deliver = values, deliver
+    def __init__(
+        self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver
+    ) -> None:
+        """`values`: the checked settings; `given`: those that the user has given, as they were
+        written.
+        """
+        self._values = values
+        self._deliver = deliver
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.run = Run(self.stop, given)
         self._outputs: list[CrawlOutput] = []
@@ -98,7 +105,10 @@ class Standalone:
     # -- the beginning
 
     async def open(self, seeds: str, limit: int | None) -> None:
-        """Opens the crawl in JOBDIR, new or resumed, and begins it. Raises what stands in its way, in one line."""
+        """Opens the crawl in JOBDIR, new or resumed, and begins it.
+
+        Raises what stands in its way, in one line.
+        """
         values, run, folder = self._values, self.run, Path(self._values["JOBDIR"])
         make_folder(folder, "web")
         check_folder(folder)
@@ -110,13 +120,17 @@ class Standalone:
         lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
         network = self._network = Network(values, lookup=lookup, keep_at_most=fits.kept)
         run.open(*self._assembled(seeds, limit, loop))
-        self.network, self.running, self.barrier = network, Running(), Barrier()
+        self.network = network
+        self.running = Running()
+        self.barrier = Barrier()
         self.timer = DueTimer(self.wake)
         await self._connect(values, seeds)
         self._open_outputs()
         self._begin(values)
 
-    def _assembled(self, seeds: str, limit: int | None, loop: asyncio.AbstractEventLoop) -> tuple[Crawl, Any]:
+    def _assembled(
+        self, seeds: str, limit: int | None, loop: asyncio.AbstractEventLoop
+    ) -> tuple[Crawl, Any]:
         values = self._values
         return assemble(
             values,
@@ -137,7 +151,16 @@ class Standalone:
         others = [host_of(url) for url in filter(is_url, list_paths(seeds))]
         run.fates = fates = SeedFates(run.crawl, hops, others)
         robots = RobotsHearing(visitor, run.fail, pages=True)
-        end = PageEnd(run.crawl, visitor, robots, run.archiving, self.barrier, _never, network.bandwidth, run.fail)
+        end = PageEnd(
+            run.crawl,
+            visitor,
+            robots,
+            run.archiving,
+            self.barrier,
+            _never,
+            network.bandwidth,
+            run.fail,
+        )
         outcomes = Outcomes(
             [fates.failed],
             [end.hide],
@@ -151,7 +174,12 @@ class Standalone:
         run.ends.callback(ahead.close)
         await ahead.begin()
         self.fetching = Fetching(
-            {"http": network.http, "https": network.http, "ftp": network.ftp, "gopher": network.gopher},
+            {
+                "http": network.http,
+                "https": network.http,
+                "ftp": network.ftp,
+                "gopher": network.gopher,
+            },
             outcomes,
             self.running,
             parts.moments.next_headers,
@@ -164,14 +192,17 @@ class Standalone:
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
         )
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
-        self.finish, self.hear = end.finished, robots.pages_of
+        self.finish = end.finished
+        self.hear = robots.pages_of
 
     def _open_outputs(self) -> None:
         """Opens what OUTPUTS names, in the order in which pages go through it."""
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
                 file, _, kind = path.partition(".")
-                output: CrawlOutput = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)(self._values)
+                output: CrawlOutput = getattr(
+                    import_module(f"webcrawl.crawl.outputs.{file}"), kind
+                )(self._values)
                 self._outputs.append(output)
                 output.open(self.run)
                 self._add(output, name)
@@ -188,7 +219,9 @@ class Standalone:
         run.keeping.open(run.crawl, self.barrier, _never)
         in_force = run.crawl.parts.in_force
         in_force.listen(OF_REQUESTS, network.change)
-        in_force.listen(["BANDWIDTH_MAX"], lambda now: network.bandwidth.limit(now["BANDWIDTH_MAX"]))
+        in_force.listen(
+            ["BANDWIDTH_MAX"], lambda now: network.bandwidth.limit(now["BANDWIDTH_MAX"])
+        )
         self.driver = Driver(self, self.barrier, values["SCRAPER_SLOT_MAX_ACTIVE_SIZE"])
         regular = RegularCheckpoints(run.keeping, values["CHECKPOINT_INTERVAL"])
         regular.begin(run.crawl, self._outputs)
@@ -197,7 +230,8 @@ class Standalone:
         space.start()
         self._stats = StatsWriting(run, folder, lambda: self.errors)
         self._stats.begin()
-        self._begun, self._before = time.monotonic(), Counter(run.crawl.parts.counters)
+        self._begun = time.monotonic()
+        self._before = Counter(run.crawl.parts.counters)
         looking = Loop(self._look)
         looking.start(LOOK, now=False)
         sweep = Sweep(run.crawl, network, self.running, lambda: self.is_full, run.fail)
@@ -219,14 +253,17 @@ class Standalone:
 
     def may_begin(self) -> bool:
         network = self.network
-        return not (self.is_full or network.shortage.paused or network.bandwidth.held or self.run.failed)
+        return not (
+            self.is_full or network.shortage.paused or network.bandwidth.held or self.run.failed
+        )
 
     def take(self) -> Trip | None:
         while True:
             trip = next_trip(self.run.crawl, self.network.bandwidth, self.timer)
             if trip is None or trip.link is None or not trip.link.request:
                 return trip
-            self.run.crawl.refuse(trip.link, Status.NO_METHOD)  # a spider's own request, which only that can make
+            # a spider's own request, which only that can make
+            self.run.crawl.refuse(trip.link, Status.NO_METHOD)
 
     async def fetch(self, trip: Trip) -> bool:
         return await self.fetching.fetch(trip, link_of(trip))
@@ -297,7 +334,9 @@ class Standalone:
         return f"nothing is fetched ({why})" if why else "fetching resumes"
 
     def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A lack that no part of the crawl has noticed ends it: a page would count as done that is not."""
+        """A lack that no part of the crawl has noticed ends it: a page would count as done that is
+        not.
+        """
         error = context.get("exception")
         if isinstance(error, Exception) and lack(error) and not self.run.over:
             self.run.fail(error)
@@ -320,7 +359,8 @@ class Standalone:
         return self.run.kept(self.run.crawl.stats()) if self.run.is_open else {}
 
     async def close(self, reason: str) -> None:
-        """Takes the last checkpoint, and lets go of everything. What is under way is left to the next run.
+        """Takes the last checkpoint, and lets go of everything. What is under way is left to the
+        next run.
 
         Raises why the crawl could not keep what it did, if it could not.
         """
@@ -340,13 +380,17 @@ class Standalone:
             self._hold_to_seeds()
 
     def _hold_to_seeds(self) -> None:
-        """Raise what a crawl with nothing left must not hide: seeds without an answer, or lists that are away."""
+        """Raise what a crawl with nothing left must not hide: seeds without an answer, or lists
+        that are away.
+        """
         fates, seeding = self.run.fates, self.run.crawl.parts.seeding
         if fates is not None and not fates.got:
             bad = f": {seeding.bad} of the lines are no seeds" if seeding.bad else ""
             raise NothingFetched("; ".join(fates.lines()) or f"no seed has an answer{bad}")
         if seeding.away:
-            raise AwayError(f"{count(seeding.away, 'list')} of seeds could not be read: another run may")
+            raise AwayError(
+                f"{count(seeding.away, 'list')} of seeds could not be read: another run may"
+            )
 
     async def _end(self, driver: Driver) -> None:
         run = self.run

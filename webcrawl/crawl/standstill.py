@@ -1,7 +1,8 @@
-"""Notices that the event loop stands still, says in whose code, and ends a crawl that was told to stop and cannot.
+"""Notices that the event loop stands still, says in whose code, and ends a crawl that was told to
+stop and cannot.
 
-Code that does not return, as a pipeline that waits for a database without an end, holds up pages, checkpoints, commands
-and Scrapy's handling of signals alike. Only another thread can still say so.
+Code that does not return, as a pipeline that waits for a database without an end, holds up pages,
+checkpoints, commands and Scrapy's handling of signals alike. Only another thread can still say so.
 """
 
 from __future__ import annotations
@@ -20,17 +21,25 @@ from webcrawl.store.worker import Worker
 logger = logging.getLogger(__name__)
 
 LOOK = 1.0  # seconds between two looks
-SAID, ENDED = 10, 60  # looks without a turn of the loop, until a line says so, and until a crawl that is to stop ends
+# looks without a turn of the loop, until a line says so, and until a crawl that is to stop ends
+SAID, ENDED = 10, 60
 WORDLESS = 5.0  # seconds for a line: the log may be what stands still
 
 
 class Standstill:
-    """Counts looks in a row at a loop that has not turned: not seconds, of which a stopped process has many."""
+    """Counts looks in a row at a loop that has not turned: not seconds, of which a stopped process
+    has many.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, saved: Callable[[], str]) -> None:
         """`saved` says after which checkpoint nothing is kept. To be made in the loop's thread."""
-        self._loop, self._saved, self._thread = loop, saved, threading.get_ident()
-        self._looks, self._turned, self._told, self._over = 0, True, False, threading.Event()
+        self._loop = loop
+        self._saved = saved
+        self._thread = threading.get_ident()
+        self._looks = 0
+        self._turned = True
+        self._told = False
+        self._over = threading.Event()
         self._below = depth(sys._getframe())  # noqa: SLF001 - lines that lead to the loop, known from its first turn on
         self._worker = Worker()
         self._worker.submit(self._watch)
@@ -41,8 +50,12 @@ class Standstill:
         return self._looks > 1
 
     def told(self) -> None:
-        """The crawl is to stop: from now on it has ENDED looks to return to the loop. A signal handler calls this."""
-        self._looks, self._told = min(self._looks, SAID - 1), True
+        """The crawl is to stop: from now on it has ENDED looks to return to the loop.
+
+        A signal handler calls this.
+        """
+        self._looks = min(self._looks, SAID - 1)
+        self._told = True
 
     def end(self, status: int) -> None:
         """Ends the process, as a kill would, with a line."""
@@ -58,7 +71,8 @@ class Standstill:
     def _watch(self) -> None:
         while not self._over.wait(LOOK):
             if self._turned:
-                self._looks, self._turned = 0, False
+                self._looks = 0
+                self._turned = False
                 try:
                     self._loop.call_soon_threadsafe(self._turn)
                 except RuntimeError:  # it is closed
@@ -75,7 +89,11 @@ class Standstill:
         self._below = depth(sys._getframe().f_back)  # noqa: SLF001 - documented all the same
 
     def _say(self) -> None:
-        then = f"; it has {ENDED - SAID} s more, and a second signal ends it at once" if self._told else ""
+        then = (
+            f"; it has {ENDED - SAID} s more, and a second signal ends it at once"
+            if self._told
+            else ""
+        )
         line = "the crawl stands still: %s has not returned for %d s%s"
         _speak(logger.warning, line, self._where(), SAID, then)
 
@@ -84,6 +102,9 @@ class Standstill:
 
 
 def _speak(say: Callable[..., None], line: str, *words: object) -> None:
-    """Has a thread of its own say it: a pipe that nobody reads, or a terminal that Ctrl-S stopped, blocks the log."""
-    with suppress(RuntimeError, MemoryError, TimeoutError):  # no more threads, or no more of that log
+    """Has a thread of its own say it: a pipe that nobody reads, or a terminal that Ctrl-S stopped,
+    blocks the log.
+    """
+    # no more threads, or no more of that log
+    with suppress(RuntimeError, MemoryError, TimeoutError):
         Worker().submit(say, line, *words).result(WORDLESS)

@@ -14,10 +14,11 @@ from webcrawl.store.write_ahead_log import check_log
 
 
 def check_start(jobdir: Path) -> Iterator[DamagedFile]:
-    """Checks the log's frames, the database's header, and for files missing or too short. No crawl means no damage.
+    """Checks the log's frames, the database's header, and for files missing or too short. No crawl
+    means no damage.
 
-    A log that SQLite would silently cut off is refused here: it would set the crawl back to a checkpoint whose files
-    are gone. Damaged blocks and records are found when they are read.
+    A log that SQLite would silently cut off is refused here: it would set the crawl back to a
+    checkpoint whose files are gone. Damaged blocks and records are found when they are read.
     """
     state = jobdir / "state"
     if not (state / "crawl.db").exists():

@@ -27,9 +27,16 @@ class StatsWriting:
         errors: Callable[[], int],
         tell: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
-        """`errors`: how many pages ended with an error of somebody's code. `tell` gets the figures each time."""
-        self._run, self._folder, self._errors, self._tell = run, folder, errors, tell
-        self._started, self._begun = time.time(), time.monotonic()
+        """`errors`: how many pages ended with an error of somebody's code.
+
+        `tell` gets the figures each time.
+        """
+        self._run = run
+        self._folder = folder
+        self._errors = errors
+        self._tell = tell
+        self._started = time.time()
+        self._begun = time.monotonic()
 
     def begin(self) -> None:
         """The file says from now on what each checkpoint has."""
@@ -40,10 +47,14 @@ class StatsWriting:
             self.save()
 
     def save(self, reason: str | None = None) -> None:
-        """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
+        """Replaces the file as a whole.
+
+        Failing to write it is logged, and does not end the crawl.
+        """
         run = self._run
         taken = run.crawl.parts.db.presence.taken_away()
-        if taken is not None and taken.path == self._folder:  # another folder may be there, which is not ours
+        # another folder may be there, which is not ours
+        if taken is not None and taken.path == self._folder:
             return
         figures, tables = self._figures(reason), run.kept_tables(self._tables())
         run.keeping.kept = figures | {"statistics": tables}
@@ -84,5 +95,7 @@ class StatsWriting:
 def _text(figures: dict[str, Any]) -> str:
     """One line per counter, and one per table of the statistics."""
     tables = figures.pop("statistics")
-    lines = ",\n  ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items())
+    lines = ",\n  ".join(
+        f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items()
+    )
     return f'{json.dumps(figures, indent=1)[:-2]},\n "statistics": {{\n  {lines}\n }}\n}}\n'

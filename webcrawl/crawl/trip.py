@@ -13,33 +13,44 @@ from webcrawl.net.protocols import AnswerSource
 
 @dataclass(slots=True, eq=False)
 class Trip:
-    """From `next_request` to the booking. It is never stored: a request that is queued again gets a new one."""
+    """From `next_request` to the booking.
+
+    It is never stored: a request that is queued again gets a new one.
+    """
 
     link: Link | None = None  # none for a refusal, which was booked already
     keep: float = 0.0  # seconds that its connection is worth keeping: the host's next turn is near
-    spare: bool = False  # no URL of its host waits: its own links may be of the host, or nothing comes
-    hostless: int = 0  # the number of a request that needs no host (crawl/hostless.py), which has no link
+    # no URL of its host waits: its own links may be of the host, or nothing comes
+    spare: bool = False
+    # the number of a request that needs no host (crawl/hostless.py), which has no link
+    hostless: int = 0
     refusal: Refusal | None = None  # the frontier has ended it: it goes straight to its errback
     outcome: Outcome | None = None  # how the download ended
     failure: str = ""  # the dotted name of the error that it ended with
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
-    abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
-    cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
+    # cut short by the end of the crawl: not booked, fetched again by the next run
+    abandoned: bool = False
+    # cut short because others need its slot: not booked either, but its host waits
+    cut: bool = False
     source: AnswerSource | None = None  # where its answer comes from, while it is under way
     timings: Timings | None = None  # of a new connection, as far as it has got
     begun: float = 0.0  # when its download began, by time.monotonic
-    resumed: bool = False  # of an archive: what is cancelled, even by its own code, is left to the next run
+    # of an archive: what is cancelled, even by its own code, is left to the next run
+    resumed: bool = False
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
     awaited: str = ""  # the URL of that, also while its robots.txt is fetched
     private: bool = False  # its request has a secret in it: logged, but not archived
-    fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
+    # while it is under way: its host has answered, and a browser renders the answer
+    fetched: Outcome | None = None
     readers: int = 0  # processes that read its answer now: of PDFs, of documents, or for a score
-    writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
+    # what its page has to write once it is finished
+    writes: list[Callable[[], object]] | None = None
     booked: bool = False  # it is over
-    owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
+    # id of the request that it travels with: a copy of its meta makes no second owner
+    owner: int = 0
 
     @property
     def is_prerequisite(self) -> bool:
@@ -56,7 +67,9 @@ class Trip:
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""
         if self.link is None or self.exchange is None:
-            raise ValueError("no exchange: this response was not made by one of webcrawl's download handlers")
+            raise ValueError(
+                "no exchange: this response was not made by one of webcrawl's download handlers"
+            )
         return self.link, self.exchange
 
 

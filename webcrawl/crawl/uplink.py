@@ -1,4 +1,6 @@
-"""Our own connection to the web: while it is out nothing is fetched but probes, and nobody is charged for it."""
+"""Our own connection to the web: while it is out nothing is fetched but probes, and nobody is
+charged for it.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,31 @@ from webcrawl.net.robots_entry import Row
 logger = logging.getLogger(__name__)
 
 PROBES = 3  # hosts that are asked in each round
-PROBES_BEFORE = 10  # the same as long as none has ever answered: they may be dead ones at the beginning of a list
+# the same as long as none has ever answered: they may be dead ones at the beginning of a list
+PROBES_BEFORE = 10
 FIRST, LONGEST = 2.0, 20.0  # seconds between two rounds, which grow
 GROWTH = 1.5
 SOON = 1.0  # seconds until the next look if no host is due
-SLACK = 1.0  # seconds before the last answer from which on failures are forgiven: outcomes come a little out of order
+# seconds before the last answer from which on failures are forgiven: outcomes come a little out of
+# order
+SLACK = 1.0
 REMIND = 3600.0  # seconds between two lines about an outage that lasts
 MAY_BE_OURS = frozenset(
-    (Status.DNS_FAILED, Status.EXCLUDED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT)
+    (
+        Status.DNS_FAILED,
+        Status.EXCLUDED,
+        Status.CONNECT_FAILED,
+        Status.CONNECTION_LOST,
+        Status.TIMEOUT,
+    )
 )
 KEPT = 4096  # failures of robots.txt that can be forgiven
 
 
 class Uplink:
-    """Hears how every download ended, says when a host may be probed, and takes back what an outage has charged."""
+    """Hears how every download ended, says when a host may be probed, and takes back what an outage
+    has charged.
+    """
 
     def __init__(
         self,
@@ -44,12 +57,17 @@ class Uplink:
         clock: CrawlClock,
         counters: Counter[str],
     ) -> None:
-        self._detector, self._frontier, self._robots = detector, frontier, robots
-        self._clock, self._counters = clock, counters
+        self._detector = detector
+        self._frontier = frontier
+        self._robots = robots
+        self._clock = clock
+        self._counters = counters
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
         self._names = True  # whether names can be resolved
-        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)  # robots.txt that failed, and what was known
-        self._since = self._began = self._told = 0.0  # the last answer before it; when it was noticed, and told
+        # robots.txt that failed, and what was known
+        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)
+        # the last answer before it; when it was noticed, and told
+        self._since = self._began = self._told = 0.0
         self._ended = -inf
         self._put_back = 0
         self._round = self._left = PROBES
@@ -84,11 +102,16 @@ class Uplink:
         if detector.answered(host_of(url), now):
             self._over(now)
         elif detector.out:
-            self._pause, self._left, self.next_probe = FIRST, self._round, now
+            self._pause = FIRST
+            self._left = self._round
+            self.next_probe = now
             self._next_awaited = now
 
     def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
-        """A download failed. Returns None, or if our own network is to blame the seconds until it may be repeated."""
+        """A download failed.
+
+        Returns None, or if our own network is to blame the seconds until it may be repeated.
+        """
         if error.sign is Sign.LIFE:
             self.answered(url, ended)
         if error.sign in (Sign.LIFE, Sign.NOTHING):
@@ -98,7 +121,8 @@ class Uplink:
             self._count(1)
             return FIRST
         failures, asked, address = self._frontier.look.record(host)
-        known = bool(address) if error.sign is Sign.NO_NAME else asked  # a name led there, or nobody knows
+        # a name led there, or nobody knows
+        known = bool(address) if error.sign is Sign.NO_NAME else asked
         record = HostPast.FAILING if failures else HostPast.KNOWN if known else HostPast.NEW
         failure = FailedDownload(host, error.address or address, error.sign, record)
         if self._detector.failed(failure, start, now):
@@ -109,9 +133,13 @@ class Uplink:
         return LONGEST
 
     def excuse(self, outcome: Outcome) -> None:
-        """Of a failure that was heard right before the outage was recognised, and is about to be booked."""
+        """Of a failure that was heard right before the outage was recognised, and is about to be
+        booked.
+        """
         if outcome.doubtful and self._detector.out:
-            outcome.status, outcome.wait, outcome.doubtful = Status.UNTRIED, LONGEST, False
+            outcome.status = Status.UNTRIED
+            outcome.wait = LONGEST
+            outcome.doubtful = False
             self._count(1)
 
     def robots_fails(self, origin: str, status: int, now: float) -> bool:
@@ -132,20 +160,25 @@ class Uplink:
         if now - self._told >= REMIND:
             self._told = now
             logger.warning(
-                "still no network after %s: fetching is paused", count(int((now - self._began) / 3600), "hour")
+                "still no network after %s: fetching is paused",
+                count(int((now - self._began) / 3600), "hour"),
             )
         return now >= self.next_probe
 
     def probe(self, now: float) -> Link | None:
-        """A link of a host that answered lately, if one is due; the last one of a round may be of any host."""
+        """A link of a host that answered lately, if one is due; the last one of a round may be of
+        any host.
+        """
         link = self._frontier.outage.probe(now, anyone=self._left == 1)
         self._probed(now, found=link is not None)
         return link
 
     def may_await(self, now: float) -> bool:
-        """True if a download that somebody awaits may go out: always, or as a probe, one in LONGEST seconds.
+        """True if a download that somebody awaits may go out: always, or as a probe, one in LONGEST
+        seconds.
 
-        Pages that await some may have all hosts; then nothing else would find out that the network is back.
+        Pages that await some may have all hosts; then nothing else would find out that the network
+        is back.
         """
         return not self._detector.out or now >= self._next_awaited
 
@@ -158,7 +191,8 @@ class Uplink:
         if not found and self._left == self._round:
             self.next_probe = now + SOON
         elif not found or not self._left:
-            self.next_probe, self._left = now + self._pause, self._round
+            self.next_probe = now + self._pause
+            self._left = self._round
             self._pause = min(GROWTH * self._pause, LONGEST)
 
     # -- its begin and end
@@ -166,11 +200,14 @@ class Uplink:
     def _begin(self, now: float) -> None:
         detector = self._detector
         forgiven = self._forgive(detector.since - SLACK)
-        self._since, self._began, self._told = detector.since or now, now, now
+        self._since = detector.since or now
+        self._began = now
+        self._told = now
         self._put_back = 0
         self._count(forgiven)
         self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
-        self._pause, self.next_probe = FIRST, now + FIRST
+        self._pause = FIRST
+        self.next_probe = now + FIRST
         self._next_awaited = now + LONGEST
         self._counters["outage/count"] += 1
         logger.warning(
@@ -212,6 +249,8 @@ class Uplink:
         self._counters["outage/seconds"] += round(seconds)
         self._frontier.demand.paused_until(now)
         again = count(self._put_back, "request")
-        logger.info("the network is back after %.0f seconds: %s to be made again", now - self._since, again)
+        logger.info(
+            "the network is back after %.0f seconds: %s to be made again", now - self._since, again
+        )
         if self.on_return is not None:
             self.on_return()

@@ -16,14 +16,20 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 
 
 class Filters:
-    """The chain in all places that use it: the way of links, the check before a URL is fetched, and the checkpoint."""
+    """The chain in all places that use it: the way of links, the check before a URL is fetched, and
+    the checkpoint.
+    """
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         values, key, member = ground.values, ground.key, ground.around.member
-        fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+        fingerprints = (
+            Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+        )
         last = self._last(values)
-        self.pipeline = build_pipeline(values, key, domains=ground.domains, last=last, fingerprints=fingerprints)
+        self.pipeline = build_pipeline(
+            values, key, domains=ground.domains, last=last, fingerprints=fingerprints
+        )
         self._states = FilterStates(ground.db, self.pipeline.chain)
         self.admission = CrawlAdmission(self.pipeline.chain, ground.moments.next_decision)
 
@@ -38,7 +44,9 @@ class Filters:
         Raise RulesError if these are no filters; then those before stay.
         """
         ground = self._ground
-        chain = build_filters(values, key=ground.key, domains=ground.domains, last=self._last(values))
+        chain = build_filters(
+            values, key=ground.key, domains=ground.domains, last=self._last(values)
+        )
         chain.restore(self.pipeline.chain.state())
         self.pipeline.use(chain, values["URL_MAX_LENGTH"])
         self.admission.chain = self._states.chain = chain

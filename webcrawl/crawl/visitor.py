@@ -1,4 +1,6 @@
-"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links are submitted."""
+"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links
+are submitted.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
 REDIRECTS = 300
-UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for, or of which a part is missing
+# what a robots.txt counts as that a wall answers for, or of which a part is missing
+UNREACHABLE = 503
 MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another try may bring the rest
 
 
@@ -66,17 +69,25 @@ class Visitor:
         sitemaps: Sitemaps | None,
         copies: ReadCopies | None,
     ) -> None:
-        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are wanted.
+        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are
+        wanted.
 
         `copies`: if bodies that were seen before are skipped.
         """
         self._owners = owners
-        self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
-        self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
-        self._on_known_body, self._read_most = parts.moments.on_known_body, reading.most
+        self._parts = parts
+        self._digests = digests
+        self._states = states
+        self._sitemaps = sitemaps
+        self.follow = links.follow
+        self.read_ahead = reading.read_ahead
+        self._read = reading.read
+        self._on_known_body = parts.moments.on_known_body
+        self._read_most = reading.most
         self._redirects = rules.redirects
         self._copies = copies
-        self._recogniser, self._missing = recogniser, missing
+        self._recogniser = recogniser
+        self._missing = missing
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
@@ -92,7 +103,9 @@ class Visitor:
             return page
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
-        page.is_none = bool(page.recognised and _is_instead(page.recognised)) or self._is_missing(page, exchange)
+        page.is_none = bool(page.recognised and _is_instead(page.recognised)) or self._is_missing(
+            page, exchange
+        )
         self._visit(page, link, exchange, location)
         if self._owners.judges:
             self._judge_use(page, exchange)
@@ -107,7 +120,9 @@ class Visitor:
         kind = exchange.state.recognised
         if kind is None:
             answer = exchange.status, exchange.headers, exchange.body[: self._read_most]
-            kind = self._recogniser.recognise(*answer, names=exchange.names, kind=exchange.content_type)
+            kind = self._recogniser.recognise(
+                *answer, names=exchange.names, kind=exchange.content_type
+            )
             if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
                 kind = PAGE
             exchange.state.recognised = kind
@@ -124,7 +139,9 @@ class Visitor:
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
         """True if this is what its host shows for what cannot exist, whatever it says."""
-        if page.recognised not in ("", SOFT404) or not self._missing.shows(exchange, self._recogniser):
+        if page.recognised not in ("", SOFT404) or not self._missing.shows(
+            exchange, self._recogniser
+        ):
             return False
         self._parts.counters["soft404/by probe"] += 1
         if not page.recognised:
@@ -138,15 +155,21 @@ class Visitor:
             outcome.wall = wall_of(self._recognise(exchange), robots=link.is_prerequisite)
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
-        """True if an answer that somebody else processes is not to be kept; then only its head is left."""
+        """True if an answer that somebody else processes is not to be kept; then only its head is
+        left.
+        """
         return self._owners.judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
-        """True if a page that is still to be made of this answer is not to be kept; the answer stays whole."""
+        """True if a page that is still to be made of this answer is not to be kept; the answer
+        stays whole.
+        """
         return self._owners.judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
-        if not (exchange.wire or exchange.body or page.change is Change.UNCHANGED) or not self._owners.withholds(page):
+        if not (
+            exchange.wire or exchange.body or page.change is Change.UNCHANGED
+        ) or not self._owners.withholds(page):
             return False
         sources = withhold(page, exchange, self._owners.purpose)
         self._parts.counters.update(["withheld", *(f"withheld/{source}" for source in sources)])
@@ -173,15 +196,22 @@ class Visitor:
                 self._parts.discovery.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
-        elif exchange.location:  # no URL that can be fetched: it is counted, and logged, as one on a page is
+        elif exchange.location:
+            # no URL that can be fetched: it is counted, and logged, as one on a page is
             self._parts.discovery.redirected(link, exchange.location, "")
 
     def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
-        """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
+        """A page that has moved for good takes what is known of it along, unless nothing is fetched
+        where it is now.
+        """
         known = self._parts.revisiting
         if known is None:
             return False
-        if exchange.status not in MOVED or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
+        if (
+            exchange.status not in MOVED
+            or location == link.url
+            or redirects_in_a_row(link.path) >= self._redirects
+        ):
             return False
         history = known.history_of(link)
         if history is None or not self._parts.discovery.moved(link, location, history):
@@ -196,19 +226,26 @@ class Visitor:
         head, status = head_of(exchange), exchange.status
         recognised = self._recognise(exchange)
         seems = recognised == UNKNOWN and status < REDIRECTS  # an error is the server's own
-        if seems or wall_of(recognised, robots=True) or _puts_off(exchange):  # it says nothing of what the host allows
+        # it says nothing of what the host allows
+        if seems or wall_of(recognised, robots=True) or _puts_off(exchange):
             status = UNREACHABLE
             if page is not None:
                 page.is_none = True
         if self._is_cut(link, exchange):
             status = UNREACHABLE
-        named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
+        named = self._parts.robots_answers.answered(
+            link, status, exchange.body, location, now, chain, head
+        )
         if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
-            page.found = DocumentLinks(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
+            page.found = DocumentLinks(
+                page.base, page.encoding, [("sitemap", url, "", "") for url in named]
+            )
 
     def _is_cut(self, link: Link, exchange: Exchange) -> bool:
-        """True if a robots.txt lacks a part, in which may be what it forbids, and that may come at another try."""
+        """True if a robots.txt lacks a part, in which may be what it forbids, and that may come at
+        another try.
+        """
         if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
             return False
         return self._parts.robots.book.tries(link.history) < TRIES - 1
@@ -225,7 +262,8 @@ class Visitor:
             self._copies.first(page)
         states = self._states
         if page.duplicate and (
-            self._parts.halfway.comes_again(link.url) or (states is not None and states.returns(page, link, exchange))
+            self._parts.halfway.comes_again(link.url)
+            or (states is not None and states.returns(page, link, exchange))
         ):
             page.duplicate = False  # first seen as this very page
         elif states is not None:
@@ -240,24 +278,34 @@ class Visitor:
             self._read(page, exchange)
 
     def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
-        """True if the body is not to be kept; then its links are followed, and it does not count as seen.
+        """True if the body is not to be kept; then its links are followed, and it does not count as
+        seen.
 
         Another URL may have the same one, with an owner who allows it.
         """
-        if not (self._owners.purpose.withholds(page.said_so_far) or self._parts.content.holds(page.digest)):
+        if not (
+            self._owners.purpose.withholds(page.said_so_far)
+            or self._parts.content.holds(page.digest)
+        ):
             self._read(page, exchange)  # the document has its say, too
         if not self._owners.withholds(page):
             return False
         if page.found is None:
             self._read(page, exchange)
-        if not (page.is_none or self._parts.content.seen(self._digests(WITHHELD + page.digest)) or link.history):
+        if not (
+            page.is_none
+            or self._parts.content.seen(self._digests(WITHHELD + page.digest))
+            or link.history
+        ):
             self._parts.new_body(link, exchange.body)
         return True
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
         """The chain that the target of a redirect takes with it."""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
-        return follow(link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started)
+        return follow(
+            link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started
+        )
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that this robots.txt names."""
@@ -265,7 +313,9 @@ class Visitor:
             self._sitemaps.of_robots(page)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
+        """Headers for the request of a robots.txt, by which a server may say that it is still the
+        same.
+        """
         return self._parts.robots.conditions(link)
 
     def robots_way_failed(self, link: Link) -> None:
@@ -277,14 +327,19 @@ class Visitor:
         self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """Takes what came of a robots.txt that another drone fetched, because it was redirected there."""
-        named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
+        """Takes what came of a robots.txt that another drone fetched, because it was redirected
+        there.
+        """
+        named = self._parts.robots_answers.answered(
+            link, status, body, location or None, self._parts.clock(), chain
+        )
         if named and self._sitemaps is not None:
             self._sitemaps.named(link, robots_url(link.history), named)
 
 
 def _note_since(page: Page, since: Change) -> None:
-    """Note that a page which this crawl fetches for the first time is not what an earlier crawl has, or is gone.
+    """Note that a page which this crawl fetches for the first time is not what an earlier crawl
+    has, or is gone.
 
     An unchanged one counts as new: the outputs of this crawl have all its pages.
     """
@@ -293,9 +348,14 @@ def _note_since(page: Page, since: Change) -> None:
 
 
 def _kept(page: Page, found: PageJudgement) -> tuple[int, int]:
-    """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
+    """The part of the owner's word that is kept.
+
+    A document that is the same says the same, and is not read again.
+    """
     header, document = kept(page.said_so_far.statements)
-    return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
+    return header, found.said[
+        1
+    ] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
 
 
 def _is_instead(recognised: str) -> bool:
@@ -309,5 +369,7 @@ def _puts_off(exchange: Exchange) -> bool:
 
 
 def _is_same(page: Page, exchange: Exchange) -> bool:
-    """True if there is nothing to be read; of an answer that was cut short the links are read all the same."""
+    """True if there is nothing to be read; of an answer that was cut short the links are read all
+    the same.
+    """
     return page.change is Change.UNCHANGED and exchange.state.revisit is not None

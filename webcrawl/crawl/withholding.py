@@ -1,4 +1,6 @@
-"""Owners' preferences obeyed: what is forbidden for all that the crawl is for leaves nothing but its head."""
+"""Owners' preferences obeyed: what is forbidden for all that the crawl is for leaves nothing but
+its head.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,13 @@ from webcrawl.store.jobdir.crawl_line import WITHHELD
 class Owners:
     """The owners of hosts: their words to this crawler, and which of their pages are not kept."""
 
-    def __init__(self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose) -> None:
+    def __init__(
+        self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose
+    ) -> None:
         """`said`: what the robots.txt of a URL's host says; None if the crawl asks for none."""
-        self._said, self._agent, self.purpose = said, agent, purpose
+        self._said = said
+        self._agent = agent
+        self.purpose = purpose
         self._plain = RobotsWord(agent=agent)
         self.judges = bool(purpose.declared)
 
@@ -35,7 +41,8 @@ class Owners:
 def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...]:
     """Takes from a page and its answer all that is not the head; returns who has forbidden it.
 
-    The addresses of the links stay until they are followed, without the texts that the page has for them.
+    The addresses of the links stay until they are followed, without the texts that the page has for
+    them.
     """
     preferences = page.preferences
     sources = purpose.sources(preferences)
@@ -45,10 +52,13 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     exchange.wire = exchange.payload = exchange.body = page.body = b""
     exchange.state.found = exchange.state.refers = None
     exchange.rendered = exchange.state.is_original = False
-    page.title, page.looked_up = "", {"preferences": preferences}
+    page.title = ""
+    page.looked_up = {"preferences": preferences}
     if page.found is not None:
         links = [(kind, address, "", rel) for kind, address, _, rel in page.found.links]
-        page.found = DocumentLinks(page.found.base, page.found.encoding, links, whole=page.found.whole)
+        page.found = DocumentLinks(
+            page.found.base, page.found.encoding, links, whole=page.found.whole
+        )
     return sources
 
 
@@ -56,4 +66,5 @@ def forget_links(page: Page) -> None:
     """They were followed: no output lists them."""
     if page.found is not None:
         page.found = DocumentLinks(page.found.base, page.found.encoding)
-    page.followed, page.flags = (), None
+    page.followed = ()
+    page.flags = None

@@ -13,7 +13,8 @@ SWEEP = 4096  # addresses kept before unneeded ones are removed
 
 @dataclass(slots=True)
 class Address:
-    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of `waiting` is woken.
+    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of
+    `waiting` is woken.
 
     `lent`: an inline download asks one of its hosts.
     """
@@ -29,7 +30,8 @@ class Addresses:
 
     def __init__(self) -> None:
         self._addresses: dict[str, Address] = {}
-        self._held: dict[str, str] = {}  # host name -> the address it holds; DNS may have changed since
+        # host name -> the address it holds; DNS may have changed since
+        self._held: dict[str, str] = {}
         self._sweep_at = SWEEP
 
     def __len__(self) -> int:
@@ -41,7 +43,9 @@ class Addresses:
         address.ready_at = max(address.ready_at, ready_at)
 
     def hold(self, host: Host, now: float) -> float | None:
-        """Reserves the host's address and returns None; else the time to try again, or infinity: it will be woken."""
+        """Reserves the host's address and returns None; else the time to try again, or infinity: it
+        will be woken.
+        """
         address = self._addresses.setdefault(host.ip, Address())
         if address.in_use or address.lent:
             address.waiting.append(host)
@@ -53,7 +57,10 @@ class Addresses:
         return None
 
     def release(self, host: Host, ready_at: float, now: float) -> Host | None:
-        """Frees the host's address, which must wait until `ready_at`. Returns a host to wake, if one waits for it."""
+        """Frees the host's address, which must wait until `ready_at`.
+
+        Returns a host to wake, if one waits for it.
+        """
         ip = self._held.pop(host.name, None)
         if ip is None:
             return None
@@ -67,7 +74,8 @@ class Addresses:
     def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
         """These hosts do not wait for their addresses any more. Returns hosts to wake.
 
-        One of those that leave may have been woken for an address that is free now: then the next one is.
+        One of those that leave may have been woken for an address that is free now: then the next
+        one is.
         """
         woken = []
         for address in self._addresses.values():

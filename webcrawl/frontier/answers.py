@@ -1,4 +1,7 @@
-"""Books what became of a link that was out: on its host, its domain and the counters. Keeps what answers tell."""
+"""Books what became of a link that was out: on its host, its domain and the counters.
+
+Keeps what answers tell.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,10 @@ class HostNotes:
     """Each method is for one fact."""
 
     def __init__(self, core: Core, domains: Domains) -> None:
-        self._core, self._domains = core, domains
-        self._grown: dict[int, list[Tell]] = {}  # are told of the page with which a host has so many
+        self._core = core
+        self._domains = domains
+        # are told of the page with which a host has so many
+        self._grown: dict[int, list[Tell]] = {}
         self.young = 1  # a host with more pages is of no news
 
     def when_grown(self, pages: int, tell: Tell) -> None:
@@ -44,7 +49,9 @@ class HostNotes:
                 tell(link)
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
-        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
+        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is
+        given.
+        """
         with self._core.opened(name) as host:
             if shown is not None:
                 host.missing = shown
@@ -52,10 +59,11 @@ class HostNotes:
             return host.missing
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """Return whether the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+        """Return whether the host speaks only HTTP/2, as far as is known; from now on it is, if
+        `learned`.
 
-        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
-        `learned`: whether it would count.
+        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
+        HTTP/1.1. Without `learned`: whether it would count.
         """
         with self._core.opened(name) as host:
             if learned and not host.http2 and not (by_page and host.pages):
@@ -64,7 +72,9 @@ class HostNotes:
             return host.http2 or (by_page and not learned and not host.pages)
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
+        """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their
+        turns begin.
+        """
         with self._core.opened(host_of(url)) as host:
             if host.listed is None:
                 host.listed = SitemapQuota()
@@ -75,9 +85,17 @@ class HostNotes:
 class Answers:
     """Calls those who take part when a host has answered, or has not."""
 
-    def __init__(self, core: Core, several: ParallelHosts, domains: Domains, notes: HostNotes) -> None:
-        self._core, self._several, self._domains, self._notes = core, several, domains, notes
-        self._hosts, self._book, self._slots, self._counters = core.hosts, core.book, core.back.slots, core.counters
+    def __init__(
+        self, core: Core, several: ParallelHosts, domains: Domains, notes: HostNotes
+    ) -> None:
+        self._core = core
+        self._several = several
+        self._domains = domains
+        self._notes = notes
+        self._hosts = core.hosts
+        self._book = core.book
+        self._slots = core.back.slots
+        self._counters = core.counters
         self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
@@ -155,7 +173,9 @@ class Answers:
             heappush(host.later, (at, link.pack()))
 
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Book what an answer says of the host's wall; `known`: that it is behind one was known before."""
+        """Book what an answer says of the host's wall; `known`: that it is behind one was known
+        before.
+        """
         if not outcome.wall:
             if opens(link, outcome):
                 host.wall = None

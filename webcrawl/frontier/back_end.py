@@ -1,4 +1,5 @@
-"""The back-end: the active hosts, heaps of them by the time when each is due, and the slots that they share.
+"""The back-end: the active hosts, heaps of them by the time when each is due, and the slots that
+they share.
 
 A host's standing says how likely it is to hold a slot for long.
 """
@@ -11,7 +12,8 @@ from heapq import heappop, heappush
 from webcrawl.base.model import Status
 from webcrawl.frontier.hosts import Host
 
-# A host's standing, best first. All but the first are unproven: they may hold a slot long after a page would be there.
+# A host's standing, best first. All but the first are unproven: they may hold a slot long after a
+# page would be there.
 PROVEN = 0  # its last requests were answered in good time, and it has given a page
 ANSWERED = 1  # the same without a page, i.e. only its robots.txt has come so far
 NEW = 2  # it was never asked
@@ -19,22 +21,28 @@ DOUBTFUL = 3  # its last request failed, or one of the last five was cut or took
 UNPROVEN = (ANSWERED, NEW, DOUBTFUL)
 
 SHARE = 16  # each unproven standing is sure of one slot in so many
-# And better hosts of one slot in RESERVE, if there are as many hosts. Of these slots, hosts that have only answered for
-# their robots.txt have half at most: in a crawl of one page per host, robots.txt takes longer than the page, which
-# needs no new connection. docs/decisions/frontier-hosts.md has the figures.
+# And better hosts of one slot in RESERVE, if there are as many hosts. Of these slots, hosts that
+# have only answered for their robots.txt have half at most: in a crawl of one page per host,
+# robots.txt takes longer than the page, which needs no new connection.
+# docs/decisions/frontier-hosts.md has the figures.
 RESERVE = 3
-# An answer is slow after this many seconds, or after USUAL times what most answers take, if that is longer. The
-# estimate of that begins at UNKNOWN and follows the median of all answers by one STEP each.
+# An answer is slow after this many seconds, or after USUAL times what most answers take, if that is
+# longer. The estimate of that begins at UNKNOWN and follows the median of all answers by one STEP
+# each.
 SLOW, USUAL, UNKNOWN, STEP = 5.0, 4.0, 15.0, 1.05
 
 
 class FetchSlots:
-    """Counts the active hosts of each standing and their requests in flight, and decides who may have a free slot."""
+    """Counts the active hosts of each standing and their requests in flight, and decides who may
+    have a free slot.
+    """
 
     def __init__(self, count: int = 0, awaited: Callable[[], bool] | None = None) -> None:
-        """`count` is the number of slots, i.e. of requests in flight; 0: no limit, so nothing is shared either.
+        """`count` is the number of slots, i.e. of requests in flight; 0: no limit, so nothing is
+        shared either.
 
-        `awaited` says whether links are on their way that may be of hosts that have left for want of any.
+        `awaited` says whether links are on their way that may be of hosts that have left for want
+        of any.
         """
         self.hosts = [0, 0, 0, 0]
         self.asked = [0, 0, 0, 0]
@@ -48,7 +56,8 @@ class FetchSlots:
         self.share: float = max(count // SHARE, 1) if count else float("inf")
         self._count: float = count or float("inf")
         reserve = max(count // RESERVE, int(count > 1))
-        self._reserve, self._reserves = reserve, (reserve, reserve // 2, reserve)
+        self._reserve = reserve
+        self._reserves = (reserve, reserve // 2, reserve)
 
     # -- hosts
 
@@ -68,7 +77,10 @@ class FetchSlots:
         self._left -= host.standing == PROVEN and not host.retired
 
     def answered(self, host: Host, seconds: float) -> None:
-        """Its last request took this long, as its record says too. What is slow follows the median, not the slowest."""
+        """Its last request took this long, as its record says too.
+
+        What is slow follows the median, not the slowest.
+        """
         slow = self.slow
         quick = USUAL * seconds <= slow
         if not quick:
@@ -79,7 +91,9 @@ class FetchSlots:
             self.judge(host)
 
     def judge(self, host: Host) -> None:
-        """The record of a host that is neither scheduled nor asked has changed, and with it perhaps its standing."""
+        """The record of a host that is neither scheduled nor asked has changed, and with it perhaps
+        its standing.
+        """
         standing = self._standing(host)
         if standing != host.standing:
             self.hosts[host.standing] -= 1
@@ -91,7 +105,9 @@ class FetchSlots:
             host.standing = standing
 
     def patience(self, host: Host) -> float:
-        """Seconds after which a request to this host may be cut: twice what one took lately, so that one ends."""
+        """Seconds after which a request to this host may be cut: twice what one took lately, so
+        that one ends.
+        """
         return max(self.slow, 2 * max(host.times, default=0.0))
 
     def _standing(self, host: Host) -> int:
@@ -113,8 +129,9 @@ class FetchSlots:
     def room(self, standing: int) -> bool:
         """Return whether one more unproven host of this standing may have a slot beyond the share.
 
-        Its own hosts and all worse ones must leave the slots that are kept for better hosts; with the hosts between
-        them and the proven, they must leave those that are kept for the proven; and so on.
+        Its own hosts and all worse ones must leave the slots that are kept for better hosts; with
+        the hosts between them and the proven, they must leave those that are kept for the proven;
+        and so on.
         """
         hosts, asked, share, count = self.hosts, self.asked, self.share, self._count
         held: float = 0
@@ -141,9 +158,11 @@ LATE = 1.0  # seconds after which a host that is due and not asked is waiting fo
 
 
 class BackEnd:
-    """Mercator 3.1: one queue per host, one host per queue, and no host is contacted before it is due.
+    """Mercator 3.1: one queue per host, one host per queue, and no host is contacted before it is
+    due.
 
-    An unproven host may hold a slot until it times out. However many there are, they leave slots to better hosts.
+    An unproven host may hold a slot until it times out. However many there are, they leave slots to
+    better hosts.
     """
 
     def __init__(self, slots: FetchSlots) -> None:
@@ -151,7 +170,8 @@ class BackEnd:
         self.slots = slots
         self._heaps: list[list[Entry]] = [[], [], [], []]  # one for each standing
         self._tickets = 0
-        self._stale = 0  # entries without a valid ticket; usually none, and then the heaps are not searched for them
+        # entries without a valid ticket; usually none, and then the heaps are not searched for them
+        self._stale = 0
         self.now = 0.0  # when somebody last asked for a URL
 
     def __len__(self) -> int:
@@ -169,11 +189,14 @@ class BackEnd:
         host.ticket = 0
         self.slots.leave(host)
         if host.lanes is not None:
-            host.ready_at, host.lanes = host.rested_at(), None
+            host.ready_at = host.rested_at()
+            host.lanes = None
         del self.active[host.name]
 
     def schedule(self, host: Host, at: float) -> None:
-        """Replaces the host's entry: an older one loses its ticket and is skipped when it reaches the top."""
+        """Replaces the host's entry: an older one loses its ticket and is skipped when it reaches
+        the top.
+        """
         self._stale += host.ticket > 0
         self._tickets += 1
         host.ticket = self._tickets
@@ -196,9 +219,11 @@ class BackEnd:
         return first
 
     def pop_due(self, now: float) -> Entry | None:
-        """Remove and return the first entry that is due, or None. The host stays out until scheduled again.
+        """Remove and return the first entry that is due, or None. The host stays out until
+        scheduled again.
 
-        Up to their share, unproven hosts are ordered by time like all others; beyond it only `pop_spare` gives them.
+        Up to their share, unproven hosts are ordered by time like all others; beyond it only
+        `pop_spare` gives them.
         """
         self.now = now
         if self._stale:
@@ -212,7 +237,9 @@ class BackEnd:
         return _pop(first) if first and first[0][0] <= now else None
 
     def pop_first(self, now: float, standings: Iterable[int]) -> Entry | None:
-        """Remove and return a due host of the first of these standings that has one, whoever has slots."""
+        """Remove and return a due host of the first of these standings that has one, whoever has
+        slots.
+        """
         if self._stale:
             self._pass_over()
         heaps = (self._heaps[standing] for standing in standings)
@@ -220,7 +247,9 @@ class BackEnd:
         return _pop(heap) if heap is not None else None
 
     def pop_spare(self, now: float) -> Entry | None:
-        """Like `pop_due`, for an unproven host beyond the share, the better ones first: for a slot that is left."""
+        """Like `pop_due`, for an unproven host beyond the share, the better ones first: for a slot
+        that is left.
+        """
         heap = self.spare(now)
         return _pop(heap) if heap is not None else None
 
@@ -245,19 +274,28 @@ class BackEnd:
         return sum(self._ready(standing, now) for standing in range(len(self._heaps)))
 
     def starved(self, now: float, *, full: bool) -> int:
-        """The number of hosts that wait for a slot, doubtful ones aside; `full`: none is free, for whatever host.
+        """The number of hosts that wait for a slot, doubtful ones aside; `full`: none is free, for
+        whatever host.
 
         It takes as long as `ready`.
         """
-        waiting = (PROVEN, ANSWERED, NEW) if full else [one for one in (ANSWERED, NEW) if not self.slots.open_to(one)]
+        waiting = (
+            (PROVEN, ANSWERED, NEW)
+            if full
+            else [one for one in (ANSWERED, NEW) if not self.slots.open_to(one)]
+        )
         return sum(self._ready(standing, now - LATE) for standing in waiting)
 
     def _ready(self, standing: int, now: float) -> int:
-        return sum(at <= now and host.ticket == ticket for at, ticket, host in self._heaps[standing])
+        return sum(
+            at <= now and host.ticket == ticket for at, ticket, host in self._heaps[standing]
+        )
 
 
 def ends(host: Host) -> bool:
-    """Return whether none of the host's URLs is asked for any more: they end at once, whatever it waited for."""
+    """Return whether none of the host's URLs is asked for any more: they end at once, whatever it
+    waited for.
+    """
     return host.retired not in (0, Status.HOST_BUDGET)  # of one with its pages, revisits may be due
 
 

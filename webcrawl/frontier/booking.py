@@ -1,8 +1,9 @@
 """Books a download's outcome on its host: when the host is due again, and whether it is retired.
 
-A host that answers more slowly, or fails more often, than it did at first is slowed down before it asks. Mercator's
-wait is in proportion to the last answer already, which keeps our share of a busy server's time as it was; here it
-becomes less. Strain is kept in memory only, of a bounded number of hosts: after a restart a host is heard anew.
+A host that answers more slowly, or fails more often, than it did at first is slowed down before it
+asks. Mercator's wait is in proportion to the last answer already, which keeps our share of a busy
+server's time as it was; here it becomes less. Strain is kept in memory only, of a bounded number of
+hosts: after a restart a host is heard anew.
 """
 
 from __future__ import annotations
@@ -45,22 +46,29 @@ DOWNLOADS = 5  # of a host, the last ones, by whose seconds it is asked
 HOSTS = 1 << 16
 HEARD = 10  # answers until a host's usual time is known
 USUAL = 1 / 64  # weight of an answer in its usual time, once it is known
-DRIFT = 1 / 1024  # by which an answer under strain lengthens it: a host that stays as slow is usual after a thousand
-LATELY = 1 / 8  # weight of an answer in what was lately, of which the geometric mean is taken: one odd one says little
+# by which an answer under strain lengthens it: a host that stays as slow is usual after a thousand
+DRIFT = 1 / 1024
+# weight of an answer in what was lately, of which the geometric mean is taken: one odd one says
+# little
+LATELY = 1 / 8
 SHORTEST = 1e-3  # seconds that an answer counts for at least
 LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatever it did at first
 SLOWER = 2.0  # times its usual time: no strain yet
 QUICK = log(SLOWER * LEAST)  # with late answers below this none is slow
 FAILS = 0.2  # share of failures: no strain yet
 
-Heard = tuple[int, float, float, float]  # of a host: answers, usual seconds, log of late ones, share of failures
+# of a host: answers, usual seconds, log of late ones, share of failures
+Heard = tuple[int, float, float, float]
 
-# These kept the server busy too, a time-out longer than any answer, so they count for Mercator's wait.
+# These kept the server busy too, a time-out longer than any answer, so they count for Mercator's
+# wait.
 UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 
 
 class Strain:
-    """The hosts under strain, and how many times longer than usual each of them is left alone, up to `most`."""
+    """The hosts under strain, and how many times longer than usual each of them is left alone, up
+    to `most`.
+    """
 
     def __init__(self, most: float) -> None:
         self.most = most
@@ -117,8 +125,10 @@ class Limits:
     max_delay: float = 300.0  # POLITENESS_MAX_DELAY, beyond which no host is slowed down
     patience: float = 259_200.0  # HOST_PATIENCE
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
-    retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
-    domain_share: int = 16  # a domain may have one queue in this many, at least 4, while others wait: none has all
+    # RETRY_HTTP_CODES; None: those of the table in outcomes.py
+    retry_codes: frozenset[int] | None = None
+    # a domain may have one queue in this many, at least 4, while others wait: none has all
+    domain_share: int = 16
     connections: Connections | None = None  # HOST_CONNECTIONS; None: every host has one
 
 
@@ -171,23 +181,32 @@ class Booking:
     """Records an outcome in its host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
-        self.own: Mapping[str, Own | None] | None = None  # of hosts for which other waits and limits are in force
+        # of hosts for which other waits and limits are in force
+        self.own: Mapping[str, Own | None] | None = None
         self._strain = Strain(limits.slow_down) if limits.slow_down > 1.0 else None
         self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """From now on these hold, for waits that begin from now on. Hosts under strain are still under strain."""
-        self._general, self._limits = (politeness, limits), limits
+        """From now on these hold, for waits that begin from now on.
+
+        Hosts under strain are still under strain.
+        """
+        self._general = (politeness, limits)
+        self._limits = limits
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
         """The politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
-    def book(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> Retry | None:
-        """Book an outcome. Return when to retry the link and how it is queued then, or None if it is finished.
+    def book(
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
+    ) -> Retry | None:
+        """Book an outcome. Return when to retry the link and how it is queued then, or None if it
+        is finished.
 
-        `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
+        `news`: a failure says something of the host. It does not if the request was under way when
+        the last one failed.
         """
         status = outcome.status
         if self._strain is not None and (status > 0 or status in UNANSWERED):
@@ -197,11 +216,13 @@ class Booking:
         self._apply(consequences, host, link, outcome, now)
         return consequences.retry
 
-    def decide(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> Consequences:
+    def decide(
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
+    ) -> Consequences:
         """Return what booking this outcome would do; nothing is changed. `news` is as for `book`.
 
-        A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it. A
-        probe is not retried either.
+        A prerequisite neither counts as a page nor is retried: admission asks for it again while a
+        URL needs it. A probe is not retried either.
         """
         limits = self._limits if self.own is None else self.of(host.name)[1]
         is_usual = is_plain(outcome)  # nearly always
@@ -234,9 +255,13 @@ class Booking:
             if fault is not Fault.NOBODY:  # others go first: they tell whose fault it is
                 at = max(at, ready_at + turn if is_unwell(link, outcome) else ready_at)
             retry = Retry(at, retry_link)
-        return Consequences(fault, failure, retry, is_page, times, turn, ready_at, retry_after, retired)
+        return Consequences(
+            fault, failure, retry, is_page, times, turn, ready_at, retry_after, retired
+        )
 
-    def _apply(self, consequences: Consequences, host: Host, link: Link, outcome: Outcome, now: float) -> None:
+    def _apply(
+        self, consequences: Consequences, host: Host, link: Link, outcome: Outcome, now: float
+    ) -> None:
         """Write into the host's record what was decided for it as it is."""
         fault, failure = consequences.fault, consequences.failure
         host.times[:] = consequences.times  # in place: records of its origins have the same list
@@ -244,7 +269,8 @@ class Booking:
         if consequences.retry_after:
             host.left = consequences.retry_after, RETRY_AFTER
         if fault is Fault.HOST:
-            host.said, host.of_robots = outcome.status, link.is_prerequisite
+            host.said = outcome.status
+            host.of_robots = link.is_prerequisite
             if failure is not None:
                 failure.apply(host)
             else:
@@ -254,7 +280,8 @@ class Booking:
         elif host.failures or host.row is not None or host.bad:
             limits = self._limits if self.own is None else self.of(host.name)[1]
             recovered(host, link, now, min(limits.retry_wait, soon(host, consequences.turn)))
-        host.ready_at, host.retired = consequences.ready_at, consequences.retired
+        host.ready_at = consequences.ready_at
+        host.retired = consequences.retired
 
     def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book an answer of a wall: the host is well, and nothing is known of the page."""
@@ -265,17 +292,26 @@ class Booking:
         again, wait = met(host, link, outcome.wall, now), self.wait(host)
         if host.wall is not None and behind_wall(host):
             wait = max(wait, gap(host.wall, limits.retry_wait))
-        host.ready_at = max(host.ready_at, now + max(wait, min(outcome.wait, limits.retry_after_max)))
+        host.ready_at = max(
+            host.ready_at, now + max(wait, min(outcome.wait, limits.retry_after_max))
+        )
         return None if again is None or host.retired else Retry(host.ready_at, again)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
-        """Book a download that was cut because others needed its slot: no failure, but the host was busy with it."""
+        """Book a download that was cut because others needed its slot: no failure, but the host was
+        busy with it.
+        """
         host.times.append(seconds)
         del host.times[:-DOWNLOADS]
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
-    def will_retry(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
-        """Return whether booking this outcome will lead to a retry. The answer of a wall is kept, whatever follows."""
+    def will_retry(
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
+    ) -> bool:
+        """Return whether booking this outcome will lead to a retry.
+
+        The answer of a wall is kept, whatever follows.
+        """
         if outcome.wall or not self._most(link, outcome):  # most are answers
             return False
         return self.decide(host, link, outcome, now, news=news).retry is not None
@@ -294,7 +330,8 @@ class Booking:
         return 0 if most and link.is_own else most
 
     def _retry_link(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
-        """Return the link as it is queued once more, or None. A failure of its host uses up none of the attempts.
+        """Return the link as it is queued once more, or None. A failure of its host uses up none of
+        the attempts.
 
         `most`: how many it has, more than one.
         """
@@ -317,9 +354,15 @@ class Booking:
         """
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times if times is None else times)
-        if self._strain is not None and host.name in self._strain.times and getattr(politeness, "slows_down", True):
+        if (
+            self._strain is not None
+            and host.name in self._strain.times
+            and getattr(politeness, "slows_down", True)
+        ):
             wait = max(wait, min(wait * self._strain.times[host.name], limits.max_delay))
-        return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
+        return (
+            max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
+        )
 
     @property
     def varies_connections(self) -> bool:
@@ -327,7 +370,10 @@ class Booking:
         return self.own is not None or self._limits.connections is not None
 
     def connections(self, host: WaitFacts) -> int:
-        """Return the number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
+        """Return the number of its requests at once.
+
+        A Crawl-delay is between any two: its robots.txt goes first.
+        """
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1
@@ -335,7 +381,11 @@ class Booking:
 
     def asked(self, host: Host) -> float:
         """Seconds for which the host has asked to be left alone after its last failure."""
-        return min(host.row.asked, self.of(host.name)[1].retry_after_max) if host.row is not None else 0.0
+        return (
+            min(host.row.asked, self.of(host.name)[1].retry_after_max)
+            if host.row is not None
+            else 0.0
+        )
 
     def is_spent(self, host: Host) -> bool:
         """Return whether the host has had all the pages that it may have."""
@@ -350,7 +400,9 @@ def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:
 
 
 def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
-    """Return the Status with which all URLs of a host end that has so many pages now; 0: they do not."""
+    """Return the Status with which all URLs of a host end that has so many pages now; 0: they do
+    not.
+    """
     if failure is not None and failure.is_final:
         return failure.row.status
     return Status.HOST_BUDGET if 0 < limits.host_pages <= pages else 0
@@ -359,4 +411,8 @@ def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
 def _is_page(link: Link, outcome: Outcome) -> bool:
     """Neither a server's error, nor a robots.txt, nor a sitemap, nor one that is fetched again."""
     answered = outcome.status > 0 and outcome.status not in UNWELL
-    return answered and not (link.history or link.is_prerequisite or is_sitemap(link.path)) and link.url != ""
+    return (
+        answered
+        and not (link.history or link.is_prerequisite or is_sitemap(link.path))
+        and link.url != ""
+    )

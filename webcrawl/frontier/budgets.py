@@ -1,8 +1,8 @@
 """A registered domain has a budget of pages, so that no trap is endless (IRLbot's STAR and BEAST).
 
-Each page that is let into the back-end is a debt; one that comes back with a new body pays for itself and for three
-that had nothing new. A domain is let on while its debt is below the policy's lead and its pages below what its
-reputation allows. All other URLs wait on disk.
+Each page that is let into the back-end is a debt; one that comes back with a new body pays for
+itself and for three that had nothing new. A domain is let on while its debt is below the policy's
+lead and its pages below what its reputation allows. All other URLs wait on disk.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ from webcrawl.frontier.domain_table import FAMILIES, TOP, Domain, DomainTable, P
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 
-PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
-WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
+# pages that one new body pays for: a site of which three in four URLs are redirects or copies goes
+# on
+PAYS = 4
+# times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too
+# large
+WIDE = 1.5
 REQUISITES = 32  # of what pages need to be shown, that cost as much as a page
-BEYOND = 2  # times the pages that a domain may have, up to which these are let in: the last pages need them too
-READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
+# times the pages that a domain may have, up to which these are let in: the last pages need them too
+BEYOND = 2
+# domains noted at once that may go on; all others are found when budgets are looked at again
+READY = 1024
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
 
@@ -31,7 +37,9 @@ UNLIMITED = float("inf")
 
 
 class Budgets:
-    """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go on."""
+    """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go
+    on.
+    """
 
     def __init__(
         self,
@@ -43,18 +51,23 @@ class Budgets:
         families: Families | None = None,
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
-        self.table, self._policy, self._requisites = table, policy, requisites
+        self.table = table
+        self._policy = policy
+        self._requisites = requisites
         self.reputation = reputation
         self._own: Mapping[str, Allowance | None] | None = None
         self.is_limited = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.families = families
-        self.counts = self.is_limited or families is not None  # families are learnt from a domain's pages
-        self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
+        # families are learnt from a domain's pages
+        self.counts = self.is_limited or families is not None
+        # a heap: the best reputation first, then by turn
+        self._ready: list[tuple[int, int, str]] = []
         self.listed: set[str] = set()  # domains of which URLs may go on
         self._turn = count()
         self.moved = True  # a page was let in since the last round began
         self._round: Iterator[None] | None = None
-        self.postponed: set[str] = set()  # domains at work, whose folded URLs the last look left where they are
+        # domains at work, whose folded URLs the last look left where they are
+        self.postponed: set[str] = set()
         self.idle: list[str] = []  # of these, domains that no longer have anything else
         self._place: Place = TOP
 
@@ -69,14 +82,18 @@ class Budgets:
     # -- for every page
 
     def admits(self, name: str, record: Packed) -> bool:
-        """Return whether this URL of the domain may go on; else it is held. A user's own request may always."""
+        """Return whether this URL of the domain may go on; else it is held.
+
+        A user's own request may always.
+        """
         if not self.counts or not is_found(record):
             return True
         domain = self.get(name)
         if not domain.seed and is_seed(record):
             domain.seed = True
             self.rate(domain)
-            if domain.queue is not None:  # nothing else may come that would let these go on, and the seed behind them
+            # nothing else may come that would let these go on, and the seed behind them
+            if domain.queue is not None:
                 self._note(domain)
         if self._requisites and is_requisite(record):
             if self._may_show(domain):
@@ -107,11 +124,16 @@ class Budgets:
         return domain.done
 
     def redirected(self, name: str) -> None:
-        """Book a redirect to a known URL of the domain: nothing is owed for it, as its family is judged by it."""
+        """Book a redirect to a known URL of the domain: nothing is owed for it, as its family is
+        judged by it.
+        """
         self._pay(self.get(name), 1)
 
     def join(self, name: str) -> None:
-        """Count a redirect and its target, which has been answered, as one page. What is still owed for it is paid."""
+        """Count a redirect and its target, which has been answered, as one page.
+
+        What is still owed for it is paid.
+        """
         domain = self.get(name)
         domain.used = max(domain.used - 1, 0)
         paid = min(domain.old, 1)
@@ -146,17 +168,23 @@ class Budgets:
         return domain
 
     def _allow(self, domain: Domain) -> None:
-        policy = self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
+        policy = (
+            self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
+        )
         domain.most = policy.most(domain.rank, seed=domain.seed)
-        domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
+        domain.sure = policy.sure(domain.rank, seed=domain.seed)
+        domain.lead = policy.lead
 
     def set_overrides(self, own: Mapping[str, Allowance | None] | None) -> None:
         """From now on some domains have policies of their own."""
-        self._own, self.moved = own, True
+        self._own = own
+        self.moved = True
         self.table.rate_again()
 
     def reconsider(self, name: str) -> None:
-        """A domain goes on at once if it may now; others whose policy has changed do with the next look at budgets."""
+        """A domain goes on at once if it may now; others whose policy has changed do with the next
+        look at budgets.
+        """
         domain = self.get(name)
         if domain.queue is not None:
             self.rate(domain)
@@ -168,10 +196,16 @@ class Budgets:
         used = domain.used
         if domain.debt >= domain.lead or used >= domain.most:
             return False
-        return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
+        return (
+            used < domain.sure
+            or domain.queue is None
+            or used + domain.queue.count <= WIDE * domain.most
+        )
 
     def _may_show(self, domain: Domain) -> bool:
-        """Return True if the domain may be asked for what pages of others, or its own, need to be shown."""
+        """Return True if the domain may be asked for what pages of others, or its own, need to be
+        shown.
+        """
         if domain.used >= BEYOND * domain.most:
             self.rate(domain)
         return domain.used < BEYOND * domain.most
@@ -197,10 +231,14 @@ class Budgets:
         """True if URLs wait that may turn out to go on when budgets are looked at again."""
         # A checkpoint writes it, but looks at few domains. Reputation frees no folded URL
         heard = self.table.over.urls > 0 and (self.reputation.waits or self.reputation.grown)
-        return self.table.held > 0 and bool(self.moved or heard or self.is_looking or self.postponed or self.idle)
+        return self.table.held > 0 and bool(
+            self.moved or heard or self.is_looking or self.postponed or self.idle
+        )
 
     def fold(self, name: str, record: Packed) -> None:
-        """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
+        """A URL of the domain that was let in waits behind all others: its family makes nothing
+        new.
+        """
         self.refund(name)
         self.table.hold(self.get(name + FAMILIES), record)
 
@@ -245,9 +283,11 @@ class Budgets:
         return self._round is not None
 
     def look(self, at_work: Callable[[], Collection[str]] = tuple) -> bool:
-        """Do one step of a look at all budgets, for fetchers that starve. Return whether URLs may go on.
+        """Do one step of a look at all budgets, for fetchers that starve. Return whether URLs may
+        go on.
 
-        `at_work` returns the domains that are being fetched: their folded URLs wait until those have nothing else.
+        `at_work` returns the domains that are being fetched: their folded URLs wait until those
+        have nothing else.
         """
         if self._round is None and self.unsettled:
             self.moved = False
@@ -290,13 +330,17 @@ class Budgets:
             self.unfold(name, self.families.try_again(name, done, unlimited=not self.is_limited))
 
     def left(self, name: str) -> None:
-        """Note that a domain has no host in the back-end any more: its folded URLs are next if fetchers starve."""
+        """Note that a domain has no host in the back-end any more: its folded URLs are next if
+        fetchers starve.
+        """
         if name in self.postponed:
             self.postponed.discard(name)
             self.idle.append(name)
 
     def try_idle(self, is_active: Callable[[str], bool]) -> None:
-        """Try folded URLs of the domains that have nothing else since the last look, and are not active again."""
+        """Try folded URLs of the domains that have nothing else since the last look, and are not
+        active again.
+        """
         while self.idle:
             name = self.idle.pop()
             if is_active(name):
@@ -311,7 +355,9 @@ class Budgets:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
+        """Writes what has changed, and looks at some of the domains whose reputation may have
+        grown.
+        """
         yield from self.reputation.prepare()
         yield from self.table.prepare()
         if self.families is not None:

@@ -1,4 +1,6 @@
-"""Checks a checkpoint: the rows of the frontier, which have to agree with each other, and those of the seen stores."""
+"""Checks a checkpoint: the rows of the frontier, which have to agree with each other, and those of
+the seen stores.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ from webcrawl.store.jobdir.queue_row import SavedQueues, link_flaw
 from webcrawl.store.jobdir.snapshot import Snapshot
 
 OURS = f"{open_frontier.__module__}.{open_frontier.__qualname__}"
-OTHER = "frontier "  # before a dotted path, among the figures: a frontier whose URLs are not looked at
+# before a dotted path, among the figures: a frontier whose URLs are not looked at
+OTHER = "frontier "
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -69,14 +72,18 @@ def _other(snapshot: Snapshot) -> str | None:
 
 @dataclass
 class Places:
-    """Hosts that are parked or set aside by their rows, and so have to be in one queue of names each."""
+    """Hosts that are parked or set aside by their rows, and so have to be in one queue of names
+    each.
+    """
 
     parked: Counter[str] = field(default_factory=Counter)
     aside: dict[str, float] = field(default_factory=dict)  # and when each comes back
     urls_aside: int = 0
 
 
-def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places) -> Iterator[DamagedFile]:
+def _hosts(
+    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places
+) -> Iterator[DamagedFile]:
     for row in host_row.host_rows(snapshot):
         found["hosts"] += 1
         name, _, data, _ = row
@@ -84,7 +91,12 @@ def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places:
         try:
             host = host_row.check(row)
             later = [record for _, record in host.later]
-            count = _links(snapshot, chain(later, *(queues.records(queue, what) for queue in host.queues)), what, name)
+            count = _links(
+                snapshot,
+                chain(later, *(queues.records(queue, what) for queue in host.queues)),
+                what,
+                name,
+            )
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
         except DamagedFile as damage:
@@ -96,11 +108,16 @@ def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places:
                 places.aside[name] = host.aside
                 places.urls_aside += count
             if bool(count) is (host.state is State.IDLE) and host.state is not State.MOVING:
-                yield snapshot.damaged(f"{what}: {count} URLs in state {host.state.name}", value=data)
+                yield snapshot.damaged(
+                    f"{what}: {count} URLs in state {host.state.name}", value=data
+                )
 
 
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
-    """Return the number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
+    """Return the number of records.
+
+    Raises DamagedFile if one is not a link, or belongs to another host.
+    """
     count = 0
     for record in records:
         count += 1
@@ -133,10 +150,15 @@ def _front(
         if "revisits" in state:
             what = f"table meta, {META}: revisits"
             found["queued"] += _links(snapshot, queues.records(state["revisits"], what), what)
-        waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
+        waiting = Counter(
+            record.decode()
+            for record in queues.records(state["parked"], f"table meta, {META}: parked")
+        )
         for group, saved in state["lines"].items():
             what = f"table meta, {META}: line of {group}"
-            found["queued"] += _links(snapshot, _without_names(queues.records(saved, what), waiting), what)
+            found["queued"] += _links(
+                snapshot, _without_names(queues.records(saved, what), waiting), what
+            )
         entries = _aside(queues, state["aside"])
         noted = tuple(state["set aside"])
         version, words, gauss = state["random"]
@@ -148,13 +170,17 @@ def _front(
         yield damage
     else:
         if whole and queued != found["queued"]:
-            yield snapshot.damaged(f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}")
+            yield snapshot.damaged(
+                f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}"
+            )
         if whole:
             yield from _odd(snapshot, waiting, entries, noted, places)
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
-    """Return the entries of the queue of hosts set aside; some may be of hosts that came back before."""
+    """Return the entries of the queue of hosts set aside; some may be of hosts that came back
+    before.
+    """
     entries: set[Entry] = set()
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
@@ -173,10 +199,14 @@ def _odd(
     parked, aside = places.parked, places.aside
     if waiting != +parked:
         odd = next(iter((waiting - parked) | (parked - waiting)))
-        yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
+        yield snapshot.damaged(
+            f"table meta, {META}: {odd} is parked or waiting in line, but not both"
+        )
     for name, at in aside.items():
         if (at, name) not in entries:
-            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and does not come back")
+            yield snapshot.damaged(
+                f"table meta, {META}: {name} is set aside, and does not come back"
+            )
             break
     if noted != (places.urls_aside, len(aside)):
         yield snapshot.damaged(
@@ -184,7 +214,9 @@ def _odd(
         )
 
 
-def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
+def check_domains(
+    snapshot: Snapshot, queues: SavedQueues, found: Counter[str]
+) -> Iterator[DamagedFile]:
     """Read both tables, and count domains and the URLs that wait for budget, or are folded."""
     for row in snapshot.rows(domain_row.ALL):
         found["domains"] += 1
@@ -200,7 +232,9 @@ def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) 
             found["queued"] += count
             found["folded" if name.endswith(FAMILIES) else "over budget"] += count
             if count != waiting:
-                yield snapshot.damaged(f"{what}: {waiting} URLs wait, its queue has {count}", value=data)
+                yield snapshot.damaged(
+                    f"{what}: {waiting} URLs wait, its queue has {count}", value=data
+                )
     for number, sources in snapshot.rows("SELECT domain, sources FROM linked"):
         found["linked"] += 1
         if flaw := domain_row.check_sources(sources):
@@ -208,7 +242,9 @@ def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) 
 
 
 def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
-    """Return the number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
+    """Return the number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for
+    the queue.
+    """
     count = 0
     for record in () if queue is None else queues.records(queue, what):
         count += 1
@@ -230,7 +266,8 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     if bool((fresh[1:] <= fresh[:-1]).any()):
         yield snapshot.damaged(f"table meta, {known_keys.NAME}: not in ascending order")
     _sized(snapshot, content.NAME, content.SIZE)
-    # The log of a Bloom filter is shortened when its bits are written, so it has no count to compare.
+    # The log of a Bloom filter is shortened when its bits are written, so it has no count to
+    # compare.
     keys = len(fresh) + files.keys if now.store == "disk" else now.new
     if keys != now.new and not files.damages:
         yield snapshot.damaged(f"table meta, {STATE}: {now.new} keys, the store has {keys}")
@@ -243,7 +280,9 @@ def _state(snapshot: Snapshot) -> SeenState:
     try:
         now = SeenState(**json.loads(value))
         store, *numbers = astuple(now)
-        sound = store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
+        sound = (
+            store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
+        )
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {STATE}: {error}") from error
     if not sound:
@@ -261,7 +300,9 @@ def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
 def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     """U: consecutive rows, each with as many records as keys, up to the end."""
     at, first_of_all = None, now.end
-    for first, stored, records, crc in snapshot.rows("SELECT seq, keys, records, crc FROM waiting ORDER BY seq"):
+    for first, stored, records, crc in snapshot.rows(
+        "SELECT seq, keys, records, crc FROM waiting ORDER BY seq"
+    ):
         what = f"table waiting, record {first}"
         if at is None:
             first_of_all = first
@@ -275,7 +316,9 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
         if flaw:
             yield snapshot.damaged(f"{what}: {flaw}", value=records)
     if first_of_all > now.begin or (at is not None and at != now.end):
-        yield snapshot.damaged(f"table waiting: has {first_of_all} to {at}, expected {now.begin} to {now.end}")
+        yield snapshot.damaged(
+            f"table waiting: has {first_of_all} to {at}, expected {now.begin} to {now.end}"
+        )
 
 
 def _row_flaw(size: int, packed: bytes) -> str:
@@ -298,14 +341,20 @@ def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     head = COUNT.size
     pieces = []
     for first, value in _numbered(snapshot, VERDICTS, f"substr(value, 1, {head}), length(value)"):
-        count = COUNT.unpack(value[0])[0] if isinstance(value[0], bytes) and len(value[0]) == head else -1
+        count = (
+            COUNT.unpack(value[0])[0]
+            if isinstance(value[0], bytes) and len(value[0]) == head
+            else -1
+        )
         if value[1] != head + (count + 7) // 8:
             yield snapshot.damaged(f"table meta, {VERDICTS}{first}: wrong length")
         pieces.append((first, first + count))
     if any(one[1] != two[0] for one, two in pairwise(pieces)):
         yield snapshot.damaged(f"table meta, {VERDICTS}*: pieces are not consecutive")
     if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
-        yield snapshot.damaged(f"table meta, {VERDICTS}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}")
+        yield snapshot.damaged(
+            f"table meta, {VERDICTS}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}"
+        )
 
 
 def _check_log(snapshot: Snapshot) -> None:
@@ -313,7 +362,9 @@ def _check_log(snapshot: Snapshot) -> None:
     at = None
     for first, (size,) in _numbered(snapshot, KEY_ROWS, "ifnull(length(value), -1)"):
         if size % 8 or at not in (None, first):
-            raise snapshot.damaged(f"table meta, {KEY_ROWS}{first}: does not continue the previous row")
+            raise snapshot.damaged(
+                f"table meta, {KEY_ROWS}{first}: does not continue the previous row"
+            )
         at = first + size // 8
 
 
@@ -340,5 +391,7 @@ def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
             yield snapshot.damaged(f"{what}: {error}", value=data)
             continue
         if flaw or len(portion.links) != count:
-            yield snapshot.damaged(f"{what}: {flaw or f'{len(portion.links)} links, not {count}'}", value=data)
+            yield snapshot.damaged(
+                f"{what}: {flaw or f'{len(portion.links)} links, not {count}'}", value=data
+            )
         found["waiting"] += len(portion.links)

@@ -1,7 +1,8 @@
 """The arguments of a frontier, and what all of its parts share.
 
-The arguments are grouped by meaning, with the Protocols of what a frontier calls. The `Core` made of them says where
-the hosts are, by which rules they are asked, how many URLs there are, and what the last failures did.
+The arguments are grouped by meaning, with the Protocols of what a frontier calls. The `Core` made
+of them says where the hosts are, by which rules they are asked, how many URLs there are, and what
+the last failures did.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class Admission(Protocol):
     def __call__(self, link: Link, now: float, /) -> Decision: ...
 
 
-# With eight levels the last is served once in 255 times while all have URLs: it does not starve. What is best depends
-# on the prioritizer and the web (`scrapy lab orderings` measures it on a graph): no operator knows it beforehand.
+# With eight levels the last is served once in 255 times while all have URLs: it does not starve.
+# What is best depends on the prioritizer and the web (`scrapy lab orderings` measures it on a
+# graph): no operator knows it beforehand.
 BIAS = 2.0
 
 
@@ -76,12 +78,14 @@ class Rules:
     prioritizer: Prioritizer
     politeness: Politeness
     limits: Limits
-    domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
+    # the registered domain of a host; by default each is its own
+    domain: Callable[[str], str] = str
     allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
     key: bytes = bytes(16)  # of the hashes of domains
     folds: bool = False  # URLs of families that make nothing new wait
     hears: Heard | None = None  # a prioritizer's `heard`, if it is to be called in another way
-    requisites: bool = False  # embedded links are what pages need to be shown: many of them make up one page
+    # embedded links are what pages need to be shown: many of them make up one page
+    requisites: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,10 @@ class Hooks:
 
     admission: Admission | None = None  # the last check of each URL
     addresses: Addresses | None = None  # politeness per IP address
-    dropped: Callable[[Link, int], None] | None = None  # called for each URL that ends without a download
-    awaited: Callable[[], bool] | None = None  # whether links are on their way here that may be of known hosts
+    # called for each URL that ends without a download
+    dropped: Callable[[Link, int], None] | None = None
+    # whether links are on their way here that may be of known hosts
+    awaited: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,9 @@ class Queues:
     budgets: Budgets  # URLs of domains that have had their pages
 
     def others_wait(self, now: float) -> bool:
-        """Return whether there are URLs outside the back-end, other than those of domains that have their share."""
+        """Return whether there are URLs outside the back-end, other than those of domains that have
+        their share.
+        """
         heads = self.aside.heads
         waiting = self.front.filled or self.parked.count or self.budgets.listed
         return bool(waiting) or (bool(heads) and heads[0][0] <= now)
@@ -115,10 +123,14 @@ class Queues:
 
 @dataclass(slots=True)
 class Gate:
-    """The frontier has none as long as all hosts are its own, so that a crawl without a hive pays one test for it."""
+    """The frontier has none as long as all hosts are its own, so that a crawl without a hive pays
+    one test for it.
+    """
 
-    foreign: Callable[[str], bool]  # whether a host is not ours: it leaves, has left, or is yet to come
-    turn_away: Callable[[Packed, bool], None]  # a queued URL of such a host; whether its domain was charged for it
+    # whether a host is not ours: it leaves, has left, or is yet to come
+    foreign: Callable[[str], bool]
+    # a queued URL of such a host; whether its domain was charged for it
+    turn_away: Callable[[Packed, bool], None]
     pass_on: Callable[[Packed], None]  # a URL of such a host that was not queued
     asked: set[str] = field(default_factory=set)  # such hosts with a request in flight
 
@@ -147,16 +159,21 @@ class Charge:
     at: float
     host: str
     link: Link
-    before: tuple[float, int, int, FailedRow | None]  # the host's time, failures and reason to be retired
+    # the host's time, failures and reason to be retired
+    before: tuple[float, int, int, FailedRow | None]
     times: list[float]
     failures: int = 0  # of the host, once it is booked
     again: Retry | None = None  # None: the link was finished
     short: bool = False  # it ended with a body that is not whole, and is counted so
 
     def booked(self, host: Host, outcome: Outcome, again: Retry | None) -> None:
-        """Note what became of it. A host that has answered, even if not to the end, keeps its record."""
+        """Note what became of it.
+
+        A host that has answered, even if not to the end, keeps its record.
+        """
         self.failures = NO_FAILURES if is_cut_short(outcome) else host.failures
-        self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
+        self.again = again
+        self.short = again is None and is_kept_short(self.link, outcome)
 
     def undo(self, host: Host) -> None:
         """Restores the host's record, unless more has happened to it, be it by command."""
@@ -187,7 +204,9 @@ class Charges:
         return charge
 
     def take(self, since: float) -> Iterator[Charge]:
-        """Those of this time and later, the last one first, so that of several failures of a host the first counts."""
+        """Those of this time and later, the last one first, so that of several failures of a host
+        the first counts.
+        """
         while self._kept and self._kept[-1].at >= since:
             yield self._kept.pop()
 
@@ -196,20 +215,26 @@ class Core:
     """The kernel: every part is made with it, and with those other parts that it calls."""
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, resumed: float) -> None:
-        """`resumed`: requests from the last checkpoint until then are unknown, so that every host waits its turn."""
-        self.queues, self.hosts = queues, queues.hosts
+        """`resumed`: requests from the last checkpoint until then are unknown, so that every host
+        waits its turn.
+        """
+        self.queues = queues
+        self.hosts = queues.hosts
         self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
         self.aside = SetAside(queues.aside, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
         self.origins = Origins(queues.hosts, self.book)
-        self.addresses, self.admission, self.resumed = hooks.addresses, hooks.admission, resumed
+        self.addresses = hooks.addresses
+        self.admission = hooks.admission
+        self.resumed = resumed
         self.charges = Charges()
         self.gate: Gate | None = None
         self.width = rules.limits.queues  # the current n (rotation.py)
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        self.dropped: list[Callable[[Link, int], None]] = []  # are told of each URL that ends without a download
+        # are told of each URL that ends without a download
+        self.dropped: list[Callable[[Link, int], None]] = []
 
     def is_foreign(self, name: str) -> bool:
         """Return whether the host belongs to another crawl of the hive."""
@@ -222,12 +247,16 @@ class Core:
             tell(link, status)
 
     def dismiss(self, leaves: Callable[[str], bool]) -> None:
-        """These hosts do not wait for their addresses any more, which would schedule them once more."""
+        """These hosts do not wait for their addresses any more, which would schedule them once
+        more.
+        """
         for host in self.addresses.dismiss(leaves) if self.addresses is not None else ():
             self.back.schedule(host, host.due())
 
     def open(self, name: str) -> tuple[Host, bool]:
-        """Return the record of a host, and whether it is in the back-end; if not, `close` is to be called."""
+        """Return the record of a host, and whether it is in the back-end; if not, `close` is to be
+        called.
+        """
         host = self.back.active.get(name)
         return (self.hosts.get(name), False) if host is None else (host, True)
 
@@ -237,7 +266,9 @@ class Core:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Host]:
-        """The record of a host, in the back-end or not; one that is not may leave memory afterwards."""
+        """The record of a host, in the back-end or not; one that is not may leave memory
+        afterwards.
+        """
         host, active = self.open(name)
         try:
             yield host

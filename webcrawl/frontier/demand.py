@@ -1,4 +1,6 @@
-"""Who wants a slot: how many more hosts are let in for those that are free, and which downloads are cut for others."""
+"""Who wants a slot: how many more hosts are let in for those that are free, and which downloads are
+cut for others.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 
-LOOKS = 4  # hosts let in to find one that answers before an unproven host gets the slot, or one that waits for it
-LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+# hosts let in to find one that answers before an unproven host gets the slot, or one that waits for
+# it
+LOOKS = 4
+# seconds that a proven host waits for a fetcher or the processor, before we count as busy
+LATE = 0.05
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
-OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
-# Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three minutes anyway,
-# and what a faster one has brought would be asked for a second time.
+# seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
+OVERDUE = 10.0
+# Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three
+# minutes anyway, and what a faster one has brought would be asked for a second time.
 STEADY = 10_000
 
 
@@ -45,7 +51,9 @@ class Demand:
     """Compares what may be asked with the slots that are left for it."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:
-        self._back, self._slots, self._rotation = core.back, core.back.slots, rotation
+        self._back = core.back
+        self._slots = core.back.slots
+        self._rotation = rotation
         self._calm_at = 0.0
         self._paused_until = 0.0
 
@@ -84,12 +92,18 @@ class Demand:
     # -- what is wanted
 
     def holds_back(self, now: float) -> bool:
-        """Return True if only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
+        """Return True if only hosts that are beyond a share can be asked: unproven ones, or those
+        of some domains.
+        """
         rotation = self._rotation
-        return not rotation.others_wait() and (rotation.lines_wait or self._back.spare(now) is not None)
+        return not rotation.others_wait() and (
+            rotation.lines_wait or self._back.spare(now) is not None
+        )
 
     def wants_hosts(self, now: float) -> bool:
-        """Return whether only hosts beyond their domain's share can be asked: any new host would go before them."""
+        """Return whether only hosts beyond their domain's share can be asked: any new host would go
+        before them.
+        """
         rotation = self._rotation
         return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
 
@@ -106,9 +120,14 @@ class Demand:
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Those whose hosts' patience is over, the slowest first; `full`: no slot is free.
 
-        While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven hosts help them.
+        While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven
+        hosts help them.
         """
-        found = [one for one in running if one.seconds > self._slots.slow and self._may_go(one, full=full)]
+        found = [
+            one
+            for one in running
+            if one.seconds > self._slots.slow and self._may_go(one, full=full)
+        ]
         return sorted(found, key=lambda one: one.received / one.seconds)
 
     def _may_go(self, one: RunningDownload, *, full: bool) -> bool:

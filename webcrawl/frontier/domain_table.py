@@ -1,4 +1,6 @@
-"""The records of each registered domain that was crawled: a few thousand as objects, the others as rows."""
+"""The records of each registered domain that was crawled: a few thousand as objects, the others as
+rows.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,17 @@ BATCH = 256  # rows written or let go at once: about 1 ms
 LEAST = 4  # objects, whatever the memory: the caller works with one
 STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
 NAMES = "SELECT name FROM domain WHERE name > ? ORDER BY name LIMIT ?"
-COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0 AND (name GLOB ?) = ?"
+COUNT = (
+    "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0 AND (name GLOB ?) = ?"
+)
 NEXT = (
     "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ? AND (rank < ? OR name > ?) "
     "ORDER BY rank DESC, name LIMIT ?"
 )
 Place = tuple[int, str]  # rank and name of a domain with URLs that wait
 TOP: Place = (2**31, "")
-FAMILIES = "/families"  # after a domain's name, in the record of its URLs whose families make nothing new
+# after a domain's name, in the record of its URLs whose families make nothing new
+FAMILIES = "/families"
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +39,8 @@ class Domain:
     rank: int = 0  # other domains that link to it, when it was looked at last
     seed: bool = False
     used: int = 0  # pages that were let into the back-end
-    debt: int = 0  # of these, how many are not answered yet, or had nothing new and are not paid for
+    # of these, how many are not answered yet, or had nothing new and are not paid for
+    debt: int = 0
     old: int = 0  # of these, how many had nothing new
     queue: Fifo | None = None  # URLs that wait; never empty
     most: float = 0.0  # pages that it may have with its rank
@@ -57,17 +63,25 @@ class WaitingCounts:
 
 
 class DomainTable:
-    """The table `domain`. Changes are written when an object has to make room, and before a checkpoint."""
+    """The table `domain`.
+
+    Changes are written when an object has to make room, and before a checkpoint.
+    """
 
     def __init__(self, db: CrawlDB, pool: Pool, room: int) -> None:
-        self._db, self._pool, self._room = db, pool, max(room, LEAST)
+        self._db = db
+        self._pool = pool
+        self._room = max(room, LEAST)
         self._cached: OrderedDict[str, Domain] = OrderedDict()
         self._dirty: dict[str, Domain] = {}
         pool.on_spill = self.touch
         self.over, self.folded = self._count(folded=False), self._count(folded=True)
 
     def get(self, name: str) -> Domain:
-        """The domain's record; `most` is 0 if it has just become an object. Valid until the next call."""
+        """The domain's record; `most` is 0 if it has just become an object.
+
+        Valid until the next call.
+        """
         found = self._cached.get(name)
         if found is not None:
             self._cached.move_to_end(name)
@@ -79,7 +93,9 @@ class DomainTable:
         return domain
 
     def rate_again(self) -> None:
-        """Has the budgets of domains computed anew; those of domains that are no objects are so anyway."""
+        """Has the budgets of domains computed anew; those of domains that are no objects are so
+        anyway.
+        """
         for domain in self._cached.values():
             domain.most = 0
 
@@ -183,6 +199,8 @@ class DomainTable:
 
 def _row(domain: Domain) -> tuple[str, int, int, bytes, int]:
     queue = domain.queue
-    data = pack((domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save()))
+    data = pack(
+        (domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save())
+    )
     row = domain.name, domain.rank, 0 if queue is None else queue.count, bytes(data)
     return (*row, rowcrc.domain(*row))

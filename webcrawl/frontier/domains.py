@@ -1,4 +1,6 @@
-"""Registered domains on a page's way: who links to whom, which pages their budgets pay for, and whose URLs wait."""
+"""Registered domains on a page's way: who links to whom, which pages their budgets pay for, and
+whose URLs wait.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.prioritizers import Informed, Learning
 
 FREED = 4096  # URLs that go on when a family is freed; those of others wait again
-LEARNS = 100  # known URLs of a domain before anything is learnt of its families: no smaller one is a trap
+# known URLs of a domain before anything is learnt of its families: no smaller one is a trap
+LEARNS = 100
 AUTHORITIES = 1 << 16  # hosts and ports of which the URLs are counted
 
 
 class KnownUrls:
     """Counts the URLs of each domain that have entered the frontier, up to LEARNS and roughly.
 
-    A page of a domain with few URLs is spared what finding a trap costs, a fifth of all that is done for it. Counts
-    are not saved, and forgotten all at once when there are too many: who makes URLs without an end makes LEARNS soon.
+    A page of a domain with few URLs is spared what finding a trap costs, a fifth of all that is
+    done for it. Counts are not saved, and forgotten all at once when there are too many: who makes
+    URLs without an end makes LEARNS soon.
     """
 
     def __init__(self, domain: Callable[[str], str]) -> None:
@@ -57,8 +61,11 @@ class Domains:
     """Finds a URL's domain, and tells its budget and its families what becomes of the URL."""
 
     def __init__(self, core: Core, rules: Rules) -> None:
-        self._core, self._domain, self._budgets = core, rules.domain, core.queues.budgets
-        self._families, self._requisites = self._budgets.families, rules.requisites
+        self._core = core
+        self._domain = rules.domain
+        self._budgets = core.queues.budgets
+        self._families = self._budgets.families
+        self._requisites = rules.requisites
         self.known = KnownUrls(rules.domain)
         self._new: set[str] = set()  # URLs in flight whose answers are new
         prioritizer = rules.prioritizer
@@ -82,7 +89,9 @@ class Domains:
         self.heard = both(self._budgets.reputation.heard, self._hear_for_families())
 
     def _hear_for_families(self) -> Heard | None:
-        return both(self._families.heard, self._learns) if self._families is not None else self._learns
+        return (
+            both(self._families.heard, self._learns) if self._families is not None else self._learns
+        )
 
     def links_to(self, url: str) -> int:
         """Return the number of other domains that link to that of a URL, as far as it is counted."""
@@ -110,7 +119,11 @@ class Domains:
             return False
         domain = self._domain(host_of(link.url))
         families = self._families
-        if families is None or self._budgets.get(domain).done < START or not families.waits(domain, link.url):
+        if (
+            families is None
+            or self._budgets.get(domain).done < START
+            or not families.waits(domain, link.url)
+        ):
             return False
         self._budgets.fold(domain, record)
         self._core.counters["folded"] += 1
@@ -139,7 +152,9 @@ class Domains:
                 self._budgets.redirected(domain)
             else:
                 self._answered(domain, link, status, new=new)
-        if host.listed is not None and not (link.history or link.request or link.is_own or is_sitemap(link.path)):
+        if host.listed is not None and not (
+            link.history or link.request or link.is_own or is_sitemap(link.path)
+        ):
             host.listed.learn(listed=from_sitemap(link.path.encode()), new=new)
         self.forget(link)
 
@@ -154,7 +169,9 @@ class Domains:
             self._budgets.unfold(domain, FREED)
 
     def _leads_to_known(self, domain: str, url: str) -> bool:
-        """Return whether a redirect leads to a known URL of its domain; then its families have it booked."""
+        """Return whether a redirect leads to a known URL of its domain; then its families have it
+        booked.
+        """
         families = self._families
         if families is None or self._budgets.get(domain).done < START or not self._is_large(domain):
             return False
@@ -172,7 +189,8 @@ class Domains:
             self._budgets.refund(self._domain(host_of(link.url)))
 
     def _is_charged(self, link: Link) -> bool:
-        """Return whether the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
+        """Return whether the link is a page of its domain's budget: of the requisites, one in
+        REQUISITES is.
 
         None is a user's request, a robots.txt, a probe, or a page that is fetched again.
         """

@@ -2,8 +2,8 @@
 
 `Pool` bounds the memory of all queues together.
 
-Blocks are rows of the crawl's SQLite file, compressed, with ever-growing ids. One row per record is ten times slower.
-Rows keyed by (queue, number) wrote 4.5 GB where growing ids wrote 1.2.
+Blocks are rows of the crawl's SQLite file, compressed, with ever-growing ids. One row per record is
+ten times slower. Rows keyed by (queue, number) wrote 4.5 GB where growing ids wrote 1.2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from webcrawl.store.jobdir.queue_row import (
 
 
 class Blocks:
-    """The table `block` of a crawl, or another of its form. The next checkpoint makes changes durable."""
+    """The table `block` of a crawl, or another of its form.
+
+    The next checkpoint makes changes durable.
+    """
 
     def __init__(self, db: CrawlDB, table: str = "block") -> None:
         self._db = db
@@ -70,18 +73,33 @@ class Blocks:
 
 
 BLOCK = 32 << 10  # bytes of records per block: larger blocks compress no better
-TOGETHER = 32  # records appended in one step: then a block is longer than BLOCK by no more than that
-INLINE = 4 << 10  # bytes of a tail in what is saved of its queue, so that this stays small for very many queues
+# records appended in one step: then a block is longer than BLOCK by no more than that
+TOGETHER = 32
+# bytes of a tail in what is saved of its queue, so that this stays small for very many queues
+INLINE = 4 << 10
 
 
 class Fifo:
     """One queue of bytes records; made by `Pool.fifo`.
 
-    If there are block ids, the head is a copy of a part of the first block, and may be read again. If there are none,
-    the head is in memory only, like the tail. A head is b"" or has a whole record at `_at`.
+    If there are block ids, the head is a copy of a part of the first block, and may be read again.
+    If there are none, the head is in memory only, like the tail. A head is b"" or has a whole
+    record at `_at`.
     """
 
-    __slots__ = ("_at", "_base", "_head", "_ids", "_mark", "_more", "_pool", "_room", "_tail", "count", "owner")
+    __slots__ = (
+        "_at",
+        "_base",
+        "_head",
+        "_ids",
+        "_mark",
+        "_more",
+        "_pool",
+        "_room",
+        "_tail",
+        "count",
+        "owner",
+    )
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -94,7 +112,8 @@ class Fifo:
         self._ids: array[int] | None = None
         self._tail: bytearray | None = None
         self._room = 0  # bytes that the pool has reserved for the tail
-        self.owner: Any = None  # passed to `Pool.on_spill` when the pool spills this queue: its saved form is stale
+        # passed to `Pool.on_spill` when the pool spills this queue: its saved form is stale
+        self.owner: Any = None
 
     def __len__(self) -> int:
         return self.count
@@ -102,7 +121,8 @@ class Fifo:
     def __repr__(self) -> str:
         return f"<Fifo {self.count} records, {len(self._ids or ())} blocks, {self.in_memory} bytes in memory only>"
 
-    # `push` and `pop` inline `frame` and `bounds`: they take 0.3 us each in memory, and a call would be a fifth of it.
+    # `push` and `pop` inline `frame` and `bounds`: they take 0.3 us each in memory, and a call
+    # would be a fifth of it.
 
     def push(self, record: bytes) -> None:
         """Appends a record: any bytes, even none."""
@@ -122,7 +142,9 @@ class Fifo:
             tail = self._tail
             if tail is None:
                 tail = self._tail = bytearray()
-            tail += b"".join([SHORTS[len(one)] + one if len(one) < LONG else frame(one) for one in some])
+            tail += b"".join(
+                [SHORTS[len(one)] + one if len(one) < LONG else frame(one) for one in some]
+            )
             self.count += len(some)
             if len(tail) > self._room:
                 self._grow(len(tail))
@@ -164,7 +186,9 @@ class Fifo:
             pool.relieve()
             data, base = pool.blocks.get(self._ids[0]), self._base
             if base >= len(data):
-                raise pool.blocks.damaged(f"block {self._ids[0]} has {len(data)} bytes, a queue continues at {base}")
+                raise pool.blocks.damaged(
+                    f"block {self._ids[0]} has {len(data)} bytes, a queue continues at {base}"
+                )
             end = cut(data, base, pool.share)
             self._head = head = data[base:end]
             self._more = end < len(data)
@@ -172,11 +196,14 @@ class Fifo:
         else:
             self._head = head = bytes(self._tail or b"")
             pool.free += self._room - len(head)
-            self._tail, self._room = None, 0
+            self._tail = None
+            self._room = 0
         return head
 
     def _leave(self, at: int) -> None:
-        """Releases the head, of which `at` bytes are consumed; drops its block if all of that is consumed."""
+        """Releases the head, of which `at` bytes are consumed; drops its block if all of that is
+        consumed.
+        """
         pool, size = self._pool, len(self._head)
         if self._ids is None:
             pool.free += size
@@ -188,7 +215,8 @@ class Fifo:
                 pool.blocks.drop((self._ids.pop(0),))
                 self._base = 0
                 self._ids = self._ids or None
-        self._head, self._at = b"", 0
+        self._head = b""
+        self._at = 0
 
     def first(self, most: int) -> list[bytes]:
         """The oldest records, which stay where they are."""
@@ -201,7 +229,10 @@ class Fifo:
         return found + some(self._tail or b"", 0, most - len(found))
 
     def records(self) -> Iterator[bytes]:
-        """Give all records, the oldest first, which stay where they are. A block is read when its turn comes."""
+        """Give all records, the oldest first, which stay where they are.
+
+        A block is read when its turn comes.
+        """
         place = self._base + self._at
         if not self._ids:
             yield from some(self._head, self._at, self.count)
@@ -226,9 +257,12 @@ class Fifo:
             return
         number = self._pool.blocks.put(data)
         if self._ids is None:
-            self._head, self._at, self._ids = b"", 0, array("Q")
+            self._head = b""
+            self._at = 0
+            self._ids = array("Q")
         self._ids.append(number)
-        self._tail, self._room = None, 0
+        self._tail = None
+        self._room = 0
         self._pool.free += freed
 
     def forget_head(self) -> None:
@@ -255,9 +289,12 @@ class Fifo:
     def restore(self, data: bytes) -> None:
         """Load what `save` returned into an empty queue."""
         saved = unpack(data, self._pool.blocks)
-        self.count, self._base, self._ids = saved.count, saved.place, saved.ids or None
+        self.count = saved.count
+        self._base = saved.place
+        self._ids = saved.ids or None
         if saved.rest:
-            self._tail, self._room = bytearray(saved.rest), len(saved.rest)
+            self._tail = bytearray(saved.rest)
+            self._room = len(saved.rest)
             self._pool.free -= self._room
 
     def drop(self) -> None:
@@ -267,7 +304,10 @@ class Fifo:
         self._release()
 
     def close(self) -> None:
-        """Leaves the pool and releases its memory; blocks stay on disk. The queue must not be used any more."""
+        """Leaves the pool and releases its memory; blocks stay on disk.
+
+        The queue must not be used any more.
+        """
         if self.count:
             self._release()
         self._pool.leave(self)
@@ -277,17 +317,23 @@ class Fifo:
         pool.free += self.in_memory
         if self._ids and self._head:
             pool.gave_head(len(self._head))
-        self._head, self._ids, self._tail = b"", None, None
+        self._head = b""
+        self._ids = None
+        self._tail = None
         self.count = self._at = self._base = self._room = 0
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yield damage: a missing or unreadable block, or a count that differs from the number of records."""
+        """Yield damage: a missing or unreadable block, or a count that differs from the number of
+        records.
+        """
         blocks, found, place = self._pool.blocks, 0, self._base + self._at
         try:
             for number in self._ids or ():
                 found += count_records(blocks.get(number)[place:])
                 place = 0
-            found += count_records(b"" if self._ids else self._head[self._at :]) + count_records(self._tail or b"")
+            found += count_records(b"" if self._ids else self._head[self._at :]) + count_records(
+                self._tail or b""
+            )
         except ValueError as error:
             yield blocks.damaged(f"a queue's records: {error}")
         except DamagedFile as damage:
@@ -300,14 +346,28 @@ class Fifo:
 class Pool:
     """Bounds the memory that the heads and tails of all its queues take together.
 
-    Beyond the limit a hand goes round over the queues, as far as needed, so that no push waits for more than a few
-    blocks to be written. While tails hold more than a quarter of the memory, it spills tails of at least average
-    size; otherwise it releases heads from which nothing was popped for a round.
+    Beyond the limit a hand goes round over the queues, as far as needed, so that no push waits for
+    more than a few blocks to be written. While tails hold more than a quarter of the memory, it
+    spills tails of at least average size; otherwise it releases heads from which nothing was popped
+    for a round.
     """
 
-    __slots__ = ("_fifos", "_hand", "block", "blocks", "free", "heads", "inline", "loaded", "memory", "on_spill")
+    __slots__ = (
+        "_fifos",
+        "_hand",
+        "block",
+        "blocks",
+        "free",
+        "heads",
+        "inline",
+        "loaded",
+        "memory",
+        "on_spill",
+    )
 
-    def __init__(self, blocks: Blocks, memory: int, block: int = BLOCK, inline: int = INLINE) -> None:
+    def __init__(
+        self, blocks: Blocks, memory: int, block: int = BLOCK, inline: int = INLINE
+    ) -> None:
         self.blocks = blocks
         self.memory = memory
         self.block = block
@@ -315,7 +375,8 @@ class Pool:
         self.free = memory  # may fall below 0 by one record or one head
         self.loaded = 0  # the number of heads that can be read again
         self.heads = 0  # their bytes
-        self.on_spill: Callable[[Any], None] = _ignore  # called with the owner of each queue that the hand spills
+        # called with the owner of each queue that the hand spills
+        self.on_spill: Callable[[Any], None] = _ignore
         self._fifos: dict[Fifo, None] = {}
         self._hand: Iterator[Fifo] = iter(())
 
@@ -336,10 +397,11 @@ class Pool:
 
     @property
     def share(self) -> int:
-        """The bytes of a block that a new head takes: with very many heads only a piece, so that all of them fit.
+        """The bytes of a block that a new head takes: with very many heads only a piece, so that
+        all of them fit.
 
-        Otherwise queues popped in turn would evict each other's heads: 3.1 us per pop instead of 1.4 with 100,000
-        queues in 128 MiB.
+        Otherwise queues popped in turn would evict each other's heads: 3.1 us per pop instead of
+        1.4 with 100,000 queues in 128 MiB.
         """
         return max(1, self.memory // (2 * (self.loaded + 1)))
 

@@ -1,8 +1,9 @@
-"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the first ones.
+"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the
+first ones.
 
-A URL enters a queue once, and what is known of it changes while it waits. Nothing is moved when that changes; where
-the order can change, a queue is read at its head, and what is not chosen goes to its end
-(docs/decisions/frontier-order.md).
+A URL enters a queue once, and what is known of it changes while it waits. Nothing is moved when
+that changes; where the order can change, a queue is read at its head, and what is not chosen goes
+to its end (docs/decisions/frontier-order.md).
 """
 
 from __future__ import annotations
@@ -42,8 +43,12 @@ class Sift(Generic[T]):
         self._worth = worth
 
     def choose(self, queue: Queue[T], chosen: Queue[T]) -> None:
-        """Move the best of the next records to another queue, in the order of their worth; of equals the older one."""
-        some = [record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None]
+        """Move the best of the next records to another queue, in the order of their worth; of
+        equals the older one.
+        """
+        some = [
+            record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None
+        ]
         worth = [self._worth(record) for record in some]
         order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
         best = max(len(some) // ONE_IN, 1)
@@ -54,21 +59,31 @@ class Sift(Generic[T]):
 
 
 class FrontEnd:
-    """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among levels."""
+    """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among
+    levels.
+    """
 
     def __init__(
-        self, queues: Sequence[Fifo], bias: float, random: Random, prioritizer: Prioritizer, old: Fifo | None = None
+        self,
+        queues: Sequence[Fifo],
+        bias: float,
+        random: Random,
+        prioritizer: Prioritizer,
+        old: Fifo | None = None,
     ) -> None:
-        """`prioritizer`: says at which level a link enters, and which of those that wait are worth more.
+        """`prioritizer`: says at which level a link enters, and which of those that wait are worth
+        more.
 
         `old`: a level of its own for what is fetched again; it has the part `share` of all turns.
         """
         self.queues = list(queues)
         self.last = len(self.queues) - 1
-        self.old, self.share = old, 0.5
+        self.old = old
+        self.share = 0.5
         level = f"a whole number from 0 to {self.last}"
         self._level = checked("FRONTIER_PRIORITIZER", prioritizer.level, self._sound_level, level)
-        self._alike = way_of if goes_by_way(prioritizer) else None  # links with the same have the same level
+        # links with the same have the same level
+        self._alike = way_of if goes_by_way(prioritizer) else None
         self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
         if isinstance(prioritizer, Choosing):
             worth = checked("FRONTIER_PRIORITIZER", prioritizer.worth, real, "a number")
@@ -80,7 +95,10 @@ class FrontEnd:
         self._survey()
 
     def _sound_level(self, found: Any) -> int:
-        """Return a level that there is. Raise TypeError or ValueError for anything else: -1 would be the last one."""
+        """Return a level that there is.
+
+        Raise TypeError or ValueError for anything else: -1 would be the last one.
+        """
         level = index(found)
         if not 0 <= level <= self.last:
             raise ValueError
@@ -90,8 +108,15 @@ class FrontEnd:
         return sum(map(len, self.filled))
 
     def _survey(self) -> None:
-        """Update the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
-        filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
+        """Update the list of non-empty queues and their chances.
+
+        Needed only when a queue fills or empties.
+        """
+        filled = [
+            (queue, weight)
+            for queue, weight in zip(self.queues, self._weights, strict=True)
+            if len(queue)
+        ]
         if self.old is not None and self.old.count:
             new = sum(weight for _, weight in filled) or 1.0
             filled.append((self.old, new * self.share / (1.0 - self.share)))
@@ -99,7 +124,9 @@ class FrontEnd:
         self._bounds = list(accumulate(weight for _, weight in filled))
 
     def add(self, records: Iterable[bytes]) -> int:
-        """Put each link at the level that prioritizer and priority give it, and return how many there were."""
+        """Put each link at the level that prioritizer and priority give it, and return how many
+        there were.
+        """
         count = 0
         for _, found in groupby(records, self._alike):
             run = [*found]
@@ -110,7 +137,8 @@ class FrontEnd:
                     self.push_old(record)
                 continue
             level = self._level(link)
-            if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
+            # an ordinary Scrapy request, the only kind of link that may have a priority
+            if link.request:
                 level = min(max(level - link.priority, 0), self.last)
             self.push(level, run)
         return count
@@ -132,7 +160,9 @@ class FrontEnd:
             self._survey()
 
     def set_revisit_share(self, share: float) -> None:
-        """From now on this part of all turns is for what is fetched again, as long as there is anything else."""
+        """From now on this part of all turns is for what is fetched again, as long as there is
+        anything else.
+        """
         self.share = share
         self._survey()
 

@@ -32,12 +32,18 @@ class Steering:
     """A paused host is set aside and stays there, with its URLs and what is found of it meanwhile."""
 
     def __init__(self, core: Core, states: HostStates) -> None:
-        self._core, self._states = core, states
-        self._hosts, self._back, self._book, self._aside = core.hosts, core.back, core.book, core.aside
+        self._core = core
+        self._states = states
+        self._hosts = core.hosts
+        self._back = core.back
+        self._book = core.book
+        self._aside = core.aside
         self.held = core.aside.held
 
     def set_own(self, own: Mapping[str, Own | None] | None) -> None:
-        """For some hosts other waits and limits hold than for all; what of theirs is None holds for all."""
+        """For some hosts other waits and limits hold than for all; what of theirs is None holds for
+        all.
+        """
         self._book.own = own
         self._states.several.renew()
 
@@ -49,7 +55,8 @@ class Steering:
         for name in names:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
-                continue  # it gets there when it is about to become active, or when its request ends
+                # it gets there when it is about to become active, or when its request ends
+                continue
             self._core.dismiss(name.__eq__)
             self._states.pause(host, now)
 
@@ -66,9 +73,11 @@ class Steering:
     # -- a host that fails
 
     def retry(self, name: str, now: float) -> float:
-        """End all waits but those that politeness demands, and return when the host is due. It may be given up no more.
+        """End all waits but those that politeness demands, and return when the host is due. It may
+        be given up no more.
 
-        Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for it.
+        Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for
+        it.
         """
         host, active = self._core.open(name)
         if given_up(host) or not self._book.is_spent(host):
@@ -95,14 +104,18 @@ class Steering:
         return host.ready_at
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
-        """Give the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
+        """Give the host up: its URLs end, some hundred per turn. How many it has, and whether it
+        waits for a place.
 
-        Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
+        Those that surface later end too, until it is tried again: by `retry`, or for a link that is
+        found a day later.
         """
         host, active = self._core.open(name)
         urls, row = host.waiting(), host.row
-        asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0  # which `retry` keeps to
-        host.retired, host.failures = Status.DROPPED, 0
+        # which `retry` keeps to
+        asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0
+        host.retired = Status.DROPPED
+        host.failures = 0
         host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket):
@@ -115,8 +128,15 @@ class Steering:
     # -- where they are
 
     def _let_in(self, host: Host, now: float, *, active: bool) -> None:
-        """A host set aside becomes active, though no place may be free; one that waits for a place goes on waiting."""
-        if active or host.state is not State.ASIDE or self._core.is_foreign(host.name) or self._aside.keeps(host):
+        """A host set aside becomes active, though no place may be free; one that waits for a place
+        goes on waiting.
+        """
+        if (
+            active
+            or host.state is not State.ASIDE
+            or self._core.is_foreign(host.name)
+            or self._aside.keeps(host)
+        ):
             self._core.close(host, active=active)
             return
         self._states.release(host)
@@ -137,7 +157,10 @@ NOT_ANSWERING = (Health.FAILING, Health.ASIDE, Health.WALLED)
 
 
 class Frontier:
-    """Links go in with `add`, come out with `take`, and end with `done`. All else is what one of its parts does."""
+    """Links go in with `add`, come out with `take`, and end with `done`.
+
+    All else is what one of its parts does.
+    """
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
         core = self.core = Core(queues, rules, hooks, resumed)
@@ -150,7 +173,9 @@ class Frontier:
         rotation = self._rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
         self.lending = HostLender(core, states)
-        selection = self._selection = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
+        selection = self._selection = UrlSelection(
+            core, states, self.lending.reserved, self.domains.folds
+        )
         self.notes = HostNotes(core, self.domains)
         self._answers = Answers(core, states.several, self.domains, self.notes)
         self.outage = Outage(core, rotation, selection)
@@ -206,7 +231,9 @@ class Frontier:
         return 0 if budgets.unsettled or budgets.listed else budgets.table.held
 
     def resting(self) -> bool:
-        """Return whether the URLs that are left are all of hosts that do not answer, or over budgets."""
+        """Return whether the URLs that are left are all of hosts that do not answer, or over
+        budgets.
+        """
         core = self.core
         left = len(self) - core.aside.urls - self.over_budget
         for host in core.back.active.values():
@@ -216,9 +243,11 @@ class Frontier:
         return not left
 
     def may_recover(self) -> bool:
-        """Return whether a host that answered before has failed once since, and has not been asked again.
+        """Return whether a host that answered before has failed once since, and has not been asked
+        again.
 
-        An answer that asks for a wait (Retry-After) counts as one. Hosts that are set aside are not looked at.
+        An answer that asks for a wait (Retry-After) counts as one. Hosts that are set aside are not
+        looked at.
         """
         for host in self.core.back.active.values():
             has_answered = host.pages > 0 or (host.row is not None and host.row.asked > 0)
@@ -227,7 +256,9 @@ class Frontier:
         return False
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
+        """Books by other waits and limits from now on: those of hosts and URLs, not those of the
+        rotation.
+        """
         self.core.book.change(politeness, limits)
         self.core.aside.failures = limits.host_failures
         self._states.several.renew()
@@ -235,7 +266,9 @@ class Frontier:
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
-        """Put packed links into the front-end, each at the level that prioritizer and priority give it."""
+        """Put packed links into the front-end, each at the level that prioritizer and priority give
+        it.
+        """
         new = [*records]
         if self.domains.folds is not None:
             self.domains.known.entered(new)
@@ -252,7 +285,8 @@ class Frontier:
             return
         host, active = core.open(name)
         core.hosts.touch(host)
-        heappush(host.later, (FIRST, record))  # before what was put back: that may wait itself, for another host's
+        # before what was put back: that may wait itself, for another host's
+        heappush(host.later, (FIRST, record))
         core.queued += 1
         self.counters["added"] += 1
         if host.state is State.IDLE:
@@ -270,8 +304,8 @@ class Frontier:
     def take(self, now: float, *, spare: bool = True) -> Link | None:
         """A link whose host is due, or None: call again at `next_ready`.
 
-        Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that have not arrived
-        here yet.
+        Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
+        have not arrived here yet.
         """
         back, rotation, demand = self.core.back, self._rotation, self.demand
         back.now = now
@@ -297,7 +331,9 @@ class Frontier:
         return None
 
     def next_ready(self) -> float | None:
-        """Return the time at which `take` may return a link (0 is now), or None until something is added or done."""
+        """Return the time at which `take` may return a link (0 is now), or None until something is
+        added or done.
+        """
         times = self.core.back.next_due(), self._rotation.next_aside(), self.demand.next_growth()
         return min((at for at in times if at is not None), default=None)
 
@@ -332,7 +368,9 @@ class Frontier:
         return final
 
     def unasked(self, link: Link, now: float) -> None:
-        """End a link for which no host was asked, because a middleware had the answer: the host's record stays."""
+        """End a link for which no host was asked, because a middleware had the answer: the host's
+        record stays.
+        """
         host = self._selection.received(link)
         self.domains.answered(host, link)
         self.core.origins.asked(host, link)
@@ -340,9 +378,11 @@ class Frontier:
         self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Take back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
+        """Take back a link that was not requested, for a lack of ours: it goes first again, all
+        else is as before.
 
-        `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
+        `wait`: seconds for which the lack will last. The host may have been asked: it has its usual
+        wait then.
         """
         host = self._selection.received(link)
         if wait:
@@ -353,7 +393,9 @@ class Frontier:
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Take back a link that was in flight for so long that others get its slot: it goes first again, later."""
+        """Take back a link that was in flight for so long that others get its slot: it goes first
+        again, later.
+        """
         core = self.core
         host = self._selection.received(link)
         charge = core.charges.note(host, NO_PAGE, now)

@@ -1,7 +1,7 @@
 """Hosts' records and registered domains on their way to another crawl, as plain values.
 
-A host has what is left of each wait in place of a time. A domain has its budget, who links to it, and the URLs that
-wait.
+A host has what is left of each wait in place of a time. A domain has its budget, who links to it,
+and the URLs that wait.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ class DomainMoves:
     """Gives domains away, and takes those of others."""
 
     def __init__(self, budgets: Budgets) -> None:
-        self._budgets, self._table, self._reputation = budgets, budgets.table, budgets.reputation
+        self._budgets = budgets
+        self._table = budgets.table
+        self._reputation = budgets.reputation
 
-    def exported(self, leaves: Callable[[str], bool], size: int, pieces: int) -> Iterator[tuple[list[list[Any]], int]]:
-        """The domains that leave, in pieces of so many bytes, so many at once: first their URLs, then the record.
+    def exported(
+        self, leaves: Callable[[str], bool], size: int, pieces: int
+    ) -> Iterator[tuple[list[list[Any]], int]]:
+        """The domains that leave, in pieces of so many bytes, so many at once: first their URLs,
+        then the record.
 
-        With each slice comes the number of URLs in it; they are gone, and so is a domain with its record.
+        With each slice comes the number of URLs in it; they are gone, and so is a domain with its
+        record.
         """
         for part in (self._reputation, self._table):
             for _ in part.prepare():
@@ -43,7 +49,8 @@ class DomainMoves:
             slice_: list[list[Any]] = []
             count = 0
             for name in names:
-                domain = domain_of(name)  # elsewhere nothing is known of its families: all its URLs may go on
+                # elsewhere nothing is known of its families: all its URLs may go on
+                domain = domain_of(name)
                 if not leaves(domain):
                     continue
                 whole = False
@@ -93,7 +100,9 @@ class DomainMoves:
         return records
 
     def released(self, most: int) -> Iterator[Packed]:
-        """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no hosts any more."""
+        """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no
+        hosts any more.
+        """
         if not self._table.held:
             return
         for _ in self._table.prepare():
@@ -139,14 +148,17 @@ def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
-    """Put such a record into a host's, which may know something too: what makes it wait longer counts."""
+    """Put such a record into a host's, which may know something too: what makes it wait longer
+    counts.
+    """
     _, wait, times, crawl_delay, failures, row, pages, retired, ip, *more = value
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times
     host.crawl_delay = max(host.crawl_delay, crawl_delay)
     if row is not None and failures >= host.failures:
         ago, *others = row
-        host.failures, host.row = failures, stored_row((now - ago, *others))
+        host.failures = failures
+        host.row = stored_row((now - ago, *others))
     host.pages += pages
     host.retired = host.retired or retired
     host.ip = ip or host.ip
@@ -159,14 +171,19 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
         host.listed = SitemapQuota(*newer[1])
 
 
-def merge_origins(host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]) -> None:
-    """Does the same for its origins that fail or wait alone; `new_origin` gives the host a record of one."""
+def merge_origins(
+    host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]
+) -> None:
+    """Does the same for its origins that fail or wait alone; `new_origin` gives the host a record
+    of one.
+    """
     for key, origin, wait, failures, retired, row in value[ORIGINS] if len(value) > ORIGINS else ():
         one = (host.origins or {}).get(key) or new_origin(host, key, origin)
         one.ready_at, one.retired = max(one.ready_at, now + wait), one.retired or retired
         if row is not None and failures >= one.failures:
             ago, *others = row
-            one.failures, one.row = failures, stored_row((now - ago, *others))
+            one.failures = failures
+            one.row = stored_row((now - ago, *others))
 
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:

@@ -1,14 +1,15 @@
-"""The health of a host: whose fault a failure is, how long the host is left alone, and when it is given up.
+"""The health of a host: whose fault a failure is, how long the host is left alone, and when it is
+given up.
 
-A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or given up, when it
-has been away for HOST_PATIENCE. Any answer makes it healthy again.
+A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or
+given up, when it has been away for HOST_PATIENCE. Any answer makes it healthy again.
 
-An answer that reports an error of the server's is the fault of its URL, if it is a single one among good answers. It is
-the host's if the server says how long to wait, if as many different URLs in a row get one as make a ROW, or if the host
-has never answered well.
+An answer that reports an error of the server's is the fault of its URL, if it is a single one among
+good answers. It is the host's if the server says how long to wait, if as many different URLs in a
+row get one as make a ROW, or if the host has never answered well.
 
-A wall is no failure of its host. Its URLs stay in the queue and are asked for in turn, one at a time, at intervals that
-grow to a day: each is a probe of the wall.
+A wall is no failure of its host. Its URLs stay in the queue and are asked for in turn, one at a
+time, at intervals that grow to a day: each is a probe of the wall.
 
 docs/frontier.md has the tables. There is no I/O here, and no clock.
 """
@@ -26,16 +27,30 @@ from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.frontier.families.shapes import CLOSE, shape_of
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import rule
-from webcrawl.store.jobdir.host_row import FailedRow, Health, WallRow, behind_wall, given_up, health_of
+from webcrawl.store.jobdir.host_row import (
+    FailedRow,
+    Health,
+    WallRow,
+    behind_wall,
+    given_up,
+    health_of,
+)
 
-DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
-STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
-# If permanent: no such name, one that leads inside, or a server that speaks only what the crawl does not
+# no wait between two tries is longer; and a host given up is given another chance after so long
+DAY = 86_400.0
+# if its host was well before, so many failures of a URL that were no fault of its own are one after
+# all
+STRIKES = 6
+# If permanent: no such name, one that leads inside, or a server that speaks only what the crawl
+# does not
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
-# Seconds, and times HOST_RETRY_WAIT at most, after which a name that never led anywhere is asked for once more. A user
-# with a misspelt seed waits for that; the resolver tells denials from lies (net/dns.py).
+# Seconds, and times HOST_RETRY_WAIT at most, after which a name that never led anywhere is asked
+# for once more. A user with a misspelt seed waits for that; the resolver tells denials from lies
+# (net/dns.py).
 GONE, GONE_MOST = 3.0, 10.5
-LATE = 2.0  # a host may be tried so many times later than planned; of longer gaps we know only that we did not look
+# a host may be tried so many times later than planned; of longer gaps we know only that we did not
+# look
+LATE = 2.0
 
 
 class Failure(NamedTuple):
@@ -60,17 +75,21 @@ class HealthRules:
     patience: float = 259_200.0  # HOST_PATIENCE
 
     def health(self, host: Host) -> Health:
-        """The health of this host now; if all its URLs wait for origins that fail, that of the best one."""
+        """The health of this host now; if all its URLs wait for origins that fail, that of the best
+        one.
+        """
         health = health_of(host, self.failures)
         if health is not Health.HEALTHY or not (failures := host.failing()):
             return health
         return Health.ASIDE if failures >= self.failures else Health.FAILING
 
     def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-        """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
+        """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would
+        be the last one.
 
-        What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
-        others of its host fail as well, unless the host answers them; nor while no page of the host is known.
+        What may be the URL's fault or the host's is the URL's until the host is set aside. But no
+        URL ends while others of its host fail as well, unless the host answers them; nor while no
+        page of the host is known.
         """
         verdict = rule(outcome)
         if not verdict.failed or outcome.answered or outcome.retries is not None:
@@ -82,7 +101,9 @@ class HealthRules:
         alone = host.row is None or host.row.only == sum_of(link)
         return host.pages > 0 and (alone or is_own(host, link, outcome))
 
-    def failure(self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY) -> Failure:
+    def failure(
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY
+    ) -> Failure:
         """Return what one more failure means for the host; nothing is booked.
 
         `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
@@ -111,23 +132,32 @@ class HealthRules:
 
 def answered(host: Host) -> None:
     """The host has answered: it is healthy."""
-    host.failures, host.row = 0, None
+    host.failures = 0
+    host.row = None
 
 
 def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
-    """True if a failure, not yet booked, says nothing of the host: it has answered since the URL failed before."""
+    """True if a failure, not yet booked, says nothing of the host: it has answered since the URL
+    failed before.
+    """
     return link.attempt > 0 and host.pages > 0 and not host.failures and rule(outcome).charged
 
 
 def echoed(host: Host, link: Link) -> None:
-    """A request that was under way when the host failed has failed too: one failure, of more than one URL."""
+    """A request that was under way when the host failed has failed too: one failure, of more than
+    one URL.
+    """
     row = host.row
     if row is not None and row.only != sum_of(link):
-        host.row = FailedRow(row.at, row.away, row.status, 0, row.gone, row.origin, row.planned, row.asked)
+        host.row = FailedRow(
+            row.at, row.away, row.status, 0, row.gone, row.origin, row.planned, row.asked
+        )
 
 
 def returns(host: Host, now: float) -> bool:
-    """Give a host that was given up another chance, if that was long ago: it is due, and set aside if it fails."""
+    """Give a host that was given up another chance, if that was long ago: it is due, and set aside
+    if it fails.
+    """
     row = host.row
     if row is None or now - row.at < DAY or not given_up(host):
         return False
@@ -137,7 +167,10 @@ def returns(host: Host, now: float) -> bool:
 
 
 def _is_gone(host: Host, outcome: Outcome) -> bool:
-    """Return whether there is no such host. Of one that has been reached the name servers may say so and be wrong."""
+    """Return whether there is no such host.
+
+    Of one that has been reached the name servers may say so and be wrong.
+    """
     reached = outcome.doubtful and bool(host.times)
     return outcome.permanent and outcome.status in NOWHERE and not reached
 
@@ -159,22 +192,24 @@ def sum_of(link: Link) -> int:
     return crc32(link.url.encode()) or 1
 
 
-# 408: the server, or what stands before it, got no whole request in time. 501 and 505 speak of the request: its method,
-# its version of HTTP
+# 408: the server, or what stands before it, got no whole request in time. 501 and 505 speak of the
+# request: its method, its version of HTTP
 UNWELL = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
 MAX_ROW = 16  # answers in a row that are remembered
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
 LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
-# Until such a URL comes again: so many usual waits of its host, or this share of those that its pages took, so that it
-# holds up no crawl; but not less seconds
+# Until such a URL comes again: so many usual waits of its host, or this share of those that its
+# pages took, so that it holds up no crawl; but not less seconds
 TURNS, SHARE, SOONEST = 8.0, 1 / 16, 1.0
 
 
 def is_unwell(link: Link, outcome: Outcome) -> bool:
-    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there is no question.
+    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there
+    is no question.
 
-    A dropped connection counts as one if the request says how often it is tried: its URL is tried again first.
+    A dropped connection counts as one if the request says how often it is tried: its URL is tried
+    again first.
     """
     if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
         return False
@@ -184,8 +219,9 @@ def is_unwell(link: Link, outcome: Outcome) -> bool:
 def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     """Return whether such an answer, not yet booked, is the host's fault.
 
-    A host that has never answered well is at fault as soon as one of its URLs has got a second one. While few pages of
-    it are known, so it is if that is a 429 or 503, which speak of the host (RFC 6585, RFC 9110).
+    A host that has never answered well is at fault as soon as one of its URLs has got a second one.
+    While few pages of it are known, so it is if that is a 429 or 503, which speak of the host (RFC
+    6585, RFC 9110).
     """
     may_be_hosts = rule(outcome).failed
     if host.failures:
@@ -207,7 +243,8 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
 
 
 def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-    """True if such an answer, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
+    """True if such an answer, not yet booked, uses up one of the URL's attempts; `last`: it would
+    be the last one.
 
     No URL ends by it while nothing good is known of its host.
     """
@@ -219,7 +256,8 @@ def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
 
 
 def soon(host: Host, turn: float) -> float:
-    """Seconds until a URL comes again whose own fault such an answer was; `turn` is its host's usual wait.
+    """Seconds until a URL comes again whose own fault such an answer was; `turn` is its host's
+    usual wait.
 
     The last URLs of a host of which few pages are known wait like those of one that has failed.
     """
@@ -233,7 +271,8 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     row, key, origin = host.row, sum_of(link), origin_of(link.url)
     if host.retired:
         return
-    host.said, host.of_robots = outcome.status, False
+    host.said = outcome.status
+    host.of_robots = False
     if host.failures:
         answered(host)
     answers = row_of(host)
@@ -245,25 +284,36 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
 
 
 def later(link: Link, now: float, first: float) -> float:
-    """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
+    """The time to retry the link at.
+
+    The wait grows with each time, even if answers to others came in between.
+    """
     return now + wait_after(link.tried + 1, first, DAY)
 
 
 def recovered(host: Host, link: Link, now: float, first: float) -> None:
-    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was so.
+    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was
+    so.
 
-    They come sooner than after a failure of the host: as if they had been asked for now, with `first` as the first
-    wait. Many a server has a robots.txt while its pages fail: one of those has to come.
+    They come sooner than after a failure of the host: as if they had been asked for now, with
+    `first` as the first wait. Many a server has a robots.txt while its pages fail: one of those has
+    to come.
     """
     row = host.row
-    if row is not None and row.status == Status.HOST_RETIRED and (link.is_prerequisite or _is_others(row, link)):
+    if (
+        row is not None
+        and row.status == Status.HOST_RETIRED
+        and (link.is_prerequisite or _is_others(row, link))
+    ):
         return
     if row is not None and row.unwell and host.later:
         sums = {*map(abs, row.unwell)}
         waiting = [(when, unpack(one), one) for when, one in host.later]
         if not host.failures:
             _count_against(host, [one for _, one, _ in waiting if sum_of(one) in sums])
-        host.later = [(_sooner(when, one, sums, now, first), record) for when, one, record in waiting]
+        host.later = [
+            (_sooner(when, one, sums, now, first), record) for when, one, record in waiting
+        ]
         heapify(host.later)
     host.bad.pop(_kind(link), None)
     answered(host)
@@ -278,7 +328,9 @@ def _is_others(row: FailedRow, link: Link) -> bool:
 
 
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
-    """These have failed beside a good answer of a host that was well: that counts against their kinds."""
+    """These have failed beside a good answer of a host that was well: that counts against their
+    kinds.
+    """
     for kind in map(_kind, failed):
         if kind and (kind in host.bad or len(host.bad) < MAX_ROW):
             host.bad[kind] = host.bad.get(kind, 0) + 1
@@ -295,7 +347,9 @@ def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: f
 
 
 def give_back(host: Host, row: FailedRow | None) -> None:
-    """The host has failed, with `row` before: the URLs that wait for another try because of that lose no attempt."""
+    """The host has failed, with `row` before: the URLs that wait for another try because of that
+    lose no attempt.
+    """
     if row is not None and row.unwell and host.later:
         host.later = [(at, returned(unpack(record), row).pack()) for at, record in host.later]
         heapify(host.later)
@@ -305,11 +359,15 @@ def returned(link: Link, row: FailedRow | None) -> Link:
     """Return the link with the attempts that answers in this row have used up."""
     answers = row.unwell if row is not None else ()
     count = min(_times(link, answers), link.attempt) if answers else 0
-    return replace(link, attempt=link.attempt - count, struck=link.struck + count) if count else link
+    return (
+        replace(link, attempt=link.attempt - count, struck=link.struck + count) if count else link
+    )
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
-    """The mark of an answer in a row: one whose request says itself how often it is tried gets no attempt back."""
+    """The mark of an answer in a row: one whose request says itself how often it is tried gets no
+    attempt back.
+    """
     return sum_of(link) + (outcome.retries is not None)
 
 
@@ -324,8 +382,12 @@ def _times(link: Link, row: tuple[int, ...]) -> int:
 
 
 def _is_known(host: Host, link: Link) -> bool:
-    """True if it says nothing of its host: it has used up an attempt before this row, or its kind always fails."""
-    return host.pages > 0 and (link.attempt > _times(link, row_of(host)) or host.bad.get(_kind(link), 0) >= ROW)
+    """True if it says nothing of its host: it has used up an attempt before this row, or its kind
+    always fails.
+    """
+    return host.pages > 0 and (
+        link.attempt > _times(link, row_of(host)) or host.bad.get(_kind(link), 0) >= ROW
+    )
 
 
 WALLED = -1  # of Link.struck: the URL has met the wall before
@@ -335,9 +397,10 @@ THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with oth
 def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
     """Book an answer of a wall, and return the link if it comes again.
 
-    As long as it may be this URL's alone it does not: if the host turns out to be behind the wall, `brought_back` has
-    it. It ends if it has met the wall before, and its host has given pages since: then it alone is walled. Who made a
-    request of their own gets the answer, and a page that is fetched again has its next time already.
+    As long as it may be this URL's alone it does not: if the host turns out to be behind the wall,
+    `brought_back` has it. It ends if it has met the wall before, and its host has given pages
+    since: then it alone is walled. Who made a request of their own gets the answer, and a page that
+    is fetched again has its next time already.
     """
     before, known = host.wall or WallRow(vendor, now, 0), behind_wall(host)
     host.wall = WallRow(vendor, before.since, before.answers + 1, before.walled)
@@ -353,7 +416,9 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
 
 
 def brought_back(host: Host) -> tuple[Packed, ...]:
-    """Return the links that were walled before the host was known to be behind a wall: they are asked for again."""
+    """Return the links that were walled before the host was known to be behind a wall: they are
+    asked for again.
+    """
     row = host.wall
     if row is None or not row.walled or not behind_wall(host):
         return ()
@@ -367,5 +432,8 @@ def gap(row: WallRow, first: float) -> float:
 
 
 def opens(link: Link, outcome: Outcome) -> bool:
-    """Return whether this answer, which is no wall's, shows that there is none. A robots.txt is often let through."""
+    """Return whether this answer, which is no wall's, shows that there is none.
+
+    A robots.txt is often let through.
+    """
     return outcome.status in THERE_OR_NOT and bool(link.url) and not link.is_own

@@ -1,7 +1,8 @@
-"""What is known of a host and of its domain: the one record that `ctl host` and `why` show, and how it is filled.
+"""What is known of a host and of its domain: the one record that `ctl host` and `why` show, and how
+it is filled.
 
-It is filled from the frontier's own objects: those of a crawl that runs, or those that `state.read_core` opens on a
-checkpoint. Times are the crawl's own.
+It is filled from the frontier's own objects: those of a crawl that runs, or those that
+`state.read_core` opens on a checkpoint. Times are the crawl's own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Delay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OriginFacts:
-    """The facts about one origin (scheme, host and port) that fails or waits while others of its host are asked."""
+    """The facts about one origin (scheme, host and port) that fails or waits while others of its
+    host are asked.
+    """
 
     origin: str
     health: Health
@@ -60,14 +63,16 @@ class HostFacts:
     place: State
     state: str  # what it is doing, in words
     health: Health  # its own
-    health_of_urls: Health  # if all its URLs wait for origins that fail, that of the best origin; else its own
+    # if all its URLs wait for origins that fail, that of the best origin; else its own
+    health_of_urls: Health
     is_paused: bool  # by command
     in_flight: str | None  # a URL that is being asked for
     requests: int  # under way
     queued: int  # its URLs, but for those under way
     retries: int  # of these, those that wait for a time of their own
     ready_at: float  # no request before this time; 0: it was never asked
-    next_turn: float | None  # when it may be asked next; None if nothing is to be asked for, or that is not known
+    # when it may be asked next; None if nothing is to be asked for, or that is not known
+    next_turn: float | None
     delay: Delay
     crawl_delay: float  # that its robots.txt asks for
     connections: int  # requests that it may have at once
@@ -161,7 +166,9 @@ def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:
     waits = one.waiting() and not one.retired
     next_turn = max(one.due(), host.ready_at) if waits else None
     name = one.origin or "other ports"
-    return OriginFacts(name, book.health.health(one), one.failures, one.row, one.retired, one.waiting(), next_turn)
+    return OriginFacts(
+        name, book.health.health(one), one.failures, one.row, one.retired, one.waiting(), next_turn
+    )
 
 
 def _health_in_words(health: Health, failures: int, retired: int) -> str:
@@ -203,4 +210,6 @@ def domain_facts(name: str, budgets: Budgets) -> DomainFacts:
     domain = budgets.rated(name)
     budget = None if math.isinf(domain.most) else int(domain.most)
     waiting = domain.queue.count if domain.queue is not None else 0
-    return DomainFacts(name, domain.used, budget, domain.rank, domain.seed, waiting, domain.debt, domain.lead)
+    return DomainFacts(
+        name, domain.used, budget, domain.rank, domain.seed, waiting, domain.debt, domain.lead
+    )

@@ -32,21 +32,31 @@ Piece = list[Any]
 
 
 class HostHandover:
-    """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is called for its host.
+    """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is
+    called for its host.
 
-    All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
+    All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint
+    may be taken there.
     """
 
-    def __init__(self, core: Core, states: HostStates, lending: HostLender, refund: Callable[[Link], None]) -> None:
+    def __init__(
+        self, core: Core, states: HostStates, lending: HostLender, refund: Callable[[Link], None]
+    ) -> None:
         """`refund` is told of URLs that were let in, and are asked for by another crawl."""
-        self._core, self._states, self._lending, self._refund = core, states, lending, refund
-        self._queues, self._hosts, self._back = core.queues, core.hosts, core.back
+        self._core = core
+        self._states = states
+        self._lending = lending
+        self._refund = refund
+        self._queues = core.queues
+        self._hosts = core.hosts
+        self._back = core.back
         self._domains = DomainMoves(core.queues.budgets)
 
     # -- the gate
 
     def guard(self, foreign: Callable[[str], bool], leave: Callable[[Packed], None]) -> None:
-        """From now on hosts that are `foreign` are not asked, and whatever URL of theirs turns up goes to `leave`.
+        """From now on hosts that are `foreign` are not asked, and whatever URL of theirs turns up
+        goes to `leave`.
 
         Call `freeze` whenever more hosts have become foreign.
         """
@@ -67,7 +77,9 @@ class HostHandover:
         return self._core.gate
 
     def freeze(self) -> None:
-        """Take foreign hosts out of the back-end; those that are being asked leave it when that ends."""
+        """Take foreign hosts out of the back-end; those that are being asked leave it when that
+        ends.
+        """
         gate = self._core.gate
         if gate is None:
             return
@@ -126,8 +138,13 @@ class HostHandover:
         gate.turn_away(record, True)
         return True
 
-    def hosts(self, leaves: Callable[[str], bool], now: Callable[[], float]) -> Iterator[list[Piece]]:
-        """All hosts that leave, in pieces: first the URLs of each, then its record. None of them is busy."""
+    def hosts(
+        self, leaves: Callable[[str], bool], now: Callable[[], float]
+    ) -> Iterator[list[Piece]]:
+        """All hosts that leave, in pieces: first the URLs of each, then its record.
+
+        None of them is busy.
+        """
         for _ in self._hosts.prepare():  # so that all of them are rows
             yield []
         after = ""
@@ -170,13 +187,16 @@ class HostHandover:
         return pieces
 
     def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
-        """All registered domains that leave, in pieces: first the URLs over the budget of each, then its record."""
+        """All registered domains that leave, in pieces: first the URLs over the budget of each,
+        then its record.
+        """
         for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
             self._core.queued -= released
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turns away what the front-end and the budgets hold, for a crawl that has no hosts any more.
+        """Turns away what the front-end and the budgets hold, for a crawl that has no hosts any
+        more.
 
         Returns whether nothing is left. So many URLs at once.
         """
@@ -212,8 +232,8 @@ class HostHandover:
     def host(self, value: list[Any], now: float) -> None:
         """A host's record, after its URLs.
 
-        It waits its turn again, because this crawl may have asked it already: it may have read the record before, and
-        been killed before its next checkpoint.
+        It waits its turn again, because this crawl may have asked it already: it may have read the
+        record before, and been killed before its next checkpoint.
         """
         host, active = self._core.open(value[0])
         before = host.due() if host.waiting() else 0.0
@@ -252,7 +272,9 @@ class HostHandover:
         self._domains.merge(name, value)
 
     def strays(self) -> list[str]:
-        """All hosts that were imported and have not arrived, or are about to leave; for the rare case of a loss."""
+        """All hosts that were imported and have not arrived, or are about to leave; for the rare
+        case of a loss.
+        """
         for _ in self._hosts.prepare():
             pass
         return self._hosts.moving()

@@ -1,4 +1,7 @@
-"""The frontier's knowledge of single hosts, for whoever watches the crawl. Nothing changes by being looked at."""
+"""The frontier's knowledge of single hosts, for whoever watches the crawl.
+
+Nothing changes by being looked at.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,26 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.health import LONGER, gap
-from webcrawl.frontier.host_facts import DomainFacts, HostFacts, domain_facts, facts_of, is_crawl_delay
+from webcrawl.frontier.host_facts import (
+    DomainFacts,
+    HostFacts,
+    domain_facts,
+    facts_of,
+    is_crawl_delay,
+)
 from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NEW, POLITENESS, RETRY_AFTER, WALL, WHY, Waits
+from webcrawl.frontier.wait_words import (
+    ASIDE,
+    CRAWL_DELAY,
+    FAILURE,
+    NEW,
+    POLITENESS,
+    RETRY_AFTER,
+    WALL,
+    WHY,
+    Waits,
+)
 from webcrawl.store.jobdir.host_row import FailedRow, behind_wall
 
 MOST = 1000  # URLs that are shown of one host
@@ -47,10 +66,16 @@ class HostInspection:
         }
 
     def _more(self) -> int:
-        """The requests in flight beyond the first one of each host: it takes 2 ms with 30,000 hosts."""
+        """The requests in flight beyond the first one of each host: it takes 2 ms with 30,000
+        hosts.
+        """
         if not self._book.varies_connections:
             return 0
-        return sum(max(len(host.flights()) - 1, 0) for host in self._back.active.values() if host.lanes is not None)
+        return sum(
+            max(len(host.flights()) - 1, 0)
+            for host in self._back.active.values()
+            if host.lanes is not None
+        )
 
     def levels(self) -> list[int]:
         """Return the number of URLs in each queue of the front-end."""
@@ -72,7 +97,8 @@ class HostInspection:
             return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """Return the number of a host's failures in a row, True if it was ever asked, and its address if that is known.
+        """Return the number of a host's failures in a row, True if it was ever asked, and its
+        address if that is known.
 
         If an origin with a record of its own is being asked, its failures count.
         """
@@ -85,7 +111,9 @@ class HostInspection:
         return [name for name in self._hosts.names("", ROWS) if self.record(name)[1]][:FEW]
 
     def pause(self, name: str) -> tuple[float, str]:
-        """Seconds for which the host was to be left alone before the request that is made now, and by which rule."""
+        """Seconds for which the host was to be left alone before the request that is made now, and
+        by which rule.
+        """
         host = self._back.active.get(name)
         if host is not None:  # nearly always, and each line of requests.log asks
             return self._pause(host)
@@ -93,7 +121,9 @@ class HostInspection:
             return self._pause(opened)
 
     def next_turn(self, link: Link) -> float | None:
-        """Estimated seconds until the next request to the host of a link just taken; None if its queue is empty."""
+        """Estimated seconds until the next request to the host of a link just taken; None if its
+        queue is empty.
+        """
         host = self._back.active[host_of(link.url)]
         return self._book.wait(host) if host.waiting() else None
 
@@ -112,8 +142,12 @@ class HostInspection:
             return seconds, CRAWL_DELAY
         return seconds, POLITENESS
 
-    def _pause_after_failure(self, host: Host, row: FailedRow, seconds: float) -> tuple[float, str] | None:
-        """Return the pause of a host that has failed, or None if its usual one of so many seconds is longer."""
+    def _pause_after_failure(
+        self, host: Host, row: FailedRow, seconds: float
+    ) -> tuple[float, str] | None:
+        """Return the pause of a host that has failed, or None if its usual one of so many seconds
+        is longer.
+        """
         if row.unwell and not host.failures:
             return LONGER * seconds, FAILURE
         retry_after = self._book.asked(host)
@@ -146,7 +180,9 @@ class HostInspection:
         return found
 
     def _rule(self, host: Host, at: float) -> str:
-        """Return why a host is left alone until then: the rule of its wait, or that only its failed URLs are left."""
+        """Return why a host is left alone until then: the rule of its wait, or that only its failed
+        URLs are left.
+        """
         left_until, rule = host.left
         if left_until == host.ready_at == at:
             return rule
@@ -168,9 +204,11 @@ class HostInspection:
         return self._book.wait(host)
 
     def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
-        """Return the next URLs of a host, in their order: when each is due if it has a time of its own, else 0.
+        """Return the next URLs of a host, in their order: when each is due if it has a time of its
+        own, else 0.
 
-        Retries that are due come first, then the queues from the highest priority, then the retries that wait.
+        Retries that are due come first, then the queues from the highest priority, then the retries
+        that wait.
         """
         most = min(most, MOST)
         with self._core.opened(name) as host:
@@ -209,7 +247,10 @@ def _waited_for(host: Host) -> Host:
 
 def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
     """Names the host that is next; and its origin, if only that one has failed."""
-    found.host, found.rule, found.said, found.of_robots = host.name, rule, record.said, record.of_robots
+    found.host = host.name
+    found.rule = rule
+    found.said = record.said
+    found.of_robots = record.of_robots
     found.wall = host.wall.vendor if host.wall is not None else ""
     if record is not host:
         found.origin = record.origin

@@ -1,8 +1,9 @@
-"""The origins of a host: scheme, host and port. What is wrong with one of them makes only its own URLs wait.
+"""The origins of a host: scheme, host and port. What is wrong with one of them makes only its own
+URLs wait.
 
-Nearly every host has one origin with URLs, and is booked as a whole. An origin gets a record of its own, with its URLs,
-when it fails while URLs of others wait, or when such a URL comes. Politeness is the host's: all origins have one turn.
-docs/frontier.md says what follows. There is no I/O here.
+Nearly every host has one origin with URLs, and is booked as a whole. An origin gets a record of its
+own, with its URLs, when it fails while URLs of others wait, or when such a URL comes. Politeness is
+the host's: all origins have one turn. docs/frontier.md says what follows. There is no I/O here.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
 
-# Records of one host. Anybody may link to all ports of a host: the origins beyond these have one record together.
+# Records of one host. Anybody may link to all ports of a host: the origins beyond these have one
+# record together.
 MAX_ORIGINS = 16
 SHARED = -1
-MAX_LOOKED_AT = 8192  # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
-MAX_SHOWN_FROM = 16  # URLs of a host that has failed, by which the one of its origins that has is named
+# URLs of a host that has failed, among which one of another origin is looked for: a millisecond
+MAX_LOOKED_AT = 8192
+# URLs of a host that has failed, by which the one of its origins that has is named
+MAX_SHOWN_FROM = 16
 # What says the same of all origins: a name, and that we ask too often
 OF_HOST = frozenset((Status.DNS_FAILED, Status.EXCLUDED, 429))
 
@@ -30,7 +34,8 @@ class Origins:
     """Gives origins records of their own, and books on them."""
 
     def __init__(self, hosts: HostTable, book: Booking) -> None:
-        self._hosts, self._book = hosts, book
+        self._hosts = hosts
+        self._book = book
 
     # -- the record of a URL
 
@@ -39,18 +44,29 @@ class Origins:
         return host.origins.get(origin_of(url)) if host.origins is not None else None
 
     def record_for(self, host: Host, link: Link) -> Host:
-        """Return the record on which what becomes of this link is booked: its origin's, or the host."""
+        """Return the record on which what becomes of this link is booked: its origin's, or the
+        host.
+        """
         if host.origins is None:
             return host
-        asked = (one for one in host.origins.values() if one.given is not None and url_of(one.given) == link.url)
+        asked = (
+            one
+            for one in host.origins.values()
+            if one.given is not None and url_of(one.given) == link.url
+        )
         found = next(asked, None) or self.own(host, link.url)
         if found is None:
             return host
-        found.times, found.crawl_delay, found.pages, found.ip = host.times, host.crawl_delay, host.pages, host.ip
+        found.times = host.times
+        found.crawl_delay = host.crawl_delay
+        found.pages = host.pages
+        found.ip = host.ip
         return found
 
     def _record(self, host: Host, url: str) -> Host:
-        """Return the record of this URL's origin, a new one if it has none; beyond MOST the one for all others."""
+        """Return the record of this URL's origin, a new one if it has none; beyond MOST the one for
+        all others.
+        """
         key = origin_of(url)
         found = self.own(host, url)
         if found is not None:
@@ -63,15 +79,22 @@ class Origins:
 
     def _make_room(self, origins: dict[int, Host]) -> None:
         """Forget a record without URLs: its origin is judged anew."""
-        idle = (key for key, one in origins.items() if key != SHARED and not one.waiting() and one.given is None)
+        idle = (
+            key
+            for key, one in origins.items()
+            if key != SHARED and not one.waiting() and one.given is None
+        )
         key = next(idle, None)
         if key is not None:
             _close(origins.pop(key))
 
     # -- origins that are set apart
 
-    def set_apart_failed(self, host: Host, link: Link, outcome: Outcome, before: float, now: float) -> None:
-        """Book the failure of a host that is one origin's alone on that origin, if URLs of others wait.
+    def set_apart_failed(
+        self, host: Host, link: Link, outcome: Outcome, before: float, now: float
+    ) -> None:
+        """Book the failure of a host that is one origin's alone on that origin, if URLs of others
+        wait.
 
         `before`: until when the host was to be left alone before it failed.
         """
@@ -81,17 +104,28 @@ class Origins:
             self._set_apart(host, link.url, max(before, now + self._book.wait(host)))
 
     def set_apart_lent(
-        self, host: Host, url: str, outcome: Outcome, row: FailedRow | None, before: float, now: float
+        self,
+        host: Host,
+        url: str,
+        outcome: Outcome,
+        row: FailedRow | None,
+        before: float,
+        now: float,
     ) -> None:
-        """The same, of a download that somebody awaits, which is booked without its URL; `row`: before that."""
+        """The same, of a download that somebody awaits, which is booked without its URL; `row`:
+        before that.
+        """
         new, key = host.row, origin_of(url)
         if new is not None and (row is None or row.origin == key):
             known = (new.at, new.away, new.status, new.only)
-            host.row = FailedRow(*known, gone=new.gone, origin=key, planned=new.planned, asked=new.asked)
+            host.row = FailedRow(
+                *known, gone=new.gone, origin=key, planned=new.planned, asked=new.asked
+            )
             self.set_apart_failed(host, Link(url), outcome, before, now)
 
     def set_apart_for(self, host: Host, url: str) -> bool:
-        """Return whether the host has failed, or was given up, for another origin alone: then only that one has now.
+        """Return whether the host has failed, or was given up, for another origin alone: then only
+        that one has now.
 
         For a URL that has come. Of a host that is waited for its name nothing can be asked.
         """
@@ -107,7 +141,8 @@ class Origins:
             return False
         failed = url_at(host, row.origin)
         polite = min(host.ready_at, row.at + self._book.wait(host))
-        if row.asked and not host.said:  # by which status is not known any more: it may have been a 429
+        # by which status is not known any more: it may have been a 429
+        if row.asked and not host.said:
             polite = host.ready_at
         self._set_apart(host, failed, polite, key=row.origin)
         return True
@@ -116,12 +151,18 @@ class Origins:
         # If none of its URLs is known, it has a name when one comes
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
         if one.row is None:  # else it is that of several origins, which wait together
-            one.failures, one.row = host.failures, host.row
+            one.failures = host.failures
+            one.row = host.row
         one.ready_at = max(one.ready_at, host.ready_at)
-        one.said, one.of_robots, one.left = host.said, host.of_robots, host.left
-        host.failures, host.row, host.ready_at = 0, None, polite
+        one.said = host.said
+        one.of_robots = host.of_robots
+        one.left = host.left
+        host.failures = 0
+        host.row = None
+        host.ready_at = polite
         if given_up(host):
-            one.retired, host.retired = host.retired, 0
+            one.retired = host.retired
+            host.retired = 0
         prefix = _prefix(url)
         if prefix:
             one.later += [entry for entry in host.later if entry[1].startswith(prefix)]
@@ -149,21 +190,36 @@ class Origins:
     # -- what waits there
 
     def hold(self, one: Host, record: Packed, now: float) -> None:
-        """Put a URL to those of its origin, which has a record; of one given up long ago it is tried."""
+        """Put a URL to those of its origin, which has a record; of one given up long ago it is
+        tried.
+        """
         if one.retired:
             returns(one, now)
-        if not one.origin and one.whole is not None and (one.whole.origins or {}).get(SHARED) is not one:
+        if (
+            not one.origin
+            and one.whole is not None
+            and (one.whole.origins or {}).get(SHARED) is not one
+        ):
             one.origin = text_of(url_of(record))
         self._hosts.queue_for(one, record).push(record)
 
     def wait(self, host: Host, url: str, record: Packed, until: float) -> None:
-        """Let this URL's origin wait, with the URL. A failure of the host for this origin is the origin's now."""
-        if host.failures and host.row is not None and host.row.origin == origin_of(url) and host.said not in OF_HOST:
+        """Let this URL's origin wait, with the URL.
+
+        A failure of the host for this origin is the origin's now.
+        """
+        if (
+            host.failures
+            and host.row is not None
+            and host.row.origin == origin_of(url)
+            and host.said not in OF_HOST
+        ):
             self._set_apart(host, url, host.row.at + self._book.wait(host))
         one = self._record(host, url)
         self._hosts.queue_for(one, record).push(record)
         if until > one.ready_at:
-            one.ready_at, one.left = until, (until, ROBOTS)
+            one.ready_at = until
+            one.left = (until, ROBOTS)
         self._hosts.touch(host)
 
     def tidy(self, host: Host) -> None:
@@ -171,7 +227,13 @@ class Origins:
         if host.origins is None:
             return
         for key, one in [*host.origins.items()]:
-            if not (one.failures or one.retired or one.row is not None or one.given is not None or one.waiting()):
+            if not (
+                one.failures
+                or one.retired
+                or one.row is not None
+                or one.given is not None
+                or one.waiting()
+            ):
                 del host.origins[key]
                 _close(one)
         if not host.origins:
@@ -180,14 +242,17 @@ class Origins:
     # -- outcomes
 
     def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Book an outcome on the record of an origin; its host is asked again when politeness allows."""
+        """Book an outcome on the record of an origin; its host is asked again when politeness
+        allows.
+        """
         host = one.whole
         if host is None:
             raise ValueError(f"the record of a host: {one.name}")
         again = self._book.book(one, link, outcome, now)
         host.pages = one.pages
         if one.retired == Status.HOST_BUDGET:
-            host.retired, one.retired = host.retired or one.retired, 0
+            host.retired = host.retired or one.retired
+            one.retired = 0
         polite = now + self._book.wait(host)
         if outcome.wait and not one.failures:
             polite = max(polite, one.ready_at)
@@ -198,7 +263,9 @@ class Origins:
         return again
 
     def asked(self, host: Host, link: Link) -> None:
-        """End the request of a host that may have such records; forget those of which nothing is left to remember."""
+        """End the request of a host that may have such records; forget those of which nothing is
+        left to remember.
+        """
         if host.origins is None:
             return
         for one in host.origins.values():
@@ -210,7 +277,8 @@ class Origins:
 def turns(host: Host, now: float) -> list[Host]:
     """Return the records of a host with several that may be asked now, in their order.
 
-    An origin that has failed has waited for its turn. Those that are well again take turns with the host's other URLs.
+    An origin that has failed has waited for its turn. Those that are well again take turns with the
+    host's other URLs.
     """
     failing: list[Host] = []
     well: list[Host] = []
@@ -238,13 +306,18 @@ def url_at(host: Host, key: int) -> str:
 
 
 def text_at(host: Host, key: int) -> str:
-    """Return scheme, host and port of this origin of a host, or an empty text if neither a guess nor a look finds it.
+    """Return scheme, host and port of this origin of a host, or an empty text if neither a guess
+    nor a look finds it.
 
-    It is for those who watch the crawl, often, and perhaps a host with a million URLs: so only a few are looked at, for
-    a port that is not the usual one.
+    It is for those who watch the crawl, often, and perhaps a host with a million URLs: so only a
+    few are looked at, for a port that is not the usual one.
     """
     later = (record for _, record in islice(host.later, MAX_SHOWN_FROM))
-    urls = (f"https://{host.name}/", f"http://{host.name}/", *map(url_of, (*later, *host.queue.first(MAX_SHOWN_FROM))))
+    urls = (
+        f"https://{host.name}/",
+        f"http://{host.name}/",
+        *map(url_of, (*later, *host.queue.first(MAX_SHOWN_FROM))),
+    )
     return next((text_of(url) for url in urls if origin_of(url) == key), "")
 
 

@@ -1,8 +1,9 @@
-"""What a host's record may have beside one queue and one request at a time: queues by priority, turns, and lanes.
+"""What a host's record may have beside one queue and one request at a time: queues by priority,
+turns, and lanes.
 
-What a host's sitemaps bring and what its pages link to have the same share of the host's turns until one of them proves
-better at finding new pages. Lanes limit how many requests a host may have at once (HOST_CONNECTIONS).
-docs/frontier.md has the rules.
+What a host's sitemaps bring and what its pages link to have the same share of the host's turns
+until one of them proves better at finding new pages. Lanes limit how many requests a host may have
+at once (HOST_CONNECTIONS). docs/frontier.md has the rules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from webcrawl.base.model import Link, Packed
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.urls.host_names import names_above
 
-# Of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file have
+# Of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file
+# have
 MAX_LISTED = 50_000
 MIN_TRIED = 4  # pages of each kind, from which on their news decide
 WINDOW = 64  # pages of one kind, after which the older ones count half
@@ -25,7 +27,10 @@ MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets be
 
 @dataclass(slots=True)
 class SitemapQuota:
-    """The sitemaps of one host: kept with its record. Of the two numbers one is of linked pages, one of listed ones."""
+    """The sitemaps of one host: kept with its record.
+
+    Of the two numbers one is of linked pages, one of listed ones.
+    """
 
     urls: int = 0  # that they have brought
     full: bool = False  # some were left out: no more sitemaps are asked for
@@ -48,8 +53,11 @@ class SitemapQuota:
         """Return the part of the turns that listed URLs have while others wait, too."""
         if min(self.tried) < MIN_TRIED:
             return 0.5
-        # Squares: of a list with three dead URLs in four, a share like its news would cost a sixth of all turns.
-        linked, listed = (((new + 1) / (tried + 2)) ** 2 for new, tried in zip(self.new, self.tried, strict=True))
+        # Squares: of a list with three dead URLs in four, a share like its news would cost a sixth
+        # of all turns.
+        linked, listed = (
+            ((new + 1) / (tried + 2)) ** 2 for new, tried in zip(self.new, self.tried, strict=True)
+        )
         return min(max(listed / (linked + listed), MIN_TURNS), 1 - MIN_TURNS)
 
     def has_turn(self) -> bool:
@@ -73,14 +81,18 @@ class SitemapQuota:
 class Lanes:
     """At any time at most `most` requests are in flight or were and have their wait not over.
 
-    So each of as many lanes is as polite as a host without any. While the host fails it has one of them.
+    So each of as many lanes is as polite as a host without any. While the host fails it has one of
+    them.
     """
 
     most: int
-    flights: dict[str, Packed] = field(default_factory=dict)  # by URL: none is asked for twice at once
-    rests: list[float] = field(default_factory=list)  # when the waits are over, in order; those that are may be missing
+    # by URL: none is asked for twice at once
+    flights: dict[str, Packed] = field(default_factory=dict)
+    # when the waits are over, in order; those that are may be missing
+    rests: list[float] = field(default_factory=list)
     alone: bool = False  # one is in flight, or is to be the next, that has no others beside it
-    echoes: set[str] = field(default_factory=set)  # were in flight when the host failed: they tell nothing new of it
+    # were in flight when the host failed: they tell nothing new of it
+    echoes: set[str] = field(default_factory=set)
 
     def is_full(self, failures: int) -> bool:
         """Return whether none may begin before another one has ended."""
@@ -88,7 +100,8 @@ class Lanes:
 
     def free_at(self, failures: int) -> float:
         """Return the time at which one more may begin, as far as the waits go."""
-        more = len(self.rests) + len(self.flights) - self._width(failures)  # all rests up to this one must be over
+        # all rests up to this one must be over
+        more = len(self.rests) + len(self.flights) - self._width(failures)
         if more < 0 or not self.rests:
             return 0.0
         return self.rests[min(more, len(self.rests) - 1)]
@@ -114,7 +127,9 @@ class Lanes:
         self.echoes = set(self.flights)
 
     def is_news(self, link: Link) -> bool:
-        """Return whether a failure of this link says something of the host that the last one did not."""
+        """Return whether a failure of this link says something of the host that the last one did
+        not.
+        """
         return link.url not in self.echoes
 
     def _width(self, failures: int) -> int:
@@ -130,7 +145,10 @@ class Connections:
 
     @classmethod
     def given(cls, value: Mapping[str, int] | int) -> Connections | None:
-        """By the setting, or by what a sheet has of it: a number for all of its hosts. None: one for every host."""
+        """By the setting, or by what a sheet has of it: a number for all of its hosts.
+
+        None: one for every host.
+        """
         if isinstance(value, int):
             return cls(others=value)
         return cls(value) if value else None
@@ -144,16 +162,19 @@ class Connections:
         return self.others
 
 
-# Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
+# Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150
+# bytes in memory.
 MAX_PRIORITIES = 16
 MAX_PRIORITY = 1 << 31  # priorities beyond are all one
 CHOSEN = 1  # of what goes before the host's queue because it is worth more (front_end.py)
-REVISITS = -MAX_PRIORITY - 1  # of the queue of what is fetched again, which has no priority: the two take turns
+# of the queue of what is fetched again, which has no priority: the two take turns
+REVISITS = -MAX_PRIORITY - 1
 LISTED = -MAX_PRIORITY - 2  # likewise of sitemaps and what they name
 
 
 class PriorityQueues:
-    """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
+    """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own
+    scheduler.
 
     None of them is empty for longer than it takes to push a record.
     """
@@ -185,7 +206,9 @@ class PriorityQueues:
         return queue
 
     def place(self, kind: int) -> int:
-        """Return the place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
+        """Return the place of the queue of REVISITS or LISTED, counted from the end; 0 if there is
+        none.
+        """
         for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
             if priority == kind:
                 return -at

@@ -1,7 +1,9 @@
-"""What crawl.db and its folder keep of hosts: their rows, the rules of their robots.txt files, and what they asked for.
+"""What crawl.db and its folder keep of hosts: their rows, the rules of their robots.txt files, and
+what they asked for.
 
-Rows of hosts that were packed recently stay in memory, all others are in SQLite. Waits that hosts have asked for by
-Retry-After since the last checkpoint are in a file of their own, so that they outlive even a kill.
+Rows of hosts that were packed recently stay in memory, all others are in SQLite. Waits that hosts
+have asked for by Retry-After since the last checkpoint are in a file of their own, so that they
+outlive even a kill.
 """
 
 from __future__ import annotations
@@ -28,10 +30,15 @@ STORE = "INSERT OR REPLACE INTO host VALUES (?, ?, ?, ?)"
 
 
 class HostRows:
-    """A cache: a host that returns soon costs 2 us to unpack, where SQLite takes 12 to find it and 8 to write it."""
+    """A cache: a host that returns soon costs 2 us to unpack, where SQLite takes 12 to find it and
+    8 to write it.
+    """
 
     def __init__(self, db: CrawlDB, room: int) -> None:
-        self._db, self._room, self._size = db, room, 0  # bytes
+        # bytes
+        self._db = db
+        self._room = room
+        self._size = 0
         self._written: dict[str, Row] = {}
         self.changed: dict[str, Row] = {}  # not yet written in this form
 
@@ -39,7 +46,9 @@ class HostRows:
         return f"<HostRows written={len(self._written)} changed={len(self.changed)}>"
 
     def take(self, name: str) -> tuple[Row | None, bool]:
-        """Remove a row from the cache, and return it (or None) and whether SQLite has it in this form."""
+        """Remove a row from the cache, and return it (or None) and whether SQLite has it in this
+        form.
+        """
         row = self.changed.pop(name, None)
         written = row is None
         if row is None:
@@ -66,7 +75,10 @@ class HostRows:
 
     def of_state(self, state: int) -> list[str]:
         """Return the names of all rows that were written with this state."""
-        return [name for (name,) in self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))]
+        return [
+            name
+            for (name,) in self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))
+        ]
 
     def delete(self, name: str) -> None:
         """Remove a row that was taken from the cache."""
@@ -99,7 +111,9 @@ class HostRows:
     def store(self, rows: Iterable[Row]) -> None:
         """Write rows in one statement: one statement per row costs twice as much."""
         crc = rowcrc.host  # computed only here: a row in memory needs none
-        self._db.executemany(STORE, ((name, state, data, crc(name, state, data)) for name, state, data in rows))
+        self._db.executemany(
+            STORE, ((name, state, data, crc(name, state, data)) for name, state, data in rows)
+        )
 
 
 ROBOTS_SWEPT = "robots.swept"
@@ -115,12 +129,13 @@ REMOVE_ROBOTS = "DELETE FROM robots WHERE origin = ?"
 class RobotsRows:
     """Rules by origin (scheme, host and port).
 
-    Sweeps go round the table and examine two rows for each row written. So expired rows never outnumber valid ones,
-    however many hosts a crawl meets.
+    Sweeps go round the table and examine two rows for each row written. So expired rows never
+    outnumber valid ones, however many hosts a crawl meets.
     """
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db, self._due = db, 0
+        self._db = db
+        self._due = 0
         self._place = (db.get(ROBOTS_SWEPT) or b"").decode()  # the last row examined
         db.join(self)
 
@@ -136,7 +151,12 @@ class RobotsRows:
         found: list[str] = []
         for scheme in SCHEMES:
             origin = f"{scheme}://{host}"
-            found += [name for (name,) in self._db.query(ROBOTS_OF_HOST, (origin, f"{origin}:", f"{origin};", most))]
+            found += [
+                name
+                for (name,) in self._db.query(
+                    ROBOTS_OF_HOST, (origin, f"{origin}:", f"{origin};", most)
+                )
+            ]
         return found[:most]
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
@@ -166,22 +186,28 @@ LONG_WAIT = 60.0  # seconds: a shorter wait of a host that has not failed is not
 
 
 def is_worth_a_line(wait: float, *, failed: bool) -> bool:
-    """Return whether a kill must not forget that a host asked for this wait; `failed`: it gave no answer."""
+    """Return whether a kill must not forget that a host asked for this wait; `failed`: it gave no
+    answer.
+    """
     return wait >= LONG_WAIT or (failed and wait > 0)
 
 
 class RetryAfterJournal:
-    """A file `told.N` in the state folder, to which each such answer adds a line before anything else is done.
+    """A file `told.N` in the state folder, to which each such answer adds a line before anything
+    else is done.
 
-    Host records have it from the next checkpoint on, which removes the file. A kill loses nothing that was written,
-    and the loss of power only what the kernel had not yet written out.
+    Host records have it from the next checkpoint on, which removes the file. A kill loses nothing
+    that was written, and the loss of power only what the kernel had not yet written out.
     """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         files = sorted(db.folder.glob(f"{TOLD}*"))
         self.until = _read(files)  # what a former run was told after its last checkpoint
-        self._number = max((int(path.suffix[1:]) for path in files if path.suffix[1:].isdecimal()), default=0) + 1
+        self._number = (
+            max((int(path.suffix[1:]) for path in files if path.suffix[1:].isdecimal()), default=0)
+            + 1
+        )
         self._files = files  # that the next checkpoint makes needless
         db.join(self)
 
@@ -213,7 +239,8 @@ def _read(files: list[Path]) -> dict[str, float]:
     until: dict[str, float] = {}
     for path in files:
         lines: list[bytes] = []
-        with suppress(FileNotFoundError), regular(path) as file:  # of a crawl that runs, and has just removed it
+        # of a crawl that runs, and has just removed it
+        with suppress(FileNotFoundError), regular(path) as file:
             lines = file.readlines()
         for line in lines:
             with suppress(ValueError):

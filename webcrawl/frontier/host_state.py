@@ -21,8 +21,8 @@
         IDLE -- import_urls --> MOVING
         IDLE, PARKED or ASIDE -- leave_hive --> MOVING
 
-`settle` asks `_next_state` where an active host belongs, and `deactivate` is the only way out of the back-end. Other
-modules send these events; the field `state` is assigned here alone.
+`settle` asks `_next_state` where an active host belongs, and `deactivate` is the only way out of
+the back-end. Other modules send these events; the field `state` is assigned here alone.
 """
 
 from __future__ import annotations
@@ -40,11 +40,18 @@ FAR_LOOKS = 16  # stale entries of hosts set aside that are passed over in one c
 
 
 class HostStates:
-    """Moves hosts from state to state. A host that has no URL, or a far turn, or has been in for long, gives way."""
+    """Moves hosts from state to state.
+
+    A host that has no URL, or a far turn, or has been in for long, gives way.
+    """
 
     def __init__(self, core: Core, rules: Rules) -> None:
-        self._core, self._queues, self._back, self._aside = core, core.queues, core.back, core.aside
-        self._hosts, self._addresses = core.hosts, core.addresses
+        self._core = core
+        self._queues = core.queues
+        self._back = core.back
+        self._aside = core.aside
+        self._hosts = core.hosts
+        self._addresses = core.addresses
         self.most = rules.limits.max_queues
         self.shares = PlaceShares(rules.domain, rules.limits.queues, rules.limits.domain_share)
         self.several = ParallelHosts(core, self.must_yield)
@@ -57,7 +64,10 @@ class HostStates:
     # -- into the back-end
 
     def activate(self, host: Host) -> None:
-        """Give a host with URLs a place in the back-end. The caller has seen that it is not paused."""
+        """Give a host with URLs a place in the back-end.
+
+        The caller has seen that it is not paused.
+        """
         if self._core.resumed:
             host.ready_at = max(host.ready_at, self._core.resumed + self._core.book.wait(host))
         if self.several.on:
@@ -67,7 +77,10 @@ class HostStates:
         self.shares.add(host)
 
     def wake(self, host: Host) -> bool:
-        """Make a host active that has URLs and no place. Return False if it is paused: then it is set aside."""
+        """Make a host active that has URLs and no place.
+
+        Return False if it is paused: then it is set aside.
+        """
         if self._aside.keeps(host):
             self.set_aside(host, self._back.now)
             return False
@@ -116,12 +129,16 @@ class HostStates:
             self._back.schedule(woken, host.ready_at)
 
     def must_yield(self, host: Host, now: float) -> bool:
-        """Return whether the host must give way to others that wait for its place, or for a fetcher.
+        """Return whether the host must give way to others that wait for its place, or for a
+        fetcher.
 
-        It must if it has been in for long and no more queues fit, or if it is beyond its domain's share.
+        It must if it has been in for long and no more queues fit, or if it is beyond its domain's
+        share.
         """
         queues = self._queues
-        no_room = self.is_full() and (bool(queues.lines.queues) or queues.others_wait(self._back.now))
+        no_room = self.is_full() and (
+            bool(queues.lines.queues) or queues.others_wait(self._back.now)
+        )
         if host.stay >= STAY and no_room:
             return True
         return self.shares.is_over_limit(host) and (no_room or self._is_due(now))
@@ -143,7 +160,9 @@ class HostStates:
         self._back.leave(host)
         self.shares.remove(host)
         budgets = self._queues.budgets
-        if budgets.postponed and not self.shares.has_active(domain := self.shares.domain_of(host.name)):
+        if budgets.postponed and not self.shares.has_active(
+            domain := self.shares.domain_of(host.name)
+        ):
             budgets.left(domain)
         host.state = state
         if state is State.ASIDE:
@@ -161,7 +180,8 @@ class HostStates:
             self._queues.lines.push(full_group, host.name.encode())
         else:
             self._queues.parked.push(host.name.encode())
-            self.source = 0  # so the next turn is the front-end's, and the host does not return at once
+            # so the next turn is the front-end's, and the host does not return at once
+            self.source = 0
 
     def _forget(self, host: Host) -> None:
         """Forget what was noted of an active host that belongs to another crawl, but for its row."""
@@ -183,14 +203,18 @@ class HostStates:
         self._hosts.touch(host)
 
     def place(self, host: Host, now: float) -> None:
-        """Set a host aside that has URLs and is in no queue, or make it active. The caller no longer holds it."""
+        """Set a host aside that has URLs and is in no queue, or make it active.
+
+        The caller no longer holds it.
+        """
         if not host.retired and self._aside.wants(host, host.due(), now):
             self.set_aside(host, now)
         else:
             self.activate(host)
 
     def next_back(self, now: float) -> Host | None:
-        """Return the next host that was set aside and whose time has come, or None. The caller holds it.
+        """Return the next host that was set aside and whose time has come, or None. The caller
+        holds it.
 
         It is parked, but in no queue.
         """
@@ -209,26 +233,37 @@ class HostStates:
         return None
 
     def release(self, host: Host) -> None:
-        """End the time aside of a host; the caller says where it belongs. Until then it is parked, but in no queue."""
+        """End the time aside of a host; the caller says where it belongs.
+
+        Until then it is parked, but in no queue.
+        """
         self._aside.remove(host)
         host.state = State.PARKED
         self._hosts.touch(host)
 
     def recall(self, host: Host) -> None:
-        """Let a host that was set aside come back as soon as there is a place. The caller still holds it."""
+        """Let a host that was set aside come back as soon as there is a place.
+
+        The caller still holds it.
+        """
         if host.state is State.ASIDE:
             self.release(host)
             self._queues.parked.push(host.name.encode())
 
     def joined(self, host: Host, now: float) -> None:
-        """Note that an inactive host has got a URL: if it is aside for the time of another URL only, it comes back."""
+        """Note that an inactive host has got a URL: if it is aside for the time of another URL
+        only, it comes back.
+        """
         if host.state is State.ASIDE and self._aside.joined(host, now):
             self.recall(host)
 
     # -- between the crawls of a hive
 
     def leave_hive(self, host: Host) -> None:
-        """Note that a host which is not active belongs to another crawl. The caller still holds it."""
+        """Note that a host which is not active belongs to another crawl.
+
+        The caller still holds it.
+        """
         if host.state is State.ASIDE:
             self.release(host)
         host.state = State.MOVING
@@ -242,7 +277,10 @@ class HostStates:
             self._aside.urls += urls
 
     def arrive(self, host: Host, now: float) -> None:
-        """Let an inactive host that was imported wait for its turn like all others. The caller still holds it."""
+        """Let an inactive host that was imported wait for its turn like all others.
+
+        The caller still holds it.
+        """
         if host.state is not State.MOVING or self._core.is_foreign(host.name):
             return
         self._hosts.touch(host)

@@ -1,4 +1,6 @@
-"""Host records: what a polite crawler must remember about every host (Mischel's domain records), in bounded memory."""
+"""Host records: what a polite crawler must remember about every host (Mischel's domain records), in
+bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,33 @@ from functools import partial
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, PriorityQueues, SitemapQuota
+from webcrawl.frontier.host_queues import (
+    CHOSEN,
+    LISTED,
+    REVISITS,
+    Lanes,
+    PriorityQueues,
+    SitemapQuota,
+)
 from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, OriginRow, State, WallRow, pack, unpack
+from webcrawl.store.jobdir.host_row import (
+    STATES,
+    UNREADABLE,
+    FailedRow,
+    OriginRow,
+    State,
+    WallRow,
+    pack,
+    unpack,
+)
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
-SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
-# Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt must precede the URL
-# that needs it, or comes twice.
+# rows written between two turns of the event loop; each may write a block of its queue too
+SLICE = 32
+# Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt
+# must precede the URL that needs it, or comes twice.
 FIRST = -1.0
 NEVER = float("inf")
 
@@ -39,32 +58,48 @@ class Host:
     pages: int = 0  # answers that are no server's errors
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
-    given: bytes | None = None  # the record in flight, or one of several: after a crash it is handed out again
-    later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap of (when to retry, record)
+    # the record in flight, or one of several: after a crash it is handed out again
+    given: bytes | None = None
+    # a heap of (when to retry, record)
+    later: list[tuple[float, bytes]] = field(default_factory=list)
     stay: int = 0  # URLs handed out since it became active
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
     standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
-    aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
-    ranked: PriorityQueues | None = None  # goes before the queue or after it; created for the first URL with a priority
+    # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
+    aside: float = 0.0
+    # goes before the queue or after it; created for the first URL with a priority
+    ranked: PriorityQueues | None = None
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     of_robots: bool = False  # that was its robots.txt's; likewise
-    left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
+    # it is left alone until then by this rule, not for what it did; likewise
+    left: tuple[float, str] = (0.0, "")
     wall: WallRow | None = None  # while nothing but a wall answers (health.py)
-    bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
-    missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
+    # kinds of URLs that fail while it is well; not stored
+    bad: dict[int, int] = field(default_factory=dict)
+    # what it shows for a URL that cannot exist, if it says that this is a page
+    missing: bytes = b""
     http2: bool = False  # it speaks nothing else
     listed: SitemapQuota | None = None  # if it has sitemaps
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
-    # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record, with its URLs
+    # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record,
+    # with its URLs
     origins: dict[int, Host] | None = None
     origin: str = ""  # of such a record: scheme, host and port; empty if several share it
     whole: Host | None = None  # of such a record: the host that it belongs to
 
     def waiting(self) -> int:
         """Return the number of its URLs in the back-end that are not in flight."""
-        own = self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
-        return own if self.origins is None else own + sum(one.waiting() for one in self.origins.values())
+        own = (
+            self.queue.count
+            + len(self.later)
+            + (self.ranked.count if self.ranked is not None else 0)
+        )
+        return (
+            own
+            if self.origins is None
+            else own + sum(one.waiting() for one in self.origins.values())
+        )
 
     def has_due_always(self) -> bool:
         """Return whether URLs wait here that wait for nothing but the host's turn."""
@@ -72,7 +107,11 @@ class Host:
 
     def due(self) -> float:
         """Return the time at which its next URL may be requested; it must have one."""
-        ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
+        ready = (
+            self.ready_at
+            if self.lanes is None
+            else max(self.ready_at, self.lanes.free_at(self.failures))
+        )
         if self.origins is not None:
             return max(ready, self._first_due(self.origins.values()))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
@@ -80,19 +119,30 @@ class Host:
         return max(ready, self.later[0][0])
 
     def _first_due(self, origins: Iterable[Host]) -> float:
-        """Return the time at which the first of its origins is due; never if all that have URLs are being asked."""
+        """Return the time at which the first of its origins is due; never if all that have URLs are
+        being asked.
+        """
         if self.has_due_always():
             return 0.0
-        times = [0.0 if one.retired else one.due() for one in origins if one.given is None and one.waiting()]
+        times = [
+            0.0 if one.retired else one.due()
+            for one in origins
+            if one.given is None and one.waiting()
+        ]
         if self.later:
             times.append(self.later[0][0])
         return min(times, default=NEVER)
 
     def failing(self) -> int:
-        """Return the failures in a row of the host; of the origin that fails least if all its URLs wait for origins."""
+        """Return the failures in a row of the host; of the origin that fails least if all its URLs
+        wait for origins.
+        """
         if self.origins is None or self.has_due_always() or self.later:
             return self.failures
-        return max(self.failures, min((one.failures for one in self.origins.values() if one.waiting()), default=0))
+        return max(
+            self.failures,
+            min((one.failures for one in self.origins.values() if one.waiting()), default=0),
+        )
 
     def flights(self) -> Collection[bytes]:
         """All records in flight."""
@@ -103,7 +153,11 @@ class Host:
     def rested_at(self) -> float:
         """Return the time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
-        return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
+        return (
+            max(self.ready_at, lanes.rests[-1])
+            if lanes is not None and lanes.rests
+            else self.ready_at
+        )
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
@@ -152,9 +206,21 @@ class Host:
         return pack(fields)
 
     def saved_origin(self, key: int) -> OriginRow:
-        """Return the record of one origin as its host's row has it. What is in flight is among the host's own URLs."""
+        """Return the record of one origin as its host's row has it.
+
+        What is in flight is among the host's own URLs.
+        """
         saved = self._saved_queues()
-        return OriginRow(key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, *saved)
+        return OriginRow(
+            key,
+            self.origin,
+            self.ready_at,
+            self.failures,
+            self.retired,
+            self.row,
+            self.later,
+            *saved,
+        )
 
     def _saved_queues(self) -> tuple[bytes | None, list[tuple[int, bytes]]]:
         """Return the queue and those by priority, as a row has them."""
@@ -168,7 +234,9 @@ class HostTable:
 
     def __init__(self, db: CrawlDB, pool: Pool, room: int, packed: int = 0) -> None:
         """At most `room` hosts are objects, and `packed` bytes of rows stay in memory."""
-        self._db, self._pool, self._room = db, pool, room
+        self._db = db
+        self._pool = pool
+        self._room = room
         self._rows = HostRows(db, packed)
         self._held = 0
         self._idle: OrderedDict[str, Host] = OrderedDict()
@@ -201,11 +269,29 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(data)
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(
+                data
+            )
             aside, queue, ranked, wall, missing, http2, listed, origins = more
             fifo = self._pool.fifo(queue)
-            host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
-            host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
+            host = Host(
+                name,
+                fifo,
+                STATES[state],
+                ready_at,
+                times,
+                crawl_delay,
+                failures,
+                row,
+                pages,
+                retired,
+                ip,
+            )
+            host.later = later
+            host.aside = aside
+            host.wall = wall
+            host.missing = missing
+            host.http2 = http2
             host.listed = SitemapQuota(*listed) if listed is not None else None
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
@@ -226,7 +312,10 @@ class HostTable:
 
     def _restore_origin(self, host: Host, row: OriginRow) -> None:
         one = self.new_origin(host, row.key, row.origin, row.queue)
-        one.ready_at, one.failures, one.retired, one.row = row.ready_at, row.failures, row.retired, row.failed
+        one.ready_at = row.ready_at
+        one.failures = row.failures
+        one.retired = row.retired
+        one.row = row.failed
         one.later = row.later
         for priority, saved in row.ranked:
             self._ranked(one, priority, saved)
@@ -283,7 +372,9 @@ class HostTable:
         return self._rows.of_state(State.MOVING)
 
     def forget(self, host: Host) -> None:
-        """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
+        """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl
+        now.
+        """
         self._held -= 1
         self._dirty.pop(host.name, None)
         for queue in host.queues():
@@ -297,9 +388,11 @@ class HostTable:
             self._dirty[host.name] = host
 
     def prepare(self) -> Iterator[None]:
-        """Writes changed hosts in slices, then those that changed meanwhile, as long as they get fewer.
+        """Writes changed hosts in slices, then those that changed meanwhile, as long as they get
+        fewer.
 
-        Rows are written in the table's order, thousands at a time, so that each of its pages is visited once.
+        Rows are written in the table's order, thousands at a time, so that each of its pages is
+        visited once.
         """
         before = len(self._dirty) + len(self._rows.changed) + 1
         while 0 < (count := len(self._dirty) + len(self._rows.changed)) < before:

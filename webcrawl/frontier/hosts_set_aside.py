@@ -1,4 +1,6 @@
-"""Hosts set aside because their next turn is far away: their number and that of their URLs, and how they come back."""
+"""Hosts set aside because their next turn is far away: their number and that of their URLs, and how
+they come back.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,17 @@ Entry = tuple[float, str]
 
 
 class AsideHosts:
-    """Names of hosts, each with the time when it is due. Entries that no longer count are the caller's to skip.
+    """Names of hosts, each with the time when it is due. Entries that no longer count are the
+    caller's to skip.
 
-    Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before. Each length has a
-    FIFO queue on disk: among equal waits, who came first is due first. So memory does not grow with the hosts.
+    Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before.
+    Each length has a FIFO queue on disk: among equal waits, who came first is due first. So memory
+    does not grow with the hosts.
     """
 
-    def __init__(self, make: Callable[[bytes | None], Fifo], saved: Iterable[tuple[int, bytes, bytes]]) -> None:
+    def __init__(
+        self, make: Callable[[bytes | None], Fifo], saved: Iterable[tuple[int, bytes, bytes]]
+    ) -> None:
         """`make` restores a queue, or makes an empty one."""
         self._make = make
         self._queues: dict[int, Fifo] = {}  # behind the first entry of each length
@@ -70,7 +76,9 @@ class AsideHosts:
         return unpack(record)
 
     def save(self) -> list[tuple[int, bytes, bytes]]:
-        """Return the part of a checkpoint: each length with its first entry and the queue behind that."""
+        """Return the part of a checkpoint: each length with its first entry and the queue behind
+        that.
+        """
         return [(length, first, self._queues[length].save()) for _, length, first in self.heads]
 
 
@@ -91,19 +99,22 @@ LOOK = 86_400.0  # seconds after which a paused host is looked at again
 
 
 class SetAside:
-    """Place and reason are two things: a host is put aside because its turn is far away, whatever it waits for.
+    """Place and reason are two things: a host is put aside because its turn is far away, whatever
+    it waits for.
 
-    A host that keeps failing, or is behind a wall, is put aside however short its wait is, and is tried with one URL
-    when that is over.
+    A host that keeps failing, or is behind a wall, is put aside however short its wait is, and is
+    tried with one URL when that is over.
     """
 
     def __init__(self, queue: AsideHosts, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
-        self._queue, self.failures = queue, failures
+        self._queue = queue
+        self.failures = failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
-        self.held: set[str] = set()  # hosts that somebody has paused (frontier.py): they stay aside until resumed
+        # hosts that somebody has paused (frontier.py): they stay aside until resumed
+        self.held: set[str] = set()
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """Return whether a host with URLs that is due then is to be put aside."""
@@ -116,7 +127,10 @@ class SetAside:
         return host.failing() >= self.failures or behind_wall(host)
 
     def keeps(self, host: Host) -> bool:
-        """True if a host with URLs must not be active because it is paused. URLs of one given up end all the same."""
+        """True if a host with URLs must not be active because it is paused.
+
+        URLs of one given up end all the same.
+        """
         return bool(self.held) and host.name in self.held and not host.retired
 
     def add(self, host: Host, now: float) -> None:
@@ -133,7 +147,10 @@ class SetAside:
         host.aside = 0.0
 
     def pop(self, now: float) -> Entry | None:
-        """Remove and return the next entry whose time has come, or None. It may be of a host that came back before."""
+        """Remove and return the next entry whose time has come, or None.
+
+        It may be of a host that came back before.
+        """
         return self._queue.pop(now)
 
     def next_due(self) -> float | None:
@@ -141,7 +158,10 @@ class SetAside:
         return self._queue.next_due()
 
     def next_return(self) -> float | None:
-        """Return when the next host that is not paused is due. Only the first of each length of wait is looked at."""
+        """Return when the next host that is not paused is due.
+
+        Only the first of each length of wait is looked at.
+        """
         if not self.held:
             return self.next_due()
         first = self.first()
@@ -153,7 +173,10 @@ class SetAside:
         return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
     def joined(self, host: Host, now: float) -> bool:
-        """Count a URL that has come for a host that is aside. Return whether the host waited for another one's time."""
+        """Count a URL that has come for a host that is aside.
+
+        Return whether the host waited for another one's time.
+        """
         self.urls += 1
         if self._is_tried(host) or self.keeps(host):
             return False

@@ -1,7 +1,9 @@
-"""Hosts lent to inline downloads, which somebody awaits: a callback, a media pipeline, a spider's `start`.
+"""Hosts lent to inline downloads, which somebody awaits: a callback, a media pipeline, a spider's
+`start`.
 
-Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a host that is in
-flight is only asked while the download lasts, not while its page is processed, and so it can be lent from then on.
+Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a
+host that is in flight is only asked while the download lasts, not while its page is processed, and
+so it can be lent from then on.
 """
 
 from __future__ import annotations
@@ -19,26 +21,36 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import FAR
 from webcrawl.store.jobdir.host_row import given_up
 
-NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for
+# for the time being: the end of the request that uses the host must be waited for
+NEVER = float("inf")
 NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of its budget
-# What came of the request in flight for this record, and when it ended; None while it is being downloaded
+# What came of the request in flight for this record, and when it ended; None while it is being
+# downloaded
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
 class HostLender:
-    """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
+    """A reserved host is not handed out by `take`.
+
+    It is lent once at a time, and given back with an outcome.
+    """
 
     def __init__(self, core: Core, states: HostStates) -> None:
         self._states = states
-        self._core, self._book, self._addresses, self._aside = core, core.book, core.addresses, core.aside
+        self._core = core
+        self._book = core.book
+        self._addresses = core.addresses
+        self._aside = core.aside
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
         self._urls: dict[str, str] = {}  # host name -> what it is asked for
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
-        """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
+        """Lends the link's host, and returns what to ask it for: None for the link, or another Link
+        (robots.txt) first.
 
-        Otherwise nothing is lent: a time says when to try again, a Status that the link is not to be fetched.
+        Otherwise nothing is lent: a time says when to try again, a Status that the link is not to
+        be fetched.
         """
         name = host_of(link.url)
         if self._core.is_foreign(name):
@@ -52,7 +64,10 @@ class HostLender:
         try:
             decision = self._decide(host, link, now, in_flight)
             if not decision or isinstance(decision, Link):
-                self.lent[name], self._urls[name] = host.ip, decision.url if isinstance(decision, Link) else link.url
+                self.lent[name], self._urls[name] = (
+                    host.ip,
+                    decision.url if isinstance(decision, Link) else link.url,
+                )
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -60,7 +75,9 @@ class HostLender:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        """Return None or another link to fetch now, a time to try again at, or the Status with which the link ends."""
+        """Return None or another link to fetch now, a time to try again at, or the Status with
+        which the link ends.
+        """
         origin = self._core.origins.own(host, link.url)
         for record in (host, origin):
             if record is not None and given_up(record) and not returns(record, now):
@@ -84,7 +101,9 @@ class HostLender:
         return origin.ready_at
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
-        """Return when the host may be requested, as far as is known now; NEVER while a request is in flight."""
+        """Return when the host may be requested, as far as is known now; NEVER while a request is
+        in flight.
+        """
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
             return ready
@@ -104,11 +123,14 @@ class HostLender:
                 return NEVER
             outcome, at = ended
             if outcome.status != Status.UNTRIED:
-                ready = max(ready, self._book.ready_after(host, NO_PAGE, outcome, at))  # booked when its page is done
+                # booked when its page is done
+                ready = max(ready, self._book.ready_after(host, NO_PAGE, outcome, at))
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether to try a link once more; its host's turn says when, and whether the host is retired."""
+        """Return whether to try a link once more; its host's turn says when, and whether the host
+        is retired.
+        """
         return self._book.is_worth(link, outcome)
 
     def ready_at(self, name: str) -> float:
@@ -117,7 +139,11 @@ class HostLender:
             return NEVER
         with self._core.opened(name) as host:
             ready = host.ready_at
-        return max(ready, self._addresses.ready_at(host.ip)) if self._addresses is not None and host.ip else ready
+        return (
+            max(ready, self._addresses.ready_at(host.ip))
+            if self._addresses is not None and host.ip
+            else ready
+        )
 
     def is_retired(self, name: str) -> bool:
         with self._core.opened(name) as host:
@@ -129,7 +155,10 @@ class HostLender:
             return self._book.wait(host)
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
-        """Book what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
+        """Book what the host has answered.
+
+        Without an outcome it was asked, and nobody knows how that ended.
+        """
         ip, url = self.lent.pop(name), self._urls.pop(name)
         host, active = self._core.open(name)
         if outcome is None:
@@ -151,7 +180,12 @@ class HostLender:
         origins = self._core.origins
         is_of_host = host.origins is None or outcome.status in OF_HOST
         record = host if is_of_host else origins.record_for(host, Link(url))
-        retired, failures, row, ready_at = record.retired, record.failures, record.row, host.ready_at
+        retired, failures, row, ready_at = (
+            record.retired,
+            record.failures,
+            record.row,
+            host.ready_at,
+        )
         charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
         if record is host:
             self._book.book(host, NO_PAGE, outcome, now)
@@ -176,5 +210,6 @@ class HostLender:
         host = self._core.back.active.get(name)
         if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
             self._core.dismiss(name.__eq__)
-            self._core.back.slots.judge(host)  # its record may say something else now; its entry is replaced
+            # its record may say something else now; its entry is replaced
+            self._core.back.slots.judge(host)
             self._core.back.schedule(host, now if host.retired else host.due())

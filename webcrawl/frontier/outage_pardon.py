@@ -1,4 +1,6 @@
-"""While our own network is out: which hosts are asked all the same, and what failures did that were its fault."""
+"""While our own network is out: which hosts are asked all the same, and what failures did that were
+its fault.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,18 @@ class Outage:
     """Gives probes; undoes charges, the last one first."""
 
     def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection) -> None:
-        self._core, self._states, self._rotation, self._selection = core, rotation.states, rotation, selection
-        self._hosts, self._back, self._counters = core.hosts, core.back, core.counters
+        self._core = core
+        self._states = rotation.states
+        self._rotation = rotation
+        self._selection = selection
+        self._hosts = core.hosts
+        self._back = core.back
+        self._counters = core.counters
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
-        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
+        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather
+        of another.
+        """
         self._rotation.begin()
         order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
         for _ in range(STEPS):
@@ -56,7 +65,8 @@ class Outage:
             self._states.recall(host)
         record = self._core.origins.own(host, charge.link.url) or host
         charge.undo(record)
-        host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))  # it was asked, though
+        # it was asked, though
+        host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))
         self._restore(record, charge)
         self._core.origins.tidy(host)
         if not active:
@@ -66,14 +76,18 @@ class Outage:
             self._back.schedule(host, host.due())
 
     def _pass_on(self, gate: Gate, charge: Charge) -> None:
-        """The host has gone with its record, and a link that comes again with its attempts; one that ended does too."""
+        """The host has gone with its record, and a link that comes again with its attempts; one
+        that ended does too.
+        """
         if charge.retry is None and _comes_back(charge):
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
             gate.pass_on(charge.link.pack())
 
     def _restore(self, host: Host, charge: Charge) -> None:
-        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
+        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is
+        needed.
+        """
         retry = charge.retry
         if retry is None:
             if not _comes_back(charge):
@@ -96,9 +110,11 @@ class Outage:
 
 
 def _comes_back(charge: Charge) -> bool:
-    """Return True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
+    """Return True if a link whose attempts were used up comes again; for none a host was lent or a
+    download cut.
 
-    Of its own request's end a spider was told. A page that is fetched again has its next time already.
+    Of its own request's end a spider was told. A page that is fetched again has its next time
+    already.
     """
     link = charge.link
     return bool(link.url) and not link.history and not link.is_own and not link.request

@@ -10,7 +10,8 @@ from webcrawl.base.model import REDIRECTS, Link, Outcome, Status
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`again`: the URL comes again. `failed`: the host as a whole may have failed, and waits longer each time.
+    """`again`: the URL comes again. `failed`: the host as a whole may have failed, and waits longer
+    each time.
 
     `charged`: one of the URL's attempts is used up.
     """
@@ -43,20 +44,27 @@ RULES: dict[int, Rule] = {
 
 STALLED = "time"  # of Outcome.short
 STALLS = (
-    2  # attempts of a URL whose body is not whole in time: a host that always drips holds a slot no longer than that
+    # attempts of a URL whose body is not whole in time: a host that always drips holds a slot no
+    # longer than that
+    2
 )
 
 
 def is_plain(outcome: Outcome) -> bool:
-    """Return whether this is an answer like most: its URL is done, and its host is well, whatever was asked for."""
+    """Return whether this is an answer like most: its URL is done, and its host is well, whatever
+    was asked for.
+    """
     status = outcome.status
     if not 0 < status < 500 or status in RULES:
         return False
-    return not (outcome.wait or outcome.short or outcome.by_proxy or outcome.permanent or outcome.doubtful)
+    return not (
+        outcome.wait or outcome.short or outcome.by_proxy or outcome.permanent or outcome.doubtful
+    )
 
 
 def rule(outcome: Outcome) -> Rule:
-    """A certificate that is not accepted will not be in a minute either, and is no fault of the host's other URLs.
+    """A certificate that is not accepted will not be in a minute either, and is no fault of the
+    host's other URLs.
 
     A name that leads inside says the same of all of them, whatever an exclusion of one URL means.
     """
@@ -64,7 +72,8 @@ def rule(outcome: Outcome) -> Rule:
         return HOST
     if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
         return FINAL
-    if outcome.status == ACCEPTED and outcome.wait:  # it is not there yet, and the server says when to come again
+    # it is not there yet, and the server says when to come again
+    if outcome.status == ACCEPTED and outcome.wait:
         return URL
     if outcome.by_proxy or (outcome.short and outcome.status > 0):
         return URL
@@ -90,25 +99,30 @@ def is_cut_short(outcome: Outcome) -> bool:
 
 
 def is_kept_short(link: Link, outcome: Outcome) -> bool:
-    """True if this is the end of a page of which a part is missing; a robots.txt is none, and asked for again."""
+    """True if this is the end of a page of which a part is missing; a robots.txt is none, and asked
+    for again.
+    """
     return is_cut_short(outcome) and not link.is_prerequisite
 
 
 def has_failed(link: Link, outcome: Outcome) -> bool:
     """Return whether this counts as a failure of the link's host.
 
-    A robots.txt that cannot be read does, whatever the reason: all URLs of its host wait for it (RFC 9309 2.3.1.4).
+    A robots.txt that cannot be read does, whatever the reason: all URLs of its host wait for it
+    (RFC 9309 2.3.1.4).
     """
     if outcome.answered:
         return False
-    return rule(outcome).failed or (link.is_prerequisite and (outcome.status >= 500 or outcome.permanent))
+    return rule(outcome).failed or (
+        link.is_prerequisite and (outcome.status >= 500 or outcome.permanent)
+    )
 
 
 def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:
     """Return whether one of these outcomes is an answer, and not only the way to one.
 
-    `outcomes`: how many there are of each status. `hops`: redirects in a row that are followed. If none are, as
-    offline, they are answers like others.
+    `outcomes`: how many there are of each status. `hops`: redirects in a row that are followed. If
+    none are, as offline, they are answers like others.
     """
     ways = REDIRECTS if hops else ()
     return any(many and status > 0 and status not in ways for status, many in outcomes.items())

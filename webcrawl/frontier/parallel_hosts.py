@@ -1,9 +1,9 @@
 """What differs for hosts that may have several requests at once (HOST_CONNECTIONS).
 
 Such a host has lanes (hosts.py) while it is active, and one entry in the back-end as long as a lane
-is free. A host without a rule has none, and costs the look that finds this out. robots.txt is asked for alone, and so
-is what somebody awaits; whatever holds a host back holds back all of its lanes, and only the wait after an answer is
-a lane's own.
+is free. A host without a rule has none, and costs the look that finds this out. robots.txt is asked
+for alone, and so is what somebody awaits; whatever holds a host back holds back all of its lanes,
+and only the wait after an answer is a lane's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class ParallelHosts:
 
     def __init__(self, core: Core, must_yield: Callable[[Host, float], bool]) -> None:
         """`must_yield`: whether a host has to give way to others."""
-        self._core, self._back, self._book, self._must_yield = core, core.back, core.book, must_yield
+        self._core = core
+        self._back = core.back
+        self._book = core.book
+        self._must_yield = must_yield
         self.on = self._is_on()
 
     def _is_on(self) -> bool:
@@ -48,7 +51,10 @@ class ParallelHosts:
                 self.change(host)
 
     def change(self, host: Host) -> None:
-        """An active host may have another number of lanes. What is in flight beyond them ends as ever."""
+        """An active host may have another number of lanes.
+
+        What is in flight beyond them ends as ever.
+        """
         most = self._book.connections(host) if self.on else 1
         lanes = host.lanes
         if lanes is None and most > 1:
@@ -66,8 +72,11 @@ class ParallelHosts:
     # -- out
 
     def may_go_on(self, host: Host, now: float) -> bool:
-        """True if a host in flight may be asked for one more URL now; if it may later, it is scheduled for then."""
-        if host.retired:  # its URLs end, which takes no lane, unless some may be asked for: then one after another
+        """True if a host in flight may be asked for one more URL now; if it may later, it is
+        scheduled for then.
+        """
+        # its URLs end, which takes no lane, unless some may be asked for: then one after another
+        if host.retired:
             return ends(host)
         if not self._has_room(host, now):
             return False
@@ -88,7 +97,10 @@ class ParallelHosts:
         return not (self._core.aside.wants(host, host.due(), now) or self._must_yield(host, now))
 
     def waits(self, host: Host, link: Link) -> bool:
-        """True if a link has to wait until nothing else of its host is in flight. Then nothing else goes before it."""
+        """True if a link has to wait until nothing else of its host is in flight.
+
+        Then nothing else goes before it.
+        """
         lanes = host.lanes
         if lanes is None:
             return True
@@ -103,7 +115,9 @@ class ParallelHosts:
             self.go_on(host, now)
 
     def go_on(self, host: Host, now: float) -> None:
-        """Schedules a host in flight that may be asked for more, behind those that already wait for a fetcher."""
+        """Schedules a host in flight that may be asked for more, behind those that already wait for
+        a fetcher.
+        """
         if host.given is None or not host.waiting():
             return
         if host.retired:
@@ -122,7 +136,9 @@ class ParallelHosts:
             host.given = next(reversed(lanes.flights.values()), None)
 
     def is_news(self, host: Host, link: Link) -> bool:
-        """Return whether a failure of this link would say something of its host that the last failure did not."""
+        """Return whether a failure of this link would say something of its host that the last
+        failure did not.
+        """
         return host.lanes is None or not host.failures or host.lanes.is_news(link)
 
     def book(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
@@ -130,7 +146,8 @@ class ParallelHosts:
         lanes, ready, failures = host.lanes, host.ready_at, host.failures
         if lanes is None:
             return self._book.book(host, link, outcome, now)
-        news, host.ready_at = self.is_news(host, link), 0.0  # so that it is the wait after this one alone
+        # so that it is the wait after this one alone
+        news, host.ready_at = self.is_news(host, link), 0.0
         again = self._book.book(host, link, outcome, now, news=news)
         if host.failures > failures:
             lanes.failed()

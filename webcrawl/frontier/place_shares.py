@@ -1,8 +1,8 @@
 """Limits how many places in the back-end one owner can take, and queues what exceeds the limit.
 
-A page can link to any number of hosts, and the owner of one domain can invent any number of names in it. So active
-hosts are counted in groups, and a host of a full group waits while hosts of other groups can use the place. The limits
-are explained in docs/frontier.md#shares.
+A page can link to any number of hosts, and the owner of one domain can invent any number of names
+in it. So active hosts are counted in groups, and a host of a full group waits while hosts of other
+groups can use the place. The limits are explained in docs/frontier.md#shares.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
 
 MIN_PLACES = 4  # every domain may have as many active hosts: enough for www, m, img and one more
-WIDE_FACTOR = 4  # how many times a domain's limit an address or an origin may have: innocent sites share servers
+# how many times a domain's limit an address or an origin may have: innocent sites share servers
+WIDE_FACTOR = 4
 MAX_QUEUES = 1024  # groups with a queue of their own; all further groups share one
 MAX_LOOKS = 16  # groups that `GroupQueues.pop` tries before it gives up
 
@@ -38,12 +39,15 @@ class Groups(NamedTuple):
 class PlaceShares:
     """Counts the active hosts of each group, and knows which groups are full.
 
-    A domain may have one place in `divisor`. Addresses and origins may have WIDE_FACTOR times as many. The limit of an
-    address holds only while hosts of other known addresses are active.
+    A domain may have one place in `divisor`. Addresses and origins may have WIDE_FACTOR times as
+    many. The limit of an address holds only while hosts of other known addresses are active.
     """
 
     def __init__(self, domain_of: Callable[[str], str], places: int, divisor: int) -> None:
-        """`domain_of` returns the registered domain of a host. With a `divisor` of 1 there is no limit."""
+        """`domain_of` returns the registered domain of a host.
+
+        With a `divisor` of 1 there is no limit.
+        """
         self.domain_of = domain_of
         self._limit: float = max(places // divisor, MIN_PLACES) if divisor > 1 else float("inf")
         self._groups: dict[str, Groups] = {}  # by active host
@@ -71,7 +75,10 @@ class PlaceShares:
         return groups.origin
 
     def set_origin(self, host: Host, origin: Group) -> None:
-        """Count an active host, which had no origin, for this one too. An empty origin changes nothing."""
+        """Count an active host, which had no origin, for this one too.
+
+        An empty origin changes nothing.
+        """
         if origin:
             groups = self._groups[host.name]
             self._groups[host.name] = Groups(groups.domain, groups.address, origin)
@@ -86,7 +93,9 @@ class PlaceShares:
         return {self._groups[host.name].domain for host in hosts}
 
     def origin_of(self, record: Packed, domain: str) -> Group:
-        """Return the origin of a link to a host of `domain`; empty if the link is a seed or comes from that domain."""
+        """Return the origin of a link to a host of `domain`; empty if the link is a seed or comes
+        from that domain.
+        """
         via = via_of(record)
         if not via:
             return ""
@@ -105,7 +114,9 @@ class PlaceShares:
         return True
 
     def full_group_of(self, host: Host) -> Group | None:
-        """Return the full group that keeps an inactive host out, or None if the host may become active."""
+        """Return the full group that keeps an inactive host out, or None if the host may become
+        active.
+        """
         domain = self.domain_of(host.name)
         if self.is_full(domain):
             return domain
@@ -117,7 +128,8 @@ class PlaceShares:
         groups = self._groups[host.name]
         if self._counts[groups.domain] > self._limit:
             return True
-        if groups.address != _address_of(host):  # the host has answered, or has moved, since it was counted
+        # the host has answered, or has moved, since it was counted
+        if groups.address != _address_of(host):
             self.add(host, self.remove(host))
         address = _address_of(host)
         count = self._counts[address] if address else 0
@@ -131,12 +143,18 @@ class GroupQueues:
     """
 
     def __init__(self, make: Callable[[bytes | None], Fifo], saved: Mapping[Group, bytes]) -> None:
-        """`saved` is what `save` returned. `make` restores one queue from it, or makes an empty one from None."""
+        """`saved` is what `save` returned.
+
+        `make` restores one queue from it, or makes an empty one from None.
+        """
         self._make = make
-        self.queues = OrderedDict((group, make(data)) for group, data in saved.items())  # the next one first
+        # the next one first
+        self.queues = OrderedDict((group, make(data)) for group, data in saved.items())
 
     def push(self, group: Group, record: bytes) -> None:
-        """Append a record to the queue of its group, or to the shared queue if there are too many groups."""
+        """Append a record to the queue of its group, or to the shared queue if there are too many
+        groups.
+        """
         if group not in self.queues and len(self.queues) >= MAX_QUEUES:
             group = SHARED_GROUP
         if group not in self.queues:
@@ -144,7 +162,9 @@ class GroupQueues:
         self.queues[group].push(record)
 
     def pop(self, is_full: Callable[[Group], bool]) -> bytes | None:
-        """Remove and return the first record of the next group that is not full, or None if none is found soon."""
+        """Remove and return the first record of the next group that is not full, or None if none is
+        found soon.
+        """
         for _ in range(min(MAX_LOOKS, len(self.queues))):
             group, queue = self.queues.popitem(last=False)
             if is_full(group):

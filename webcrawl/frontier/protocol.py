@@ -1,7 +1,7 @@
 """The interface that the crawl needs of a frontier, so that another one may take the place of ours.
 
-`Frontier` is all of it. docs/examples/frontier has a simple one, with an answer for each part that it does without.
-`tests/frontier/test_contract.py` is the contract.
+`Frontier` is all of it. docs/examples/frontier has a simple one, with an answer for each part that
+it does without. `tests/frontier/test_contract.py` is the contract.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
 class Queue(Protocol):
-    """Links go in, come out when their hosts may be asked, and end. Never two of a host are out at once.
+    """Links go in, come out when their hosts may be asked, and end. Never two of a host are out at
+    once.
 
     All of it is saved with every checkpoint: what was out by then comes out again.
     """
@@ -48,10 +49,14 @@ class Queue(Protocol):
         """One that others wait for: it comes out before all others of its host."""
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
-        """A link whose host is due, and which the admission check lets through; without `spare`, none that may wait."""
+        """A link whose host is due, and which the admission check lets through; without `spare`,
+        none that may wait.
+        """
 
     def next_ready(self) -> float | None:
-        """Return the time at which `take` may return a link (0 is now), or None until something is added or done."""
+        """Return the time at which `take` may return a link (0 is now), or None until something is
+        added or done.
+        """
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Book how a download ended; False if the link comes again."""
@@ -63,17 +68,23 @@ class Queue(Protocol):
         """End a link for which no host was asked."""
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Takes back a link that could not be requested for so many seconds: it comes first again, as it was."""
+        """Takes back a link that could not be requested for so many seconds: it comes first again,
+        as it was.
+        """
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Takes back a link that had its slot for too long: it comes again, and its host is asked later."""
+        """Takes back a link that had its slot for too long: it comes again, and its host is asked
+        later.
+        """
 
     def crawl_delay(self, name: str, seconds: float) -> None:
         """Set the delay that a host's robots.txt asks for; 0 withdraws it."""
 
 
 class DiscoverySink(Protocol):
-    """Gets all links of a page that pass the filters, or where it is redirected, instead of the seen store."""
+    """Gets all links of a page that pass the filters, or where it is redirected, instead of the
+    seen store.
+    """
 
     def __call__(self, page: Link, records: Sequence[Packed], /, *, redirect: bool) -> None: ...
 
@@ -109,16 +120,22 @@ class Looks(Protocol):
         """Hosts that are due."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """Return the number of its failures in a row, True if it was ever asked, and its address if that is known."""
+        """Return the number of its failures in a row, True if it was ever asked, and its address if
+        that is known.
+        """
 
     def reached(self) -> list[str]:
         """Return the names of a few hosts that earlier runs have reached."""
 
     def pause(self, name: str) -> tuple[float, str]:
-        """Seconds for which it was left alone before the request that is made now, and by which rule."""
+        """Seconds for which it was left alone before the request that is made now, and by which
+        rule.
+        """
 
     def next_turn(self, link: Link) -> float | None:
-        """Estimated seconds until the next request to the host of a link just taken; None if none of its URLs wait."""
+        """Estimated seconds until the next request to the host of a link just taken; None if none
+        of its URLs wait.
+        """
 
     def waits(self, now: float) -> Waits:
         """For which hosts the crawl waits, and why."""
@@ -169,17 +186,22 @@ class Notes(Protocol):
         """Tells of the page with which a host has given so many, unless there is no count of them."""
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
-        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
+        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is
+        given.
+        """
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """Return whether a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+        """Return whether a host speaks only HTTP/2, as far as is known; from now on it is, if
+        `learned`.
 
-        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
-        `learned`: whether it would count.
+        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
+        HTTP/1.1. Without `learned`: whether it would count.
         """
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Of so many URLs that the sitemap `url` names, how many its host may have; what they name has turns now."""
+        """Of so many URLs that the sitemap `url` names, how many its host may have; what they name
+        has turns now.
+        """
 
 
 class Domained(Protocol):
@@ -223,7 +245,9 @@ class Frontier(Queue, Protocol):
         """Return whether nothing is left but what need not be done now."""
 
     def may_recover(self) -> bool:
-        """While resting: return whether a host that answered before is to be asked once more all the same."""
+        """While resting: return whether a host that answered before is to be asked once more all
+        the same.
+        """
 
     @property
     def over_budget(self) -> int:
@@ -237,6 +261,15 @@ class FrontierFactory(Protocol):
     """The value of FRONTIER: a class or function that opens a frontier as of the last checkpoint."""
 
     def __call__(
-        self, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
+        self,
+        db: CrawlDB,
+        shape: Shape,
+        rules: Rules,
+        hooks: Hooks,
+        *,
+        random: Random,
+        now: float = 0.0,
     ) -> Frontier:
-        """`now`: the last run did not stop cleanly, so that every host waits its turn from then; else 0."""
+        """`now`: the last run did not stop cleanly, so that every host waits its turn from then;
+        else 0.
+        """

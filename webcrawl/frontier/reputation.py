@@ -1,7 +1,7 @@
 """The links between registered domains: IRLbot's reputation, in bounded memory.
 
-The table `linked` has a row for each domain that a page of another one links to: hashes of those others, at most MOST.
-Links are sorted on their way there, and written a few at a time.
+The table `linked` has a row for each domain that a page of another one links to: hashes of those
+others, at most MOST. Links are sorted on their way there, and written a few at a time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from webcrawl.base.url_text import host_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.domain_row import MOST, TAG
 
-VOTE = 48  # bytes of a vote that waits: 12, once more while it is sorted, and 24 for its order and its Python objects
+# bytes of a vote that waits: 12, once more while it is sorted, and 24 for its order and its Python
+# objects
+VOTE = 48
 SLICE = 64  # votes written at once: 0.2 ms
 FULL = 1 << 12  # domains remembered that have MOST already
 LOAD_LINKED = "SELECT domain, sources FROM linked WHERE domain IN (?{more})"
 REPLACE = "INSERT OR REPLACE INTO linked VALUES (?, ?)"
-# `||` makes text of its operands, without changing a byte. Tags of a row that is full, or has them, are dropped.
+# `||` makes text of its operands, without changing a byte. Tags of a row that is full, or has them,
+# are dropped.
 APPEND = (
     "INSERT INTO linked VALUES (?, ?) ON CONFLICT (domain) DO UPDATE SET sources = CAST(sources || excluded.sources AS "
     f"BLOB) WHERE length(sources) < {MOST * TAG} AND instr(sources, excluded.sources) = 0"
@@ -33,22 +36,26 @@ APPEND = (
 PLACE = 8  # bytes of a pair in the filter
 KNOWN = 1 << 12  # domains whose links are remembered for the prioritizer
 NUMBERED = 1 << 14  # hosts whose domains' numbers are remembered, 250 bytes each
-SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
+# a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed
+# over
+SCHEME = 9
 LOAD = "SELECT sources FROM linked WHERE domain = ?"
 
 
 class Votes:
     """Each is the number of a domain that is linked to, and the tag of one that links to it.
 
-    They are written in the table's order, because one of millions of rows is read and written in pages. What a row gets
-    more than once in a slice is joined before.
+    They are written in the table's order, because one of millions of rows is read and written in
+    pages. What a row gets more than once in a slice is joined before.
     """
 
     def __init__(self, db: CrawlDB, memory: int, on_write: Callable[[], None]) -> None:
         """`on_write` is called whenever some were written."""
-        self._db, self._on_write = db, on_write
+        self._db = db
+        self._on_write = on_write
         self.room = max(memory // VOTE, 1)
-        self._targets, self._tags = array("q"), array("I")
+        self._targets = array("q")
+        self._tags = array("I")
         self._owed = 0  # of those, how many were added since some of the sorted ones were written
         self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)  # targets and tags
         self._written = 0  # of those
@@ -70,14 +77,19 @@ class Votes:
             self._sort()
 
     def _sort(self) -> None:
-        votes = np.column_stack((np.asarray(self._targets, np.int64), np.asarray(self._tags, np.int64)))
-        self._sorted, self._written = votes[np.argsort(votes[:, 0], kind="stable")], 0
-        self._targets, self._tags = array("q"), array("I")
+        votes = np.column_stack(
+            (np.asarray(self._targets, np.int64), np.asarray(self._tags, np.int64))
+        )
+        self._sorted = votes[np.argsort(votes[:, 0], kind="stable")]
+        self._written = 0
+        self._targets = array("q")
+        self._tags = array("I")
 
     def _write(self) -> None:
         """Write the next of the sorted votes."""
         some = self._sorted[self._written : self._written + SLICE]
-        self._written, self._owed = self._written + len(some), 0
+        self._written = self._written + len(some)
+        self._owed = 0
         targets, tags = some[:, 0], some[:, 1].astype("<u4").view(f"V{TAG}")
         self.store(zip(targets.tolist(), tags.tolist(), strict=True))
 
@@ -96,7 +108,9 @@ class Votes:
 
     def _join(self, votes: Mapping[int, Sequence[bytes]]) -> None:
         """Write each of these rows once, for all that it gets."""
-        rows: dict[int, bytes] = dict(self._db.query(LOAD_LINKED.format(more=", ?" * (len(votes) - 1)), [*votes]))
+        rows: dict[int, bytes] = dict(
+            self._db.query(LOAD_LINKED.format(more=", ?" * (len(votes) - 1)), [*votes])
+        )
         joined = []
         for target, tags in votes.items():
             sources = rows.get(target, b"")
@@ -130,20 +144,29 @@ class Votes:
 class Reputation:
     """Hears the links of every page; knows for each domain how many others link to it.
 
-    Most pairs of source and target come again and again: a filter of recent pairs drops those at 0.1 us each.
+    Most pairs of source and target come again and again: a filter of recent pairs drops those at
+    0.1 us each.
     """
 
-    def __init__(self, db: CrawlDB, domain_of: Callable[[str], str], key: bytes, memory: int) -> None:
-        """Half of `memory` bytes is for the filter, which forgets at each start, half for votes that wait."""
-        self._db, self._domain_of, self._key = db, domain_of, key
+    def __init__(
+        self, db: CrawlDB, domain_of: Callable[[str], str], key: bytes, memory: int
+    ) -> None:
+        """Half of `memory` bytes is for the filter, which forgets at each start, half for votes
+        that wait.
+        """
+        self._db = db
+        self._domain_of = domain_of
+        self._key = key
         places = 1 << max(4, memory // 2 // PLACE).bit_length() - 1
         self._pairs = array("q", bytes(PLACE * places))
         self._mask = places - 1
         self._number_at = lru_cache(NUMBERED)(lambda url: self._number(domain_of(host_of(url))))
         self._votes = Votes(db, memory // 2, self._written)
         self._known: dict[str, int] = {}
-        self.grown = False  # links were written; set to False by whoever is about to look at all domains
-        self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
+        # links were written; set to False by whoever is about to look at all domains
+        self.grown = False
+        # takes domain and URL, if they are for another drone
+        self.elsewhere: Callable[[str, str], bool] | None = None
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
         """A page links to these canonical URLs."""
@@ -164,8 +187,12 @@ class Reputation:
         source = number_at(own)
         if elsewhere is not None:
             domain = self._domain_of(host_of(own))
-            others = [url for url in others if number_at(url) == source or not elsewhere(domain, url)]
-        targets = [number for number in map(number_at, others) if number != source and number not in full]
+            others = [
+                url for url in others if number_at(url) == source or not elsewhere(domain, url)
+            ]
+        targets = [
+            number for number in map(number_at, others) if number != source and number not in full
+        ]
         if targets:
             self._votes.add(targets, _tag(source))
 
@@ -186,12 +213,16 @@ class Reputation:
         return len(self._votes) > 0
 
     def links_to(self, domain: str) -> int:
-        """The number of other domains that link to this one, as far as it is written; no more than MOST are counted."""
+        """The number of other domains that link to this one, as far as it is written; no more than
+        MOST are counted.
+        """
         rows = self._db.query(LOAD, (self._number(domain),))
         return len(rows[0][0]) // TAG if rows else 0
 
     def take(self, domain: str) -> bytes:
-        """Remove and return what is written of those that link to a domain; `save` writes the rest first."""
+        """Remove and return what is written of those that link to a domain; `save` writes the rest
+        first.
+        """
         number = self._number(domain)
         rows = self._db.query(LOAD, (number,))
         self._db.execute("DELETE FROM linked WHERE domain = ?", (number,))
@@ -205,7 +236,9 @@ class Reputation:
         self._votes.store((number, sources[at : at + TAG]) for at in range(0, len(sources), TAG))
 
     def remembered(self, domain: str) -> int:
-        """Return the number of other domains that link to this one, for those who ask again and again."""
+        """Return the number of other domains that link to this one, for those who ask again and
+        again.
+        """
         links = self._known.get(domain)
         if links is None:
             if len(self._known) >= KNOWN:

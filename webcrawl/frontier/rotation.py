@@ -1,4 +1,6 @@
-"""The hosts that have a queue in the back-end: they enter in turns and give way; n follows the demand."""
+"""The hosts that have a queue in the back-end: they enter in turns and give way; n follows the
+demand.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,38 @@ from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
 from webcrawl.store.jobdir.host_row import State
 
-MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
+# URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
+MOVES = 256
 FRONT = 1  # the place of the front-end among the sources
 STEPS = 8  # of a look at budgets that are done at once: some 10 ms
-LOOKS_APART, STEPS_APART = 1.0, 0.4  # seconds between two looks while hosts are active, and until one goes on
-EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
+# seconds between two looks while hosts are active, and until one goes on
+LOOKS_APART, STEPS_APART = 1.0, 0.4
+# seconds by which a host that was set aside may come back early: it waits in the back-end then
+EARLY = 1.0
 
 
 class Rotation:
-    """Mercator 3.1's refill, BUbiNG's required front, and turns for hosts when there is no room for all.
+    """Mercator 3.1's refill, BUbiNG's required front, and turns for hosts when there is no room for
+    all.
 
-    Hosts of a domain that has its share of the places wait in a line of that domain: docs/frontier.md.
+    Hosts of a domain that has its share of the places wait in a line of that domain:
+    docs/frontier.md.
     """
 
     def __init__(self, core: Core, states: HostStates, least: int) -> None:
         """`least`: n is never below."""
         queues = core.queues
         self.states = states
-        self._core, self._queues, self._shares, self._least = core, queues, states.shares, least
-        self._front, self._lines, self._budgets = queues.front, queues.lines, queues.budgets
-        self._hosts, self._back, self._aside = core.hosts, core.back, core.aside
+        self._core = core
+        self._queues = queues
+        self._shares = states.shares
+        self._least = least
+        self._front = queues.front
+        self._lines = queues.lines
+        self._budgets = queues.budgets
+        self._hosts = core.hosts
+        self._back = core.back
+        self._aside = core.aside
         self._sources = (
             self._from_parked,
             self._from_front,  # FRONT
@@ -47,24 +61,32 @@ class Rotation:
         """Return whether `grow` may let in one more host, or may find out that it can."""
         if self.states.is_full():
             return False
-        return bool(self._lines.queues) or self._queues.others_wait(self._back.now) or self._may_look()
+        return (
+            bool(self._lines.queues) or self._queues.others_wait(self._back.now) or self._may_look()
+        )
 
     def _may_look(self) -> bool:
         look_at = self.next_look()
         return look_at is not None and look_at <= self._back.now
 
     def next_look(self) -> float | None:
-        """Return when fetchers that starve may look at budgets; None if no URL would be found, or has a place."""
+        """Return when fetchers that starve may look at budgets; None if no URL would be found, or
+        has a place.
+        """
         if not self._budgets.unsettled or self.states.is_full():
             return None
         return self._look_at if self._back.active and not self._budgets.idle else 0.0
 
     def others_wait(self) -> bool:
-        """Return whether there are URLs outside the back-end, other than those of domains that have their share."""
+        """Return whether there are URLs outside the back-end, other than those of domains that have
+        their share.
+        """
         return self._queues.others_wait(self._back.now)
 
     def next_aside(self) -> float | None:
-        """The time at which the next host that is set aside could come back; None if there is none, or no place."""
+        """The time at which the next host that is set aside could come back; None if there is none,
+        or no place.
+        """
         return None if self.states.is_full() else self._aside.next_due()
 
     @property
@@ -73,9 +95,11 @@ class Rotation:
         return bool(self._lines.queues)
 
     def grow(self, *, anyone: bool = False) -> bool:
-        """Add a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
+        """Add a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required
+        front).
 
-        Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
+        Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share,
+        then one of them.
         """
         if self._may_look():
             self._look()
@@ -89,9 +113,13 @@ class Rotation:
         self._core.width = max(self._core.width - 1, self._least)
 
     def refill(self) -> bool:
-        """Makes a host active: from the parked ones, the front-end, domains' lines, what had no budget, in turns."""
+        """Makes a host active: from the parked ones, the front-end, domains' lines, what had no
+        budget, in turns.
+        """
         queues, states = self._queues, self.states
-        others = queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
+        others = (
+            queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
+        )
         if self._front.filled and not others:  # nearly always
             if self._from_front():
                 states.source = FRONT
@@ -103,14 +131,17 @@ class Rotation:
                     return True
         if self._back.active or not self._budgets.unsettled:
             return False
-        # Nothing is left but URLs over their domains' budgets, or folded, at which nobody has looked since.
+        # Nothing is left but URLs over their domains' budgets, or folded, at which nobody has
+        # looked since.
         self._look()
         return self._from_budgets()
 
     def _look(self) -> None:
-        """Look for domains that may go on, in a few steps. While hosts are active, the next look comes later.
+        """Look for domains that may go on, in a few steps. While hosts are active, the next look
+        comes later.
 
-        If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows would get its slots.
+        If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows
+        would get its slots.
         """
         budgets, now = self._budgets, self._back.now
         budgets.try_idle(self._shares.has_active)
@@ -123,8 +154,12 @@ class Rotation:
         self._look_at = now + (STEPS_APART if budgets.is_looking else LOOKS_APART)
 
     def _domains_at_work(self) -> set[str]:
-        """Return the domains of active hosts that answer well: a host that fails or is slow holds up no other URL."""
-        return self._shares.domains_of(host for host in self._back.active.values() if host.standing == PROVEN)
+        """Return the domains of active hosts that answer well: a host that fails or is slow holds
+        up no other URL.
+        """
+        return self._shares.domains_of(
+            host for host in self._back.active.values() if host.standing == PROVEN
+        )
 
     def begin(self) -> None:
         """A new look for the next link begins: it may move MOVES URLs from the front-end again."""
@@ -151,12 +186,15 @@ class Rotation:
                 gate.turn_away(record, False)
                 continue
             again = self._hosts.revisits and is_revisit(record)
-            if (again or self._budgets.admits(self._shares.domain_of(name), record)) and self._route(record, name):
+            if (
+                again or self._budgets.admits(self._shares.domain_of(name), record)
+            ) and self._route(record, name):
                 return True
         return False
 
     def bring(self, most: int) -> None:
-        """Let in what is fetched again, beyond the width: it is let into the front-end only as fast as is wanted.
+        """Let in what is fetched again, beyond the width: it is let into the front-end only as fast
+        as is wanted.
 
         Behind long queues of hosts that have a place it would never come to its turn.
         """
@@ -183,7 +221,9 @@ class Rotation:
         return False
 
     def _from_lines(self, *, anyone: bool = False) -> bool:
-        """Move URLs from the lines of domains that have room, or of all, until one makes a host active."""
+        """Move URLs from the lines of domains that have room, or of all, until one makes a host
+        active.
+        """
         for _ in range(MOVES if self._lines.queues else 0):
             record = self._lines.pop(_never if anyone else self._shares.is_full)
             if record is None:
@@ -212,7 +252,10 @@ class Rotation:
         return self._admit(self._hosts.get(name.decode()), anyone=anyone)
 
     def _admit(self, host: Host, *, anyone: bool = False) -> bool:
-        """Make a parked host active, unless it has to wait. Return whether it is active; else it is put away."""
+        """Make a parked host active, unless it has to wait.
+
+        Return whether it is active; else it is put away.
+        """
         if self._core.is_foreign(host.name):
             self.states.leave_hive(host)
             self._hosts.put_away(host)
@@ -223,11 +266,13 @@ class Rotation:
             self._lines.push(full_group, host.name.encode())
             self._hosts.put_away(host)
             return False
-        self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
+        # its row says that it is parked, and no queue of parked hosts has its name now
+        self._hosts.touch(host)
         return self.states.wake(host)
 
     def _route(self, record: bytes, name: str, *, anyone: bool = False) -> bool:
-        """Move a URL to its host `name`, whatever that host's state. Return whether it made the host active.
+        """Move a URL to its host `name`, whatever that host's state. Return whether it made the
+        host active.
 
         `anyone`: it may, even if the host's domain has its share of the places.
         """
@@ -261,7 +306,10 @@ class Rotation:
             self._has_more(host)
 
     def _add_to_inactive(self, host: Host, record: bytes, origin: Group, *, anyone: bool) -> bool:
-        """Queue a URL at a host without a place. Return whether that made the host active; else it is put away."""
+        """Queue a URL at a host without a place.
+
+        Return whether that made the host active; else it is put away.
+        """
         if host.retired and not self._has_another_chance(host, record):
             self._core.queued -= 1
             self._core.drop(unpack(record), host.retired)
@@ -286,7 +334,10 @@ class Rotation:
         return True
 
     def _has_another_chance(self, host: Host, record: bytes) -> bool:
-        """Return whether a host that was given up takes this URL. If so, it is given up no more, or one origin is."""
+        """Return whether a host that was given up takes this URL.
+
+        If so, it is given up no more, or one origin is.
+        """
         return (
             returns(host, self._back.now)
             or self._core.origins.set_apart_for(host, url_of(record))
@@ -294,7 +345,9 @@ class Rotation:
         )
 
     def _sets_apart(self, host: Host, record: bytes) -> bool:
-        """Return whether the host has failed for another origin alone than that of a URL that has come."""
+        """Return whether the host has failed for another origin alone than that of a URL that has
+        come.
+        """
         return host.failures > 0 and self._core.origins.set_apart_for(host, url_of(record))
 
     def _has_more(self, host: Host) -> None:
@@ -316,7 +369,9 @@ class Revisits:
     """Its part of all turns is the front-end's `share`."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:
-        self._core, self._front, self._rotation = core, core.queues.front, rotation
+        self._core = core
+        self._front = core.queues.front
+        self._rotation = rotation
 
     def add(self, records: Sequence[Packed]) -> None:
         """Put packed links of pages that are due again into the level of their own."""
@@ -333,5 +388,7 @@ class Revisits:
             self._rotation.bring(BRINGS)
 
     def set_share(self, share: float) -> None:
-        """From now on this part of the turns is for what is fetched again: of the front-end, and of each host."""
+        """From now on this part of the turns is for what is fetched again: of the front-end, and of
+        each host.
+        """
         self._front.set_revisit_share(share)

@@ -26,10 +26,14 @@ from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import FRONTIER
 
-HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
-DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
+# a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
+HOST_BYTES = 768
+# a domain's record as a Python object, most of them without a queue: 560 measured
+DOMAIN_BYTES = 640
 POPULARITY = "popularity"
-LEARNT = 16  # part of the memory for what a prioritizer learns, if it does, and of families: it comes off the queues'
+# part of the memory for what a prioritizer learns, if it does, and of families: it comes off the
+# queues'
+LEARNT = 16
 NO_HOOKS = Hooks()
 
 
@@ -56,7 +60,8 @@ class FrontierPart:
             "aside": queues.aside.save(),
             "set aside": (core.aside.urls, core.aside.hosts),
             "lines": queues.lines.save(),
-            "queued": core.queued + core.in_flight,  # after a crash what is in flight is handed out again
+            # after a crash what is in flight is handed out again
+            "queued": core.queued + core.in_flight,
             "width": core.width,
             "counters": core.counters,
             "random": self.random.getstate(),
@@ -78,10 +83,11 @@ def open_frontier(
     now: float = 0.0,
     kind: Callable[..., Frontier] = Frontier,
 ) -> Frontier:
-    """Open the frontier as of the last checkpoint. `now`: every host waits its turn again, counted from then.
+    """Open the frontier as of the last checkpoint. `now`: every host waits its turn again, counted
+    from then.
 
-    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown. `kind`:
-    Frontier, or what is made of it.
+    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are
+    unknown. `kind`: Frontier, or what is made of it.
     """
     data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
@@ -89,7 +95,8 @@ def open_frontier(
     frontier = kind(queues, rules, hooks, resumed=now if saved else 0.0)
     core = frontier.core
     if saved:
-        core.queued, core.width = saved["queued"], max(saved["width"], rules.limits.queues)
+        core.queued = saved["queued"]
+        core.width = max(saved["width"], rules.limits.queues)
         core.counters.update(saved["counters"])
         urls, hosts = saved["set aside"]
         core.aside.urls, core.aside.hosts = core.aside.urls + urls, core.aside.hosts + hosts
@@ -117,8 +124,11 @@ def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
     return table
 
 
-def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random) -> Queues:
-    """Half of the memory is for the queues' heads and tails, a quarter for hosts as objects, an eighth for packed rows.
+def _open_queues(
+    db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random
+) -> Queues:
+    """Half of the memory is for the queues' heads and tails, a quarter for hosts as objects, an
+    eighth for packed rows.
 
     The last eighth is for registered domains.
     """
@@ -127,22 +137,37 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
-    levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
+    # with fewer levels than before, the extra queues still run empty
+    levels += [None] * (shape.levels - len(levels))
     old = pool.fifo(saved.get("revisits")) if shape.revisits or "revisits" in saved else None
-    front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, rules.prioritizer, old)
+    front = FrontEnd(
+        [pool.fifo(level) for level in levels], shape.bias, random, rules.prioritizer, old
+    )
     hosts.revisits = old is not None
     parked, aside = pool.fifo(saved.get("parked")), AsideHosts(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
     return Queues(
-        front, hosts, parked, RetryAfterJournal(db), aside, GroupQueues(pool.fifo, saved.get("lines", {})), budgets
+        front,
+        hosts,
+        parked,
+        RetryAfterJournal(db),
+        aside,
+        GroupQueues(pool.fifo, saved.get("lines", {})),
+        budgets,
     )
 
 
-def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None) -> Budgets:
-    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom."""
+def _open_budgets(
+    db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None
+) -> Budgets:
+    """A half is for domains as objects, a quarter for their queues, an eighth for who links to
+    whom.
+    """
     reputation = Reputation(db, rules.domain, rules.key, memory // 8)
     if isinstance(rules.prioritizer, Informed):
         rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
     domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
-    return Budgets(domains, reputation, rules.allowance, requisites=rules.requisites, families=families)
+    return Budgets(
+        domains, reputation, rules.allowance, requisites=rules.requisites, families=families
+    )

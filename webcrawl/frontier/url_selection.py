@@ -1,4 +1,6 @@
-"""Selects what a host is asked for next: its first URL that may be, or what must be asked for before it."""
+"""Selects what a host is asked for next: its first URL that may be, or what must be asked for
+before it.
+"""
 
 from __future__ import annotations
 
@@ -23,25 +25,42 @@ from webcrawl.frontier.wait_words import ROBOTS
 Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn
 LOOKED = 512  # URLs of one host among which one of another kind is looked for
-# Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long that it then
-# rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page may link to thousands of URLs.
+# Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long
+# that it then rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page
+# may link to thousands of URLs.
 DEAR, REST = 0.01, 10.0
 NEVER = float("inf")
-MOMENT = 1.0  # seconds that a host waits with a URL of an origin that waits; for longer that origin waits alone
-SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
+# seconds that a host waits with a URL of an origin that waits; for longer that origin waits alone
+MOMENT = 1.0
+# seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for
+# another
+SOON = 30.0
 
 
 class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
-    def __init__(self, core: Core, states: HostStates, reserved: AbstractSet[str], folds: Folds | None) -> None:
-        """`reserved`: hosts that inline downloads have. `folds` takes a URL that waits behind all of its domain."""
-        self._core, self._states, self._several = core, states, states.several
-        self._reserved, self._folds = reserved, folds
-        self._front, self._hosts, self._back, self._addresses = core.queues.front, core.hosts, core.back, core.addresses
+    def __init__(
+        self, core: Core, states: HostStates, reserved: AbstractSet[str], folds: Folds | None
+    ) -> None:
+        """`reserved`: hosts that inline downloads have.
+
+        `folds` takes a URL that waits behind all of its domain.
+        """
+        self._core = core
+        self._states = states
+        self._several = states.several
+        self._reserved = reserved
+        self._folds = folds
+        self._front = core.queues.front
+        self._hosts = core.hosts
+        self._back = core.back
+        self._addresses = core.addresses
 
     def hand_out(self, host: Host, now: float) -> Link | None:
-        """What a host that is due is asked for; None if it cannot be asked now, and then it is where it belongs."""
+        """What a host that is due is asked for; None if it cannot be asked now, and then it is
+        where it belongs.
+        """
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
         if host.given is not None and not self._several.may_go_on(host, now):
@@ -50,7 +69,11 @@ class UrlSelection:
             return None
         if host.row is not None:
             self._lead_with_another(host)
-        given = self._first_of(host, host, now) if host.origins is None else self._first_of_origins(host, now)
+        given = (
+            self._first_of(host, host, now)
+            if host.origins is None
+            else self._first_of_origins(host, now)
+        )
         if given is None:
             self._states.settle(host, now)
         elif host.lanes is not None:
@@ -122,8 +145,12 @@ class UrlSelection:
                 break
         return self._pass_over(host, one, passed, now, given) if passed else given
 
-    def _is_settled(self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float) -> bool:
-        """Return True if a URL that may not be asked for has ended, or waits with all of its origin."""
+    def _is_settled(
+        self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float
+    ) -> bool:
+        """Return True if a URL that may not be asked for has ended, or waits with all of its
+        origin.
+        """
         if isinstance(decision, int):
             self._core.drop(link, decision)
             return True
@@ -133,8 +160,12 @@ class UrlSelection:
             return True
         return False
 
-    def _waits_elsewhere(self, host: Host, one: Host, link: Link, record: bytes, now: float) -> bool:
-        """Puts a URL where it waits: its origin has a record of its own, or its family waits behind its domain."""
+    def _waits_elsewhere(
+        self, host: Host, one: Host, link: Link, record: bytes, now: float
+    ) -> bool:
+        """Puts a URL where it waits: its origin has a record of its own, or its family waits behind
+        its domain.
+        """
         if host.origins is not None and one is host:
             own = self._core.origins.own(host, link.url)
             if own is not None:
@@ -143,13 +174,16 @@ class UrlSelection:
         return self._folds is not None and not host.retired and self._folds(link, record)
 
     def _is_held_up(self, host: Host, one: Host, link: Link) -> bool:
-        """True if this is not the turn of a URL: its host was given up for another origin, or is asked for others."""
+        """True if this is not the turn of a URL: its host was given up for another origin, or is
+        asked for others.
+        """
         if host.retired and one is host and self._core.origins.set_apart_for(host, link.url):
             return True
         return host.given is not None and self._several.waits(host, link)
 
     def _lead_with_another(self, host: Host) -> None:
-        """Let a URL of another kind than those that have failed go first, if one more of theirs would be the host's.
+        """Let a URL of another kind than those that have failed go first, if one more of theirs
+        would be the host's.
 
         A server may fail at all that one of its programs makes, eight links in a row, and be well.
         """
@@ -158,7 +192,9 @@ class UrlSelection:
         if not host.failures and len(row_of(host)) < ROW - 1:
             return
         failed = [shape_of(url_of(record)).families for _, record in host.later[:MAX_ROW]]
-        at = _another((shape_of(url_of(record)).families for record in host.queue.first(LOOKED)), failed)
+        at = _another(
+            (shape_of(url_of(record)).families for record in host.queue.first(LOOKED)), failed
+        )
         if not at:  # none, or the first
             return
         passed = [*filter(None, (host.queue.pop() for _ in range(at + 1)))]
@@ -167,9 +203,11 @@ class UrlSelection:
         self._hosts.touch(host)
 
     def _next(self, host: Host, now: float) -> bytes | None:
-        """Return the host's next record: due retries, then by priority; for a retired host the order does not matter.
+        """Return the host's next record: due retries, then by priority; for a retired host the
+        order does not matter.
 
-        What is fetched again takes turns with all others, and so does what sitemaps name with what pages link to.
+        What is fetched again takes turns with all others, and so does what sitemaps name with what
+        pages link to.
         """
         if self._front.sift is not None:
             self._choose(self._front.sift, host)
@@ -191,29 +229,48 @@ class UrlSelection:
 
     def _choose(self, sift: Sift[bytes], host: Host) -> None:
         """Let the best of what is next go first; for a retired host the order does not matter."""
-        if host.queue.count > 1 and not host.retired and not (host.ranked is not None and host.ranked.before()):
+        if (
+            host.queue.count > 1
+            and not host.retired
+            and not (host.ranked is not None and host.ranked.before())
+        ):
             sift.choose(host.queue, self._hosts.chosen(host))
 
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
         decision = self._ends(host, link, now) if host.retired else None
-        if host.listed is not None and host.listed.full and is_sitemap(link.path) and not link.history:
+        if (
+            host.listed is not None
+            and host.listed.full
+            and is_sitemap(link.path)
+            and not link.history
+        ):
             decision = Status.HOST_BUDGET  # its URLs would be left out
-        return decision or (self._core.admission(link, now) if self._core.admission is not None else None)
+        return decision or (
+            self._core.admission(link, now) if self._core.admission is not None else None
+        )
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
-        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
+        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their
+        turn.
+        """
         if host.retired != Status.HOST_BUDGET or not link.is_revisit:
             return host.retired
         ready = host.rested_at()
         return ready if ready > now else None
 
     def _pass_over(
-        self, host: Host, one: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+        self,
+        host: Host,
+        one: Host,
+        passed: list[tuple[float | Link, bytes]],
+        now: float,
+        given: Link | None,
     ) -> Link | None:
-        """Put back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+        """Put back URLs that let others pass: those that wait for long, and those that need a
+        request to be repeated.
 
-        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
-        repeated, or the host waits.
+        A host may be down by http and up by https. If there is nothing else, the request that was
+        made least often is repeated, or the host waits.
         """
         repeated: Link | None = None
         until = NEVER
@@ -222,11 +279,14 @@ class UrlSelection:
                 until = min(until, decision)
             elif repeated is None or decision.attempt < repeated.attempt:
                 repeated = decision
-            self.put_back(one, record, last=not isinstance(decision, float) or decision > now + SOON)
+            self.put_back(
+                one, record, last=not isinstance(decision, float) or decision > now + SOON
+            )
         if given is None and repeated is not None:
             return self._give(host, repeated, repeated.pack())
         if given is None and until > one.ready_at:
-            one.ready_at, one.left = until, (until, ROBOTS)
+            one.ready_at = until
+            one.left = (until, ROBOTS)
         return given
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
@@ -247,7 +307,9 @@ class UrlSelection:
 
 
 def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
-    """Return the place of the first whose wide family has not failed, or else its close one; 0 if there is none."""
+    """Return the place of the first whose wide family has not failed, or else its close one; 0 if
+    there is none.
+    """
     wide, close = ({families[level] for families in failed} for level in (WIDE, CLOSE))
     second: int | None = None
     for at, families in enumerate(urls):
@@ -261,13 +323,16 @@ def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
 def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
     """Return whether a URL that needs this robots.txt first lets others pass.
 
-    Of a failing host that has had pages a new origin says little: anybody may link to its closed ports.
+    Of a failing host that has had pages a new origin says little: anybody may link to its closed
+    ports.
     """
     return one is host and bool(host.failures and (decision.attempt or host.pages))
 
 
 def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
-    """Return True if its turn ends here: it waits with this URL, or the turn has cost too much, for which it rests."""
+    """Return True if its turn ends here: it waits with this URL, or the turn has cost too much, for
+    which it rests.
+    """
     if isinstance(decision, OriginWait) and decision > now + MOMENT:
         return one is not host
     if isinstance(decision, float):
@@ -281,7 +346,8 @@ def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now:
 def _retry_goes_first(host: Host) -> bool:
     """Return whether a retry that is due goes before all other URLs of its host.
 
-    If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
+    If the host is failing, another URL shows whose fault it is; but what was put back goes first
+    (FIRST, 0).
     """
     if not host.failures or host.later[0][0] <= 0.0:
         return True

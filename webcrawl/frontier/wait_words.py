@@ -11,7 +11,8 @@ from webcrawl.base.model import Status
 NEW, POLITENESS, CRAWL_DELAY = "new", "politeness", "crawl-delay"
 FAILURE, RETRY_AFTER, WALL, NO_WAY = "failure", "retry-after", "wall", "no-way"
 ROBOTS, ASIDE = "robots", "aside"
-FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))  # a crawl that ends meanwhile says when it would go on
+# a crawl that ends meanwhile says when it would go on
+FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))
 WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
@@ -40,7 +41,9 @@ SAID = {
 
 @dataclass(slots=True)
 class Waits:
-    """Hosts that are left alone, counted by rule; and the next of them, with the seconds until its turn."""
+    """Hosts that are left alone, counted by rule; and the next of them, with the seconds until its
+    turn.
+    """
 
     rules: Counter[str] = field(default_factory=Counter)
     host: str = ""

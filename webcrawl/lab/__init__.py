@@ -1,1 +1,3 @@
-"""Experiments beside a crawl: the synthetic web (`simweb`), studies of traces, graphs and walks, and their commands."""
+"""Experiments beside a crawl: the synthetic web (`simweb`), studies of traces, graphs and walks,
+and their commands.
+"""

@@ -1,4 +1,6 @@
-"""The members of `scrapy lab`: studies of URL caches, orders of crawling and random walks; the synthetic web."""
+"""The members of `scrapy lab`: studies of URL caches, orders of crawling and random walks; the
+synthetic web.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ MOST_STEPS = 10**9
 
 
 class Caches(ToolCommand):
-    """`scrapy lab caches`: which share of look-ups caches of URLs would spare, by policy and size, on a trace of links.
+    """`scrapy lab caches`: which share of look-ups caches of URLs would spare, by policy and size,
+    on a trace of links.
 
     Exit status 0, 1 if a trace cannot be read, 2 for a wrong command line.
     """
@@ -40,11 +43,21 @@ class Caches(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--sizes", metavar="N,N", help="entries of the caches (default: powers of two)")
-        parser.add_argument("--policies", metavar="NAME,NAME", help=f"of {', '.join(NAMES)} (default: all)")
-        parser.add_argument("--drones", metavar="N", help="simulate the cache before a hive's splitter")
-        parser.add_argument("--crawl", action="store_true", help="an edge list is a graph: crawl it breadth first")
-        parser.add_argument("--train", metavar="SHARE", help="STATIC knows this first part alone, e.g. 0.5")
+        parser.add_argument(
+            "--sizes", metavar="N,N", help="entries of the caches (default: powers of two)"
+        )
+        parser.add_argument(
+            "--policies", metavar="NAME,NAME", help=f"of {', '.join(NAMES)} (default: all)"
+        )
+        parser.add_argument(
+            "--drones", metavar="N", help="simulate the cache before a hive's splitter"
+        )
+        parser.add_argument(
+            "--crawl", action="store_true", help="an edge list is a graph: crawl it breadth first"
+        )
+        parser.add_argument(
+            "--train", metavar="SHARE", help="STATIC knows this first part alone, e.g. 0.5"
+        )
         parser.add_argument("--plot", metavar="FILE", help="also draw the hit rates, as SVG")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -59,11 +72,17 @@ class Caches(ToolCommand):
 
         try:
             trace = read_trace(
-                [Path(arg) for arg in args], cache_study.owner_among(drones) if drones else None, crawled=opts.crawl
+                [Path(arg) for arg in args],
+                cache_study.owner_among(drones) if drones else None,
+                crawled=opts.crawl,
             )
             trace = trace.crossing(0) if drones else trace  # the other drones' are alike
             training = trace.lookups[: int(share * len(trace.lookups))]
-            rows = [*cache_study.simulate(trace, sizes or cache_study.powers(trace.urls), names, training)]
+            rows = [
+                *cache_study.simulate(
+                    trace, sizes or cache_study.powers(trace.urls), names, training
+                )
+            ]
             if opts.plot:
                 Path(opts.plot).write_text(cache_study.plot_caches(rows), encoding="utf-8")
             say_all((cache_study.as_json if opts.json else cache_study.as_text)(trace, rows))
@@ -74,7 +93,9 @@ class Caches(ToolCommand):
 def _sizes(text: str | None) -> list[int]:
     found = text.split(",") if text is not None else []
     if not all(is_whole(one, 1, MOST_ENTRIES) for one in found):
-        raise usage_error(f"--sizes {text}: must be whole numbers from 1 to {MOST_ENTRIES}, with commas")
+        raise usage_error(
+            f"--sizes {text}: must be whole numbers from 1 to {MOST_ENTRIES}, with commas"
+        )
     return sorted({*map(int, found)})
 
 
@@ -98,7 +119,8 @@ def _share(text: str | None) -> float:
 
 
 class Orderings(ToolCommand):
-    """`scrapy lab orderings`: how soon a crawl has the important pages of a known graph, by its order of fetching.
+    """`scrapy lab orderings`: how soon a crawl has the important pages of a known graph, by its
+    order of fetching.
 
     Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line.
     """
@@ -115,7 +137,11 @@ class Orderings(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--orders", metavar="NAME,NAME", help=f"of {', '.join(ORDERS)} (the last two with --good)")
+        parser.add_argument(
+            "--orders",
+            metavar="NAME,NAME",
+            help=f"of {', '.join(ORDERS)} (the last two with --good)",
+        )
         parser.add_argument(
             "--seed",
             metavar="PAGE",
@@ -127,7 +153,9 @@ class Orderings(ToolCommand):
             metavar="FILE|JOBDIR",
             help="a list of good pages (with a tab and a score, if you like), or a crawl with a SCORER and tables",
         )
-        parser.add_argument("--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns")
+        parser.add_argument(
+            "--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns"
+        )
         parser.add_argument(
             "--levels",
             metavar="N",
@@ -152,19 +180,35 @@ class Orderings(ToolCommand):
             known = read_scores(Path(opts.good)) if opts.good is not None else None
             graph = read_graph([Path(arg) for arg in args], opts.seed or (), known)
             if graph.scores is not None and not (graph.scores >= GOOD).any():
-                raise NoTrace(f"{opts.good}: none of the good pages is one that the graph's crawl comes to")
+                raise NoTrace(
+                    f"{opts.good}: none of the good pages is one that the graph's crawl comes to"
+                )
             shape = ordering_study.Shape(levels, hosts=hosts)
-            rows = [*ordering_study.compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
+            rows = [
+                *ordering_study.compare(
+                    graph, pagerank(graph.heads, graph.links, graph.pages), names, shape
+                )
+            ]
             if opts.plot:
-                Path(opts.plot).write_text(ordering_study.plot_orderings(graph, rows), encoding="utf-8")
-            say_all(ordering_study.as_json(graph, rows) if opts.json else ordering_study.as_text(graph, rows, shape))
+                Path(opts.plot).write_text(
+                    ordering_study.plot_orderings(graph, rows), encoding="utf-8"
+                )
+            say_all(
+                ordering_study.as_json(graph, rows)
+                if opts.json
+                else ordering_study.as_text(graph, rows, shape)
+            )
         except (StoreError, OSError) as error:
             self.fail(error)
 
 
 def _orders(text: str | None, *, good: bool) -> list[str]:
     known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
-    found = [one.strip().lower() for one in text.split(",")] if text is not None else [*(OF_GOOD if good else known)]
+    found = (
+        [one.strip().lower() for one in text.split(",")]
+        if text is not None
+        else [*(OF_GOOD if good else known)]
+    )
     if not set(found) <= set(known):
         raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
     return [*dict.fromkeys(found)]
@@ -187,11 +231,21 @@ class Walks(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--sample", metavar="KIND", help=f"print pages: {' or '.join(KINDS_OF_SAMPLE)}")
-        parser.add_argument("-n", dest="most", metavar="N", default="1000", help="so many at most (default: 1000)")
-        parser.add_argument("--index", metavar="FILE", help="judge this set of URLs, one per line, also .gz or .zst")
-        parser.add_argument("--burn-in", metavar="N", default="21", help="leave out each walker's first steps (21)")
-        parser.add_argument("--seed", metavar="N", default="0", help="another seed makes another sample (0)")
+        parser.add_argument(
+            "--sample", metavar="KIND", help=f"print pages: {' or '.join(KINDS_OF_SAMPLE)}"
+        )
+        parser.add_argument(
+            "-n", dest="most", metavar="N", default="1000", help="so many at most (default: 1000)"
+        )
+        parser.add_argument(
+            "--index", metavar="FILE", help="judge this set of URLs, one per line, also .gz or .zst"
+        )
+        parser.add_argument(
+            "--burn-in", metavar="N", default="21", help="leave out each walker's first steps (21)"
+        )
+        parser.add_argument(
+            "--seed", metavar="N", default="0", help="another seed makes another sample (0)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -203,7 +257,11 @@ class Walks(ToolCommand):
             raise usage_error("--sample and --index: one of them at a time")
         most, burn_in, seed = (
             whole(name, getattr(opts, place), least, MOST_STEPS)
-            for name, place, least in (("-n", "most", 1), ("--burn-in", "burn_in", 0), ("--seed", "seed", 0))
+            for name, place, least in (
+                ("-n", "most", 1),
+                ("--burn-in", "burn_in", 0),
+                ("--seed", "seed", 0),
+            )
         )
         from webcrawl.lab.studies import random_walks  # noqa: PLC0415 - numpy takes 0.1 s, of every command
 

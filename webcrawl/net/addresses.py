@@ -1,11 +1,13 @@
 """The addresses of a host: in which order they are tried, and a race among them.
 
-Where one family, IPv6 or IPv4, is broken and the other one is well, no host is charged for that (`Families`). Of a
-host of which one address is silent and another is not, that one is remembered; so is one that gives no answer.
+Where one family, IPv6 or IPv4, is broken and the other one is well, no host is charged for that
+(`Families`). Of a host of which one address is silent and another is not, that one is remembered;
+so is one that gives no answer.
 
-A silent address costs a quarter of a second (`race`; RFC 8305, simplified). The next address is tried when the one
-before has failed, or has been silent for STAGGER. The first that accepts wins; the other attempts are dropped before
-anything was sent. Where the first address is quick this costs a timer, no task.
+A silent address costs a quarter of a second (`race`; RFC 8305, simplified). The next address is
+tried when the one before has failed, or has been silent for STAGGER. The first that accepts wins;
+the other attempts are dropped before anything was sent. Where the first address is quick this costs
+a timer, no task.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from webcrawl.net.errors import DOUBTFUL, AddressRefused, ConnectFailed, FetchEr
 
 logger = logging.getLogger(__name__)
 
-# Unrelated addresses of a family that fail in a row while the other one works. Nearly all hosts have IPv4, dead ones
-# come together in lists, and a false alarm holds up everybody.
+# Unrelated addresses of a family that fail in a row while the other one works. Nearly all hosts
+# have IPv4, dead ones come together in lists, and a false alarm holds up everybody.
 ENOUGH = {4: 100, 6: 10}
-FIRST, LONGEST = 5.0, 960.0  # seconds until one more address of a broken family is tried; doubled each time
+# seconds until one more address of a broken family is tried; doubled each time
+FIRST, LONGEST = 5.0, 960.0
 MOST = 1000  # failures in a row that are remembered while the other family is silent too
 HOSTS = 1 << 14  # whose address is remembered; the oldest is forgotten
 NETWORKS = {4: 24, 6: 48}  # bits of an address that say whose it is
@@ -36,23 +39,31 @@ _NAMES = {4: "IPv4", 6: "IPv6"}
 @dataclass(slots=True)
 class _Family:
     failed: set[str] = field(default_factory=set)  # networks, since the last connection
-    pause: DoublingWait = field(default_factory=lambda: DoublingWait(FIRST, LONGEST))  # none: it works
+    # none: it works
+    pause: DoublingWait = field(default_factory=lambda: DoublingWait(FIRST, LONGEST))
     until: float = 0.0
     connected: bool = False  # since the other family began to fail
 
 
 class Families:
-    """Learns from the end of each attempt to connect which address family works, and which address of a host."""
+    """Learns from the end of each attempt to connect which address family works, and which address
+    of a host.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._of = {4: _Family(), 6: _Family()}
         self._broken = False
-        self._best: dict[str, str] = {}  # host -> the address that accepted where the first one did not
-        self._worst: dict[str, str] = {}  # host -> the address that accepted last and gave no answer
+        # host -> the address that accepted where the first one did not
+        self._best: dict[str, str] = {}
+        # host -> the address that accepted last and gave no answer
+        self._worst: dict[str, str] = {}
 
     def order(self, addresses: list[str], host: str = "") -> list[str]:
-        """Return the addresses in the order in which to try them. Raise NoFamily if none is worth it for now."""
+        """Return the addresses in the order in which to try them.
+
+        Raise NoFamily if none is worth it for now.
+        """
         addresses = self._by_experience(addresses, host)
         if not self._broken:
             return addresses
@@ -63,7 +74,9 @@ class Families:
         return [self._probe(bad[0])]
 
     def _by_experience(self, addresses: list[str], host: str) -> list[str]:
-        """Return the addresses with the one that served the host best first, and the one that gave no answer last."""
+        """Return the addresses with the one that served the host best first, and the one that gave
+        no answer last.
+        """
         best, worst = self._best.get(host), self._worst.get(host)
         if best in addresses:
             addresses = [best, *(address for address in addresses if address != best)]
@@ -75,7 +88,10 @@ class Families:
         return bool(self._of[_version(address)].pause.last)
 
     def _probe(self, address: str) -> str:
-        """Return the address, by which a broken family is tried once more. Raise NoFamily before the family's time."""
+        """Return the address, by which a broken family is tried once more.
+
+        Raise NoFamily before the family's time.
+        """
         now = self._clock()
         number = _version(address)
         family = self._of[number]
@@ -104,7 +120,9 @@ class Families:
             del self._worst[host]
 
     def avoid(self, host: str, address: str) -> None:
-        """The address has accepted a connection, and no TLS was spoken on it, or no byte of an answer came."""
+        """The address has accepted a connection, and no TLS was spoken on it, or no byte of an
+        answer came.
+        """
         _note(self._worst, host, address)
 
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
@@ -145,12 +163,18 @@ class Families:
             if len(family.failed) >= MOST:
                 family.failed.clear()
             return
-        why = "this machine has no route" if certain else f"{len(family.failed)} networks in a row are away"
+        why = (
+            "this machine has no route"
+            if certain
+            else f"{len(family.failed)} networks in a row are away"
+        )
         family.failed.clear()
         self._pause(family, self._clock())
         self._broken = True
         logger.warning(
-            "%s does not work (%s): its addresses are asked last, hosts without others wait", _NAMES[number], why
+            "%s does not work (%s): its addresses are asked last, hosts without others wait",
+            _NAMES[number],
+            why,
         )
 
     def _pause(self, family: _Family, now: float) -> None:
@@ -188,9 +212,11 @@ async def race(
     more: Callable[[], Coroutine[Any, Any, list[str]]] | None = None,
     most: int = MOST_TRIED,
 ) -> C:
-    """The connection to the first of these that accepts; raises the error that says most of the host.
+    """The connection to the first of these that accepts; raises the error that says most of the
+    host.
 
-    `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of the silent ones.
+    `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of
+    the silent ones.
     """
     first = addresses[0]
 
@@ -222,12 +248,18 @@ async def race(
 
 
 class _Rivals(Generic[C]):
-    """The attempts with all addresses but the first. They cancel the task `first`, which tries that, as timeouts do."""
+    """The attempts with all addresses but the first.
+
+    They cancel the task `first`, which tries that, as timeouts do.
+    """
 
     __slots__ = ("_before", "_first", "_others", "_task")
 
-    def __init__(self, others: Callable[[], Coroutine[Any, Any, C | None]], first: asyncio.Task[Any] | None) -> None:
-        self._others, self._first = others, first
+    def __init__(
+        self, others: Callable[[], Coroutine[Any, Any, C | None]], first: asyncio.Task[Any] | None
+    ) -> None:
+        self._others = others
+        self._first = first
         self._task: asyncio.Task[C | None] | None = None
         self._before = -1  # cancellations of the first attempt before it was overtaken
 
@@ -241,8 +273,15 @@ class _Rivals(Generic[C]):
             self._first.cancel()
 
     def won(self) -> C | None:
-        """The connection by which the first address was overtaken; None if somebody else has cancelled the attempt."""
-        if self._first is None or self._task is None or self._before < 0 or self._first.uncancel() > self._before:
+        """The connection by which the first address was overtaken; None if somebody else has
+        cancelled the attempt.
+        """
+        if (
+            self._first is None
+            or self._task is None
+            or self._before < 0
+            or self._first.uncancel() > self._before
+        ):
             return None
         task, self._task = self._task, None
         return _result(task)
@@ -262,7 +301,11 @@ class _Rivals(Generic[C]):
     def end(self) -> None:
         """Drop what is not wanted any more."""
         self._first = None
-        if self._task is not None and not self._task.cancel() and (unwanted := _result(self._task)) is not None:
+        if (
+            self._task is not None
+            and not self._task.cancel()
+            and (unwanted := _result(self._task)) is not None
+        ):
             unwanted.abort()
 
 

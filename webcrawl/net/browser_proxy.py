@@ -1,11 +1,12 @@
-"""The only way out for a browser: a proxy on loopback that asks the crawl for everything, https included.
+"""The only way out for a browser: a proxy on loopback that asks the crawl for everything, https
+included.
 
-It opens no connection itself. A request names its page by a password; without one it is refused, and so is whatever
-the browser does on its own account. It answers as every https server with a key made for one crawl. The heads of its
-requests and of the answers are HTTP/1.1's, within bounds.
+It opens no connection itself. A request names its page by a password; without one it is refused,
+and so is whatever the browser does on its own account. It answers as every https server with a key
+made for one crawl. The heads of its requests and of the answers are HTTP/1.1's, within bounds.
 
-Each page has a browser context of its own, so that what the browser itself keeps ends with the page. What one page
-leaves to the next is in `SharedResources`.
+Each page has a browser context of its own, so that what the browser itself keeps ends with the
+page. What one page leaves to the next is in `SharedResources`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from hashlib import sha256
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from cryptography.x509.oid import NameOID
 
 from webcrawl.base.model import header
@@ -35,13 +41,21 @@ Headers = list[tuple[bytes, bytes]]
 # Of one connection, or made anew by whoever sends the message on (RFC 9110 7.6.1).
 _HOP = frozenset(
     (
-        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"),
+        *(
+            b"connection",
+            b"keep-alive",
+            b"proxy-authenticate",
+            b"proxy-authorization",
+            b"proxy-connection",
+            b"te",
+        ),
         *(b"trailer", b"transfer-encoding", b"upgrade", b"content-length"),
     )
 )
 # The crawl says itself who it is and what it can decode, and has no older copy of anything.
 _ASKED = _HOP | {b"host", b"user-agent", b"accept-encoding", b"if-none-match", b"if-modified-since"}
-_ANSWERED = _HOP | {b"content-encoding", b"alt-svc"}  # the body is decoded; other ways to the server are closed
+# the body is decoded; other ways to the server are closed
+_ANSWERED = _HOP | {b"content-encoding", b"alt-svc"}
 _HINTS = b"sec-ch-"  # client hints: they describe the browser, not the crawler
 
 
@@ -92,7 +106,9 @@ class BrowserAnswer:
     def encode(self, *, bodiless: bool = False) -> bytes:
         """The message. A header that could end its line is left out."""
         lines = [b"HTTP/1.1 %d \r\n" % self.status]
-        lines += [b"%b: %b\r\n" % (name, value) for name, value in self.headers if _may_pass(name, value)]
+        lines += [
+            b"%b: %b\r\n" % (name, value) for name, value in self.headers if _may_pass(name, value)
+        ]
         lines.append(b"Content-Length: %d\r\n\r\n" % len(self.body))
         return b"".join(lines) if bodiless else b"".join((*lines, self.body))
 
@@ -129,10 +145,13 @@ VALID = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class ProxyIdentity:
-    """A server's side of TLS, and what a browser must be told so that it accepts this key, for whatever name."""
+    """A server's side of TLS, and what a browser must be told so that it accepts this key, for
+    whatever name.
+    """
 
     context: ssl.SSLContext
-    fingerprint: str  # of the public key, as Chromium's --ignore-certificate-errors-spki-list has it
+    # of the public key, as Chromium's --ignore-certificate-errors-spki-list has it
+    fingerprint: str
 
     @classmethod
     def make(cls, now: datetime | None = None) -> ProxyIdentity:
@@ -142,7 +161,12 @@ class ProxyIdentity:
         """
         key, now = ec.generate_private_key(ec.SECP256R1()), now or datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
-        builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+        )
         builder = builder.serial_number(x509.random_serial_number())
         builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + VALID)
         certificate = builder.sign(key, SHA256())
@@ -167,7 +191,9 @@ def _context(pem: bytes) -> ssl.SSLContext:
 
 LONGEST_HEAD = 65_536  # bytes
 IDLE = 60.0  # seconds until a head must be there
-STRANGERS = 64  # connections that have named no page: with one more the oldest ends, so that none takes all descriptors
+# connections that have named no page: with one more the oldest ends, so that none takes all
+# descriptors
+STRANGERS = 64
 SAFE = ("GET", "HEAD", "OPTIONS")  # RFC 9110 9.2.1: a page that is only read changes nothing
 WHO = b'HTTP/1.1 407 \r\nProxy-Authenticate: Basic realm="page"\r\nContent-Length: 0\r\n\r\n'
 USER = "page"  # the browser wants a name with a password
@@ -182,11 +208,14 @@ class BrowserProxy:
 
     def __init__(self, fetch: Fetch, tls: ssl.SSLContext, refused: Callable[[str], object]) -> None:
         """`refused` hears of each request of a page that is refused here, METHOD or PROTOCOL."""
-        self._fetch, self._tls, self._refused = fetch, tls, refused
+        self._fetch = fetch
+        self._tls = tls
+        self._refused = refused
         self._pages: dict[str, set[asyncio.Task[None]]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers: dict[asyncio.Task[None], None] = {}  # of these, whose page is not known; the oldest first
+        # of these, whose page is not known; the oldest first
+        self._strangers: dict[asyncio.Task[None], None] = {}
         self.address = ""
 
     async def start(self) -> None:
@@ -224,8 +253,15 @@ class BrowserProxy:
             oldest.cancel()
         try:
             await _Talk(self, reader, writer).run()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, BadMessage, asyncio.CancelledError):
-            pass  # the browser has left, or is shown the door; TimeoutError and SSLError are OSErrors
+        except (
+            OSError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            BadMessage,
+            asyncio.CancelledError,
+        ):
+            # the browser has left, or is shown the door; TimeoutError and SSLError are OSErrors
+            pass
         finally:
             self._tasks.discard(task)
             self._strangers.pop(task, None)
@@ -254,7 +290,9 @@ class BrowserProxy:
         return await self._fetch(page, ask, url)
 
     async def encrypt(self, writer: asyncio.StreamWriter) -> None:
-        """Answers as the server that the browser wants to reach by TLS; SSLError if it speaks something else."""
+        """Answers as the server that the browser wants to reach by TLS; SSLError if it speaks
+        something else.
+        """
         try:
             await writer.start_tls(self._tls)
         except ssl.SSLError:
@@ -263,10 +301,16 @@ class BrowserProxy:
 
 
 class _Talk:
-    """One connection: requests in absolute form, or a tunnel, whose requests are read in the server's place."""
+    """One connection: requests in absolute form, or a tunnel, whose requests are read in the
+    server's place.
+    """
 
-    def __init__(self, proxy: BrowserProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._proxy, self._reader, self._writer = proxy, reader, writer
+    def __init__(
+        self, proxy: BrowserProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._proxy = proxy
+        self._reader = reader
+        self._writer = writer
         self._page = ""
         self._origin = ""  # of the tunnel
 
@@ -296,16 +340,24 @@ class _Talk:
 
 
 def _has_body(ask: BrowserRequest) -> bool:
-    """Return whether a body follows the head. The proxy does not read it, and ends the connection."""
-    return any(ask.header(name) not in (b"", b"0") for name in (b"content-length", b"transfer-encoding", b"upgrade"))
+    """Return whether a body follows the head.
+
+    The proxy does not read it, and ends the connection.
+    """
+    return any(
+        ask.header(name) not in (b"", b"0")
+        for name in (b"content-length", b"transfer-encoding", b"upgrade")
+    )
 
 
 ROOM = 64 << 20  # bytes of answers,
 EACH, FIELD = 1000, 200  # with what Python needs for each, and for each of its header fields
-# RFC 9111 4.2.2 leaves to the cache how long an answer holds of which nobody says anything. These kinds are parts of a
-# site's design; data is asked for again.
+# RFC 9111 4.2.2 leaves to the cache how long an answer holds of which nobody says anything. These
+# kinds are parts of a site's design; data is asked for again.
 UNSAID = 86_400.0  # seconds
-PARTS = frozenset(("text/css", "text/javascript", "application/javascript", "application/x-javascript"))
+PARTS = frozenset(
+    ("text/css", "text/javascript", "application/javascript", "application/x-javascript")
+)
 PART_TYPES = ("font/", "image/")
 
 
@@ -316,8 +368,10 @@ class SharedResources:
     """
 
     def __init__(self, room: int = ROOM) -> None:
-        self._room, self._used = room, 0
-        self._kept: dict[str, tuple[float, Headers, BrowserAnswer, int]] = {}  # the last is its size
+        self._room = room
+        self._used = 0
+        # the last is its size
+        self._kept: dict[str, tuple[float, Headers, BrowserAnswer, int]] = {}
 
     def find(self, url: str, ask: BrowserRequest, now: float) -> BrowserAnswer | None:
         """The answer to this request, if there is one that still holds."""
@@ -358,14 +412,22 @@ def _may_be_shared(ask: BrowserRequest) -> bool:
 
 def _holds_for(headers: Headers, now: float) -> float:
     """Seconds from now."""
-    if max_age(headers) is not None or any(header(headers, name) is not None for name in (b"expires", b"pragma")):
+    if max_age(headers) is not None or any(
+        header(headers, name) is not None for name in (b"expires", b"pragma")
+    ):
         return fresh_for(headers, now)
     mime = parse((header(headers, b"content-type") or b"").decode("latin-1"))
-    return UNSAID if mime is not None and (mime.essence in PARTS or mime.essence.startswith(PART_TYPES)) else 0.0
+    return (
+        UNSAID
+        if mime is not None and (mime.essence in PARTS or mime.essence.startswith(PART_TYPES))
+        else 0.0
+    )
 
 
 def _varies_by(headers: Headers) -> list[bytes]:
-    """Return the names of the request's headers by which the answer differs, in lower case; `*` is any header."""
+    """Return the names of the request's headers by which the answer differs, in lower case; `*` is
+    any header.
+    """
     names = b",".join(_all(headers, b"vary")).split(b",")
     return [name.strip().lower() for name in names if name.strip()]
 

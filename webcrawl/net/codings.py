@@ -1,4 +1,6 @@
-"""Content codings (gzip, deflate, br, zstd), decoded while the body arrives, with a bound on every stage's output."""
+"""Content codings (gzip, deflate, br, zstd), decoded while the body arrives, with a bound on every
+stage's output.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ ERRORS: tuple[type[Exception], ...] = (
     EOFError,
 )
 
-_MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
-_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
+# per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
+_MAX_MEMBERS = 1024
+# RFC 9659: a receiver must support 8 MiB
+_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
 _TRAILER = 8  # bytes: checksum and size at the end of a gzip member
 _GZIP = b"\x1f\x8b\x08"  # the beginning of one (RFC 1952 2.3)
-_SHORTEST_HEADER, _LONGEST_HEADER = 10, 128 << 10  # bytes; the first is of one without optional fields
+# bytes; the first is of one without optional fields
+_SHORTEST_HEADER, _LONGEST_HEADER = 10, 128 << 10
 _CHECKED, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags, in its fourth byte: these fields follow
 _FIELDS = _CHECKED | _EXTRA | _NAME | _COMMENT
 _REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
@@ -61,8 +66,12 @@ class MemberCoding(Coding, Protocol):
 class Members:
     """A coding whose streams may be concatenated; data after the last one is ignored."""
 
-    def __init__(self, new: Callable[[], MemberCoding], magic: re.Pattern[bytes], width: int) -> None:
-        self._new, self._magic, self._width = new, magic, width
+    def __init__(
+        self, new: Callable[[], MemberCoding], magic: re.Pattern[bytes], width: int
+    ) -> None:
+        self._new = new
+        self._magic = magic
+        self._width = width
         self._inner = new()
         self._members = 1
         self._rest = b""  # input after the end of a member
@@ -97,7 +106,10 @@ class Members:
 
 
 class Frame:
-    """A zstd frame. Its first byte is fed separately: libzstd gives nothing of a whole one with a wrong size."""
+    """A zstd frame.
+
+    Its first byte is fed separately: libzstd gives nothing of a whole one with a wrong size.
+    """
 
     def __init__(self) -> None:
         self._zstd = zstd.ZstdDecompressor(options=_WINDOW)
@@ -126,7 +138,8 @@ class Frame:
 class Gunzip:
     """A gzip member. Its last bytes are fed separately, so that a wrong checksum loses no content.
 
-    Its header is fed whole: isal 1.9 fails on one with a checksum or several optional fields that arrives in pieces.
+    Its header is fed whole: isal 1.9 fails on one with a checksum or several optional fields that
+    arrives in pieces.
     """
 
     def __init__(self) -> None:
@@ -162,7 +175,9 @@ class Gunzip:
 
 
 def _header_is_whole(data: bytes) -> bool:
-    """True if a header with optional fields ends within these bytes; True if they are no such header."""
+    """True if a header with optional fields ends within these bytes; True if they are no such
+    header.
+    """
     if data[:3] != _GZIP[: len(data)]:
         return True
     if len(data) < _SHORTEST_HEADER or not data[3] & _FIELDS:
@@ -171,7 +186,9 @@ def _header_is_whole(data: bytes) -> bool:
 
 
 def _header_end(data: bytes) -> int:
-    """Where a header with optional fields ends, which may be behind these bytes; 0 if that is not known yet."""
+    """Where a header with optional fields ends, which may be behind these bytes; 0 if that is not
+    known yet.
+    """
     flags, end = data[3], _SHORTEST_HEADER
     if flags & _EXTRA:
         end += 2 + int.from_bytes(data[end : end + 2], "little")
@@ -184,7 +201,9 @@ def _header_end(data: bytes) -> int:
 
 
 class Inflate:
-    """The coding that servers call deflate: zlib's format as in RFC 9110, or raw deflate as old servers send it."""
+    """The coding that servers call deflate: zlib's format as in RFC 9110, or raw deflate as old
+    servers send it.
+    """
 
     def __init__(self) -> None:
         self._start = b""
@@ -212,13 +231,14 @@ class Inflate:
 class Brotli:
     """Brotli's decoder behind the Protocol.
 
-    The library fails if anything follows the stream's end in the same piece, and withholds the output of that piece.
-    Then we search for the end and decode the stream again up to there.
+    The library fails if anything follows the stream's end in the same piece, and withholds the
+    output of that piece. Then we search for the end and decode the stream again up to there.
     """
 
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
-        self._drained = True  # it accepts input while output is pending; only a short result says there is none left
+        # it accepts input while output is pending; only a short result says there is none left
+        self._drained = True
         self._fed: list[bytes] = []  # all input, up to _REDONE
         self._came = self._made = 0
 
@@ -228,7 +248,9 @@ class Brotli:
 
     @property
     def needs_input(self) -> bool:
-        return bool(self._decoder.is_finished() or (self._drained and self._decoder.can_accept_more_data()))
+        return bool(
+            self._decoder.is_finished() or (self._drained and self._decoder.can_accept_more_data())
+        )
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         if self._decoder.is_finished():
@@ -296,7 +318,9 @@ _SLACK = 65536  # bytes that a coding may take beyond what it contains
 
 
 def most_coded(decoded: int) -> int:
-    """Return how many bytes of coded data are read at most for a limit of decoded bytes: junk may be larger."""
+    """Return how many bytes of coded data are read at most for a limit of decoded bytes: junk may
+    be larger.
+    """
     return 2 * decoded + _SLACK
 
 
@@ -307,8 +331,8 @@ class UnknownCoding(Exception):  # noqa: N818 - a label, not a failure
 class Decoder:
     """Decodes piece by piece; holds at most `limit` bytes and one piece.
 
-    An intermediate stage may output at most twice `limit`: otherwise gzip in gzip could expand a megabyte to a
-    terabyte on the way to an empty page.
+    An intermediate stage may output at most twice `limit`: otherwise gzip in gzip could expand a
+    megabyte to a terabyte on the way to an empty page.
     """
 
     __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "cut", "full")
@@ -332,10 +356,13 @@ class Decoder:
             self.broken = True
 
     def finish(self) -> None:
-        """Mark the body as complete: a coded stream that has not ended is broken, and cut if content is missing."""
+        """Mark the body as complete: a coded stream that has not ended is broken, and cut if
+        content is missing.
+        """
         unended = next((stage for stage in self._stages if not stage.eof), None)
         if unended is not None and not self.full and not self.broken:
-            self.broken, self.cut = True, not _lacks_checksum(unended)
+            self.broken = True
+            self.cut = not _lacks_checksum(unended)
 
     def grow(self, extra: int) -> None:
         """Raise the limit by these bytes and continue.

@@ -1,4 +1,6 @@
-"""One connection to an HTTP server: sends a request and collects the response, which may have to wait to be read."""
+"""One connection to an HTTP server: sends a request and collects the response, which may have to
+wait to be read.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from webcrawl.net.http2 import Session
 
 
-# RFC 9110 15.5.9: with it a server ends a connection that was idle. Taken for an answer it would do no harm.
+# RFC 9110 15.5.9: with it a server ends a connection that was idle. Taken for an answer it would do
+# no harm.
 _FAREWELL = re.compile(rb"HTTP/1\.[01] 408\b")
 
 
@@ -56,14 +59,18 @@ class HttpConnection(asyncio.Protocol):
         opened: Callable[[HttpConnection], None],
         lost: Callable[[HttpConnection], None],
     ) -> None:
-        self._loop, self._clock, self._opened, self._lost = loop, clock, opened, lost
+        self._loop = loop
+        self._clock = clock
+        self._opened = opened
+        self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._answer: AnswerParser | None = None
         self._waiter: asyncio.Future[Message] | None = None
         self.open = False
         self.first_byte = 0.0  # when the response to the last request began
         self.ip = ""
-        self.tls = self.certificate = self.spoken = ""  # the last is what the server has chosen of what ALPN offers
+        # the last is what the server has chosen of what ALPN offers
+        self.tls = self.certificate = self.spoken = ""
         self.http2: Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
         self.unasked = False  # whether the server has sent what no request had asked for
@@ -85,7 +92,8 @@ class HttpConnection(asyncio.Protocol):
         """
         if self._transport is None:
             raise EmptyAnswer("the connection has ended")
-        self._answer, self.first_byte = answer, 0.0
+        self._answer = answer
+        self.first_byte = 0.0
         waiter: asyncio.Future[Message] = self._loop.create_future()
         self._waiter = waiter
         try:
@@ -101,8 +109,12 @@ class HttpConnection(asyncio.Protocol):
         """Start TLS on the connection; raises OSError."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the connection ended before the handshake")
-        self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=name)
-        channel = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        self._transport = await self._loop.start_tls(
+            self._transport, self, context, server_hostname=name
+        )
+        channel = (
+            self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        )
         if channel is None:
             raise ConnectionResetError("the connection ended in the handshake")
         return cast("ssl.SSLObject", channel)
@@ -128,13 +140,19 @@ class HttpConnection(asyncio.Protocol):
                 socket.setsockopt(SOL_SOCKET, SO_RCVBUF, size)
 
     def pause(self) -> None:
-        """Read nothing for a while: the server's packets are not acknowledged, and it sends no more."""
+        """Read nothing for a while: the server's packets are not acknowledged, and it sends no
+        more.
+        """
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume(self, answer: AnswerParser) -> None:
         """Read on, if this answer is still waited for."""
-        if self._transport is not None and not self._transport.is_closing() and self._answer is answer:
+        if (
+            self._transport is not None
+            and not self._transport.is_closing()
+            and self._answer is answer
+        ):
             self._transport.resume_reading()
 
     def finish(self, answer: AnswerParser, message: Message) -> None:
@@ -171,7 +189,8 @@ class HttpConnection(asyncio.Protocol):
             self._finish(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.open, self._transport = False, None
+        self.open = False
+        self._transport = None
         self._lost(self)
         if self._answer is not None:
             try:
@@ -202,7 +221,8 @@ LATER = 30.0  # seconds until one that did not bear it is asked again
 
 
 class MeteredAnswer(AnswerParser):
-    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
+    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in
+    memory.
 
     `held`: seconds for which it was not read.
     """
@@ -220,7 +240,9 @@ class MeteredAnswer(AnswerParser):
         claim: Claim | None = None,
     ) -> None:
         super().__init__(truncate, bodiless=bodiless, claim=claim)
-        self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
+        self._bandwidth = bandwidth
+        self._connection = connection
+        self._clock = clock
         self._held = 0.0
         self._since: float | None = None
         self._had_waited = False  # for room
@@ -237,11 +259,15 @@ class MeteredAnswer(AnswerParser):
         return message
 
     def lost(self, *, reset: bool) -> Message:
-        """Raise Untried if the server has probably not waited as long as this answer had to: it is asked again."""
+        """Raise Untried if the server has probably not waited as long as this answer had to: it is
+        asked again.
+        """
         self._ends()
         message = super().lost(reset=reset)
         if message.truncated and self._had_waited and self._held >= BORNE:
-            raise Untried("its server ended the connection while there was no room for its body", wait=LATER)
+            raise Untried(
+                "its server ended the connection while there was no room for its body", wait=LATER
+            )
         return message
 
     def _wait_for_room(self) -> None:
@@ -276,10 +302,13 @@ class MeteredAnswer(AnswerParser):
             self._wait_for_room()
 
     def _read_on(self) -> None:
-        self._held, self._since = self.held, None
+        self._held = self.held
+        self._since = None
         self._connection.resume(self)
 
     def _ends(self) -> None:
-        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next answer is to be read."""
+        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next
+        answer is to be read.
+        """
         if self._since is not None:
             self._read_on()

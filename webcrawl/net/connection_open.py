@@ -1,4 +1,5 @@
-"""Opens HTTP connections: connect, then TLS, with the flaws of certificates, which the crawl accepts anyway.
+"""Opens HTTP connections: connect, then TLS, with the flaws of certificates, which the crawl
+accepts anyway.
 
 `Http2Offers` says which servers are offered HTTP/2: all, none, or those that speak nothing else.
 """
@@ -26,7 +27,14 @@ from webcrawl.base.model import Timings
 from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_pool import Key
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import CertificateRefused, EmptyAnswer, FetchError, Http2Only, TlsFailed, TlsTimeout
+from webcrawl.net.errors import (
+    CertificateRefused,
+    EmptyAnswer,
+    FetchError,
+    Http2Only,
+    TlsFailed,
+    TlsTimeout,
+)
 from webcrawl.net.failure_words import lack_for_http2, without_http2_library
 from webcrawl.net.http_request import RequestTarget
 from webcrawl.net.protocols import Access, Bind
@@ -68,21 +76,26 @@ def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool
 
 
 def _refuses_handshake(cause: BaseException | None) -> bool:
-    """Return whether a server has ended the handshake, as one that finds none of its protocols among those offered."""
+    """Return whether a server has ended the handshake, as one that finds none of its protocols
+    among those offered.
+    """
     if isinstance(cause, ssl.SSLError):
         return isinstance(cause, ENDS) or str(cause.reason).endswith(ALERTS)
     return isinstance(cause, ENDS)
 
 
 class Http2Offers:
-    """A server that ends the handshake for HTTP/1.1 gets a second one, with both protocols; the first request too."""
+    """A server that ends the handshake for HTTP/1.1 gets a second one, with both protocols; the
+    first request too.
+    """
 
     def __init__(self, way: str = OFF, context: Callable[[], ssl.SSLContext] | None = None) -> None:
         """`context` makes that of a handshake which offers both."""
         self._way, self._make = way, context or (lambda: tls_context(protocols=PROTOCOLS))
         self._known: OrderedDict[Key, tuple[bool, float]] = OrderedDict()  # and until when
         self._turned_down: set[Key] = set()  # of them those that wanted HTTP/1.1 for one URL
-        self._chose: OrderedDict[Key, float] = OrderedDict()  # of those that chose HTTP/1.1, until when it counts
+        # of those that chose HTTP/1.1, until when it counts
+        self._chose: OrderedDict[Key, float] = OrderedDict()
         self._told = False
         self.recorded: Recorded = unheard  # what the host's record says, and says from now on
 
@@ -96,8 +109,12 @@ class Http2Offers:
         known = self._of(key)
         return (self._way == PREFER or self.recorded(host)) if known is None else known
 
-    def may_help(self, key: Key, error: FetchError, connection: HttpConnection | None = None) -> bool:
-        """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open by then."""
+    def may_help(
+        self, key: Key, error: FetchError, connection: HttpConnection | None = None
+    ) -> bool:
+        """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open
+        by then.
+        """
         if not self.may_be_spoken(key):
             return False
         if isinstance(error, Http2Only):
@@ -105,14 +122,21 @@ class Http2Offers:
         if connection is not None:
             return isinstance(error, EmptyAnswer) and not connection.spoken
         has_chosen = key in self._chose and self._chose[key] > asyncio.get_running_loop().time()
-        return isinstance(error, TlsFailed) and not has_chosen and _refuses_handshake(error.__cause__)
+        return (
+            isinstance(error, TlsFailed) and not has_chosen and _refuses_handshake(error.__cause__)
+        )
 
     def may_be_spoken(self, key: Key) -> bool:
         """Return whether a second handshake may show that a server speaks HTTP/2."""
-        return self._way != OFF and bool(key[0]) and (self._of(key) is None or key in self._turned_down)
+        return (
+            self._way != OFF
+            and bool(key[0])
+            and (self._of(key) is None or key in self._turned_down)
+        )
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1, one is in frames.
+        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1,
+        one is in frames.
 
         If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
         """
@@ -123,7 +147,9 @@ class Http2Offers:
 
     def _of(self, key: Key) -> bool | None:
         known = self._known.get(key)
-        return known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
+        return (
+            known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
+        )
 
     def turned_down(self, key: Key) -> None:
         """The server wants HTTP/1.1 for one URL; a handshake shows whether it speaks that at all."""
@@ -131,7 +157,8 @@ class Http2Offers:
         self._turned_down.add(key)
 
     def learn(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
-        """A second handshake has shown whether the server speaks HTTP/2; `by_page`: its answer to one URL led to it.
+        """A second handshake has shown whether the server speaks HTTP/2; `by_page`: its answer to
+        one URL led to it.
 
         If other pages have come by HTTP/1.1, that is so of the one URL alone.
         """
@@ -139,7 +166,9 @@ class Http2Offers:
             self._note(key, speaks=speaks)
 
     def declined(self, key: Key) -> None:
-        """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to change that."""
+        """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to
+        change that.
+        """
         if self._way != OFF:
             self._chose.pop(key, None)
             self._chose[key] = asyncio.get_running_loop().time() + HOUR
@@ -158,7 +187,9 @@ class Http2Offers:
         self._note(key, speaks=True)
 
     def chosen(self, key: Key, host: str) -> None:
-        """A server has taken an offer that was made on suspicion, or because the host's record says so."""
+        """A server has taken an offer that was made on suspicion, or because the host's record says
+        so.
+        """
         if self._way == NEEDED and not self.recorded(host):
             self.learn(key, host, speaks=True, by_page=True)
 
@@ -168,29 +199,48 @@ class Http2Offers:
         why = lack_for_http2(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
         if why and not self._told:
             self._told = True
-            logger.warning("%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why)
+            logger.warning(
+                "%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why
+            )
 
 
-NO_PROTOCOL = "no application protocol"  # OpenSSL's words for the alert (RFC 7301 3.2): Python 3.11 has no name of it
+# OpenSSL's words for the alert (RFC 7301 3.2): Python 3.11 has no name of it
+NO_PROTOCOL = "no application protocol"
 
 
 class Opener:
     """Opens HTTP connections, with TLS for https."""
 
     def __init__(self, access: Access, tls: ssl.SSLContext, http2: Http2Offers) -> None:
-        self._tls, self._http2, self._timeout = tls, http2, access.connect_timeout
-        self._clock, self._now, self._shortage = access.clock, access.now, access.shortage
+        self._tls = tls
+        self._http2 = http2
+        self._timeout = access.connect_timeout
+        self._clock = access.clock
+        self._now = access.now
+        self._shortage = access.shortage
         self.reach: Reach[HttpConnection] = Reach(
-            access, lambda opened, lost: HttpConnection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
+            access,
+            lambda opened, lost: HttpConnection(
+                asyncio.get_running_loop(), access.clock, opened, lost
+            ),
+            "http",
         )
 
     def __len__(self) -> int:
         return len(self.reach)
 
     async def open(
-        self, target: RequestTarget, timings: Timings, bind: Bind | None = None, *, http2: bool = False
+        self,
+        target: RequestTarget,
+        timings: Timings,
+        bind: Bind | None = None,
+        *,
+        http2: bool = False,
     ) -> HttpConnection:
-        """Connect to the first address that accepts; raises FetchError. `http2` offers it beside HTTP/1.1."""
+        """Connect to the first address that accepts; raises FetchError.
+
+        `http2` offers it beside HTTP/1.1.
+        """
         connection = await self.reach.open(target.host, target.port, timings, bind)
         if target.secure:
             try:
@@ -201,17 +251,25 @@ class Opener:
         return connection
 
     async def secure(
-        self, connection: HttpConnection, target: RequestTarget, timings: Timings, *, http2: bool = False
+        self,
+        connection: HttpConnection,
+        target: RequestTarget,
+        timings: Timings,
+        *,
+        http2: bool = False,
     ) -> None:
         """Start TLS with the target, on a connection to it or to a proxy. Raise FetchError."""
         start = self._clock()
         try:
             if http2:  # the server may send its first frame before we know of the handshake's end
                 connection.http2 = session_of(connection)
-            await self._encrypt(connection, target.host, self._http2.context if http2 else self._tls)
+            await self._encrypt(
+                connection, target.host, self._http2.context if http2 else self._tls
+            )
         except BaseException:
             connection.abort()
-            self.reach.lost(connection)  # asyncio does not report a connection dropped in its handshake
+            # asyncio does not report a connection dropped in its handshake
+            self.reach.lost(connection)
             raise
         timings.tls = self._clock() - start
 
@@ -219,7 +277,9 @@ class Opener:
         """Close all connections; return when their sockets are closed."""
         await self.reach.close()
 
-    async def _encrypt(self, connection: HttpConnection, host: str, context: ssl.SSLContext) -> None:
+    async def _encrypt(
+        self, connection: HttpConnection, host: str, context: ssl.SSLContext
+    ) -> None:
         try:
             async with until(asyncio.get_running_loop().time() + self._timeout):
                 channel = await connection.encrypt(context, _server_name(host))
@@ -254,9 +314,15 @@ def _server_name(host: str) -> str:
     return name
 
 
-# What the library raises for malformed fields: TypeError for a bit string as a name's part. It parses lazily, so any
-# access may raise.
-_UNREADABLE = (ValueError, TypeError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+# What the library raises for malformed fields: TypeError for a bit string as a name's part. It
+# parses lazily, so any access may raise.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +341,16 @@ def fingerprint(der: bytes) -> str:
 
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
-    """The flaws that a browser would complain about: dates, names, self-issued. The chain is not verified."""
+    """The flaws that a browser would complain about: dates, names, self-issued.
+
+    The chain is not verified.
+    """
     certificate = _read(der)
-    return ("certificate_unreadable",) if certificate is None else tuple(_flaws(certificate, host, now))
+    return (
+        ("certificate_unreadable",)
+        if certificate is None
+        else tuple(_flaws(certificate, host, now))
+    )
 
 
 @lru_cache(256)
@@ -285,10 +358,13 @@ def _read(der: bytes) -> _Certificate | None:
     """Cached: parsing takes 25 us, and a provider serves one certificate for hundreds of hosts."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # about malformed fields
+            # about malformed fields
+            warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             found = x509.load_der_x509_certificate(der)
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
-        return _Certificate(begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject)
+        return _Certificate(
+            begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject
+        )
     except _UNREADABLE:
         return None
 
@@ -304,7 +380,9 @@ def _flaws(certificate: _Certificate, host: str, now: float) -> Iterator[str]:
 
 def _names(certificate: x509.Certificate) -> list[str]:
     try:
-        alternative = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternative = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except x509.ExtensionNotFound:
         return []
     names = [name.lower() for name in alternative.get_values_for_type(x509.DNSName)]
@@ -316,4 +394,6 @@ def _matches(name: str, host: str) -> bool:
     if ":" in host:
         return name == str(ip_address(host))
     # RFC 6125 6.4.3: a wildcard matches exactly the leftmost label
-    return name == host or (name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2])
+    return name == host or (
+        name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]
+    )

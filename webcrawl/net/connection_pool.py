@@ -1,4 +1,6 @@
-"""The connections of an HTTP client: those kept open because their host is due again soon, and deadlines for others."""
+"""The connections of an HTTP client: those kept open because their host is due again soon, and
+deadlines for others.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not
 
 UNKEPT = 3600.0  # seconds in which none is kept to a server that did not answer on one
 MOST_UNKEPT = 10_000  # servers that are remembered
-# Seconds between checks for expired connections: one timer for all instead of one per connection. A check looks at all
-# that are kept, 1.4 us for each, as they are not in the processor's caches: 6,000 take 8 ms.
+# Seconds between checks for expired connections: one timer for all instead of one per connection. A
+# check looks at all that are kept, 1.4 us for each, as they are not in the processor's caches:
+# 6,000 take 8 ms.
 _SWEEP = 5.0
 
 
@@ -22,17 +25,19 @@ class ConnectionPool:
 
     A server has as many as it has requests at once: one, but for those that HOST_CONNECTIONS names.
 
-    Without room the spare one goes that was kept first. If there is none, the new one is not kept: hosts have their
-    turns about in the order in which they were asked, so the one kept first is the next to be used
-    (docs/decisions/net-connections.md).
+    Without room the spare one goes that was kept first. If there is none, the new one is not kept:
+    hosts have their turns about in the order in which they were asked, so the one kept first is the
+    next to be used (docs/decisions/net-connections.md).
 
-    Some servers answer one request per connection without saying so, and end it on the second, or fall silent. Some
-    send more than was asked for: had it come later, it would be taken for the next answer. None is kept to these.
+    Some servers answer one request per connection without saying so, and end it on the second, or
+    fall silent. Some send more than was asked for: had it come later, it would be taken for the
+    next answer. None is kept to these.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._kept: dict[Key, list[tuple[HttpConnection, float]]] = {}  # in the order in which their lists began
+        # in the order in which their lists began
+        self._kept: dict[Key, list[tuple[HttpConnection, float]]] = {}
         self._spare: dict[HttpConnection, Key] = {}  # in the order in which they were kept
         self._count = 0
         self._unkept: dict[Key, float] = {}  # until when, in the order in which they were found out
@@ -56,8 +61,13 @@ class ConnectionPool:
                 self.distrust(key)
         return None
 
-    def keep(self, key: Key, connection: HttpConnection, seconds: float, *, spare: bool = False) -> None:
-        """Keep a connection for at most this long. `spare`: no request is known that will use it."""
+    def keep(
+        self, key: Key, connection: HttpConnection, seconds: float, *, spare: bool = False
+    ) -> None:
+        """Keep a connection for at most this long.
+
+        `spare`: no request is known that will use it.
+        """
         loop = asyncio.get_running_loop()
         unkept = self._unkept and self._unkept.get(key, 0.0) > loop.time()
         if unkept or (self._count >= self.limit and not self._evict()):
@@ -71,7 +81,9 @@ class ConnectionPool:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
     def distrust(self, key: Key) -> None:
-        """The server left a request on a kept connection without an answer, or sent more than one: no more of them."""
+        """The server left a request on a kept connection without an answer, or sent more than one:
+        no more of them.
+        """
         while (connection := self.take(key)) is not None:
             connection.abort()
         self._unkept.pop(key, None)
@@ -118,7 +130,9 @@ class ConnectionPool:
                     break
             else:  # nearly always
                 continue
-            alive = [(connection, until) for connection, until in kept if connection.open and until > now]
+            alive = [
+                (connection, until) for connection, until in kept if connection.open and until > now
+            ]
             for connection, until in kept:
                 if not connection.open or until <= now:
                     self._spare.pop(connection, None)
@@ -138,14 +152,16 @@ ROUNDING = 1e-6  # seconds by which a timer may be early
 class Deadlines:
     """Expires late requests, to the millisecond. A timer for each request would cost 4 us per page.
 
-    Each request has the time of the next look at it: its deadline, or before that the time when it is too slow. An
-    answer that comes gets more time with each look. All times are the clock's, which may stand while this process does
-    not run; a deadline is then so much later.
+    Each request has the time of the next look at it: its deadline, or before that the time when it
+    is too slow. An answer that comes gets more time with each look. All times are the clock's,
+    which may stand while this process does not run; a deadline is then so much later.
     """
 
     def __init__(self, bounds: FetchLimits, clock: Clock) -> None:
-        self._bounds, self._clock = bounds, clock
-        self._asked: dict[HttpConnection, tuple[float, float, float]] = {}  # next look, deadline, when it was asked
+        self._bounds = bounds
+        self._clock = clock
+        # next look, deadline, when it was asked
+        self._asked: dict[HttpConnection, tuple[float, float, float]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._at = float("inf")  # when the timer fires: no later than the first look
         self._due = 0.0  # the same, in the loop's time
@@ -155,7 +171,9 @@ class Deadlines:
         self._bounds = bounds
 
     def add(self, connection: HttpConnection, deadline: float) -> float:
-        """Watch a request that is sent now, and return the clock's time; `deadline` is in the loop's."""
+        """Watch a request that is sent now, and return the clock's time; `deadline` is in the
+        loop's.
+        """
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
         look = min(deadline, self._bounds.patience(now, 0))
@@ -171,7 +189,8 @@ class Deadlines:
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._at = None, float("inf")
+        self._timer = None
+        self._at = float("inf")
 
     def _look_at(self, when: float) -> None:
         self.close()
@@ -181,7 +200,8 @@ class Deadlines:
 
     def _look(self) -> None:
         now = self._clock() + ROUNDING
-        if asyncio.get_running_loop().time() - self._due > LATE:  # what came meanwhile is not read yet
+        # what came meanwhile is not read yet
+        if asyncio.get_running_loop().time() - self._due > LATE:
             self._look_at(now + AGAIN)
             return
         self._at = float("inf")
@@ -191,7 +211,11 @@ class Deadlines:
             held = connection.held
             until = min(deadline, self._bounds.patience(asked, connection.received)) + held
             if until > now:
-                self._asked[connection] = (min(deadline + held, max(until, now + AGAIN)), deadline, asked)
+                self._asked[connection] = (
+                    min(deadline + held, max(until, now + AGAIN)),
+                    deadline,
+                    asked,
+                )
             else:
                 del self._asked[connection]
                 connection.expire()

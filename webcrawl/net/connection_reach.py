@@ -1,4 +1,7 @@
-"""Opens connections: resolve, check, connect. The only place that opens sockets to crawled servers."""
+"""Opens connections: resolve, check, connect.
+
+The only place that opens sockets to crawled servers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,15 @@ from typing import Generic, Protocol, TypeVar, cast
 from webcrawl.base.model import Timings
 from webcrawl.net.addresses import race
 from webcrawl.net.dns_answers import known_without_asking
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, NoFamily, NoSocket, PortRefused, Sign
+from webcrawl.net.errors import (
+    AddressRefused,
+    ConnectFailed,
+    ConnectTimeout,
+    NoFamily,
+    NoSocket,
+    PortRefused,
+    Sign,
+)
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, lacks_route, port_lacks, until
 
@@ -31,7 +42,8 @@ Heard = Callable[[C], None]
 class Reach(Generic[C]):
     """Opens connections of one scheme, to exactly the address that the guard has checked.
 
-    `make` gets two functions that the connection must call once each: when it is open and when it is lost.
+    `make` gets two functions that the connection must call once each: when it is open and when it
+    is lost.
     """
 
     def __init__(
@@ -40,8 +52,11 @@ class Reach(Generic[C]):
         make: Callable[[Heard[C], Heard[C]], C],
         scheme: str,
     ) -> None:
-        self._access, self._clock, self._make = access, access.clock, make
-        self._scheme, self._ports = scheme, access.ports
+        self._access = access
+        self._clock = access.clock
+        self._make = make
+        self._scheme = scheme
+        self._ports = access.ports
         self._connections: set[C] = set()
         self._none = asyncio.Event()  # set while no connection is open
         self._none.set()
@@ -70,7 +85,9 @@ class Reach(Generic[C]):
         return connection
 
     async def open_trusted(self, addresses: list[str], port: int, bind: Bind | None = None) -> C:
-        """Connect to a server that the operator has named, whatever guard and ports say of it; raises FetchError."""
+        """Connect to a server that the operator has named, whatever guard and ports say of it;
+        raises FetchError.
+        """
         # The proxy's address says nothing of families
         return await race(addresses, partial(self._connect, port=port, bind=bind), lambda _: None)
 
@@ -98,7 +115,9 @@ class Reach(Generic[C]):
         families, resolver, ordered = self._access.families, self._access.resolver, list[str]()
 
         async def more() -> list[str]:
-            """With addresses of the family that the resolver has not asked for, where that family works."""
+            """With addresses of the family that the resolver has not asked for, where that family
+            works.
+            """
             nonlocal addresses
             if families.is_worth_asking(6) and (others := await resolver.others(host)):
                 addresses = others
@@ -114,7 +133,9 @@ class Reach(Generic[C]):
             if not ordered:
                 raise
         try:
-            connection = await race(ordered, partial(self._checked, port=port, bind=bind), families.silent, more)
+            connection = await race(
+                ordered, partial(self._checked, port=port, bind=bind), families.silent, more
+            )
         except (AddressRefused, ConnectFailed) as error:
             blamed = families.blame(addresses, error)
             if blamed is error:
@@ -144,7 +165,8 @@ class Reach(Generic[C]):
                     )
             except BaseException:
                 connection.abort()
-                self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
+                # uvloop does not report a connection whose opener was just cancelled
+                self.lost(connection)
                 raise
         except TimeoutError as error:
             self._access.families.failed(address, no_route=False)
@@ -156,7 +178,8 @@ class Reach(Generic[C]):
             no_route = lacks_route(error, address, port)
             self._access.families.failed(address, no_route=no_route)
             if no_route:
-                failed.sign = Sign.NOTHING if ":" in address else Sign.NO_ROUTE  # many machines have no IPv6
+                # many machines have no IPv6
+                failed.sign = Sign.NOTHING if ":" in address else Sign.NO_ROUTE
             raise failed from error
         connection.ip = address
         self._access.shortage.opened = True

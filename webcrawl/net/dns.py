@@ -1,4 +1,6 @@
-"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3)."""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator
+3.3).
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whateve
 class CachingResolver:
     """Answers from the hosts file, then from a cache of `size` names, then by a query.
 
-    Concurrent callers for one name share one query. It outlives its callers: the answer to a cancelled download is
-    cached for the next one.
+    Concurrent callers for one name share one query. It outlives its callers: the answer to a
+    cancelled download is cached for the next one.
     """
 
     def __init__(
@@ -49,8 +51,11 @@ class CachingResolver:
         admits: Admits = bool,
     ) -> None:
         """`admits`: whether the crawl may connect to an address."""
-        self._lookup, self._hosts, self._size = lookup, hosts or {}, size
-        self._timeout, self._clock = timeout, clock
+        self._lookup = lookup
+        self._hosts = hosts or {}
+        self._size = size
+        self._timeout = timeout
+        self._clock = clock
         self._places = asyncio.Semaphore(in_flight)
         self._kept: OrderedDict[str, tuple[float, DnsAnswer]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[DnsAnswer]] = {}
@@ -70,7 +75,10 @@ class CachingResolver:
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first; raises DnsFailed or Untried. A cached name costs 1 us."""
+        """The host's addresses, best first; raises DnsFailed or Untried.
+
+        A cached name costs 1 us.
+        """
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
@@ -83,7 +91,9 @@ class CachingResolver:
         return list(answer.addresses)
 
     async def others(self, host: str) -> list[str]:
-        """All addresses of a name of which only the IPv4 ones were asked for, once it has others; else none."""
+        """All addresses of a name of which only the IPv4 ones were asked for, once it has others;
+        else none.
+        """
         name = host.lower().removesuffix(".")
         kept = self._kept.get(name)
         if kept is None or not kept[1].half or self._closed:
@@ -144,10 +154,13 @@ class CachingResolver:
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
             else:
                 answer = await self._measured(name, self._lookup.check, self._timeout)
-                if answer.failure is None and not answer.addresses:  # an alias that is to be followed
+                # an alias that is to be followed
+                if answer.failure is None and not answer.addresses:
                     answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
-        answer = await self._witnesses.confirm(name, answer, -FRESH if denied_at is None else denied_at)
+        answer = await self._witnesses.confirm(
+            name, answer, -FRESH if denied_at is None else denied_at
+        )
         says_nothing = self.silence.on and answer.failure in LATER
         if answer.failure is not DnsFailure.NO_SOCKET and not says_nothing:
             self._keep(name, answer)
@@ -156,7 +169,8 @@ class CachingResolver:
     def _denied_at(self, name: str) -> float | None:
         """Return when the name was denied; None if it was not.
 
-        The lookup's own cache would only repeat a denial of a moment ago: such a name is checked past that cache.
+        The lookup's own cache would only repeat a denial of a moment ago: such a name is checked
+        past that cache.
         """
         kept = self._kept.get(name)
         if kept is None:
@@ -177,7 +191,9 @@ class CachingResolver:
         else:
             future.set_result(task.result())
 
-    async def _measured(self, name: str, ask: Callable[[str], Awaitable[DnsAnswer]], seconds: float) -> DnsAnswer:
+    async def _measured(
+        self, name: str, ask: Callable[[str], Awaitable[DnsAnswer]], seconds: float
+    ) -> DnsAnswer:
         start = self._clock()
         self.counters["asked"] += 1
         try:
@@ -210,13 +226,19 @@ class CachingResolver:
             self._kept.popitem(last=False)
 
     def forget_failures(self) -> None:
-        """Asks again for names that could not be resolved: what was wrong with our own network is over."""
-        for name in [name for name, (_, answer) in self._kept.items() if not self._witnesses.leads(answer)]:
+        """Asks again for names that could not be resolved: what was wrong with our own network is
+        over.
+        """
+        for name in [
+            name for name, (_, answer) in self._kept.items() if not self._witnesses.leads(answer)
+        ]:
             del self._kept[name]
 
     def remember(self, names: Iterable[str]) -> None:
         """Remember names that led to their hosts in a former run."""
-        asked = (name for name in names if name not in self._hosts and known_without_asking(name) is None)
+        asked = (
+            name for name in names if name not in self._hosts and known_without_asking(name) is None
+        )
         self._witnesses.names.extend(asked)
 
     async def probe(self) -> None:

@@ -1,8 +1,10 @@
-"""What name servers answer: the result of a query, the answers that need none, and doubts about both.
+"""What name servers answer: the result of a query, the answers that need none, and doubts about
+both.
 
-No query is needed for literal addresses, for what cannot be a name, and for the names of HOSTS_FILE. `Silence`
-notices that no name server answers: then names that cannot be resolved are nobody's fault. `Witnesses` tell names
-that do not exist from name servers that deny names which they knew.
+No query is needed for literal addresses, for what cannot be a name, and for the names of
+HOSTS_FILE. `Silence` notices that no name server answers: then names that cannot be resolved are
+nobody's fault. `Witnesses` tell names that do not exist from name servers that deny names which
+they knew.
 """
 
 from __future__ import annotations
@@ -26,16 +28,20 @@ logger = logging.getLogger(__name__)
 class DnsFailure(Enum):
     """Why a name has no address: message, whether it is permanent, seconds it is cached.
 
-    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
-    A denial is kept for less time than passes until a host is given up for it, whatever RFC 2308 allows: it may be a
-    lie, and is asked for again before it counts.
+    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's
+    next try queries again. A denial is kept for less time than passes until a host is given up for
+    it, whatever RFC 2308 allows: it may be a lie, and is asked for again before it counts.
     """
 
     NO_NAME = ("no host of that name", True, 2.0)
     NO_ADDRESS = ("the name has no address", True, 2.0)
     BAD_NAME = ("not a valid DNS name", True, 600.0)
     DENIED = ("the name servers deny this name, and names that they knew", False, 30.0)
-    UNPROVEN = ("the name servers have denied all names so far, or led inside: not believed", False, 30.0)
+    UNPROVEN = (
+        "the name servers have denied all names so far, or led inside: not believed",
+        False,
+        30.0,
+    )
     SERVER_FAILED = ("the name server failed", False, 30.0)
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
@@ -56,7 +62,8 @@ class DnsAnswer:
     addresses: tuple[str, ...] = ()
     ttl: float = 0.0
     failure: DnsFailure | None = None
-    half: bool = field(default=False, compare=False)  # of IPv4, and IPv6 was not asked for: Lookup.ask_six does
+    # of IPv4, and IPv6 was not asked for: Lookup.ask_six does
+    half: bool = field(default=False, compare=False)
 
 
 class Lookup(Protocol):
@@ -75,7 +82,9 @@ class Lookup(Protocol):
         ...
 
     async def check(self, host: str) -> DnsAnswer:
-        """Ask the servers for a name now, past any cache; addresses may be missing, and are not judged then."""
+        """Ask the servers for a name now, past any cache; addresses may be missing, and are not
+        judged then.
+        """
         ...
 
     async def close(self) -> None:
@@ -84,7 +93,8 @@ class Lookup(Protocol):
 
 
 LONGEST_NAME = 253  # RFC 1035 2.3.4, as text
-# The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers would read 0x7f.1 as
+# The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers
+# would read 0x7f.1 as
 # 127.0.0.1.
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)", re.DOTALL).fullmatch
 LOOPBACK = "127.0.0.1"
@@ -92,7 +102,8 @@ _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
 def known_without_asking(host: str) -> DnsAnswer | None:
-    """The answer for an address in the URL Standard's spelling, this machine's own name or an invalid one.
+    """The answer for an address in the URL Standard's spelling, this machine's own name or an
+    invalid one.
 
     None if a query is needed.
     """
@@ -140,22 +151,29 @@ WAIT = 10.0  # seconds until a name is asked for again that was not resolved bec
 GOOD = 4  # names that are remembered because they had an answer, or because they led somewhere
 REMIND = 3600.0  # seconds between two lines about it
 LATER = frozenset((DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED))
-WORDS = frozenset((None, DnsFailure.NO_NAME, DnsFailure.NO_ADDRESS))  # a name server's own word on a name
+# a name server's own word on a name
+WORDS = frozenset((None, DnsFailure.NO_NAME, DnsFailure.NO_ADDRESS))
 
 
 class Silence:
-    """Hears every answer, and asks again for names that were resolved before it believes that the servers are away.
+    """Hears every answer, and asks again for names that were resolved before it believes that the
+    servers are away.
 
     So a crawl with nothing left but names whose own servers are dead still ends.
     """
 
-    def __init__(self, ask: Callable[[str], Awaitable[DnsAnswer]], clock: Callable[[], float]) -> None:
-        self._ask, self._clock = ask, clock
+    def __init__(
+        self, ask: Callable[[str], Awaitable[DnsAnswer]], clock: Callable[[], float]
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
         self.on = False
-        self.on_begin: Callable[[float], None] = lambda _: None  # called with the time of the last answer
+        # called with the time of the last answer
+        self.on_begin: Callable[[float], None] = lambda _: None
         self.on_end: Callable[[], None] = lambda: None
         self._word_at = 0.0
-        self._failed: set[str] = set()  # the last two labels of each name, so that names of one domain are one
+        # the last two labels of each name, so that names of one domain are one
+        self._failed: set[str] = set()
         self._good: deque[str] = deque(maxlen=GOOD)
         self._task: asyncio.Task[None] | None = None
         self._next = self._began = self._told = 0.0
@@ -209,7 +227,9 @@ class Silence:
     def _begin(self) -> None:
         now = self._clock()
         if not self.on:
-            self.on, self._began, self._told = True, now, now
+            self.on = True
+            self._began = now
+            self._told = now
             logger.warning(
                 "no name server answers, for %d names in a row: only hosts with known addresses are fetched",
                 len(self._failed),
@@ -217,7 +237,9 @@ class Silence:
             self.on_begin(self._word_at)
         elif now - self._told >= REMIND:
             self._told = now
-            logger.warning("still no answer of a name server after %.0f minutes", (now - self._began) / 60)
+            logger.warning(
+                "still no answer of a name server after %.0f minutes", (now - self._began) / 60
+            )
 
     def _end(self) -> None:
         self.on = False
@@ -233,17 +255,24 @@ FRESH = 10.0  # seconds for which what was learnt of the name servers holds
 
 
 class Witnesses:
-    """Hears every answer. Where a name is denied, names that led somewhere are asked for again, past any cache.
+    """Hears every answer. Where a name is denied, names that led somewhere are asked for again,
+    past any cache.
 
-    If all of these are denied as well, the name servers lie: those of a hotel that wants to be paid, or of a network
-    that is filtered. Where they do not, this costs nothing as long as names are found: one question in FRESH seconds,
-    and one for those that were denied a moment before, is the most.
+    If all of these are denied as well, the name servers lie: those of a hotel that wants to be
+    paid, or of a network that is filtered. Where they do not, this costs nothing as long as names
+    are found: one question in FRESH seconds, and one for those that were denied a moment before, is
+    the most.
     """
 
     def __init__(
-        self, check: Callable[[str], Awaitable[DnsAnswer]], admits: Admits, clock: Callable[[], float]
+        self,
+        check: Callable[[str], Awaitable[DnsAnswer]],
+        admits: Admits,
+        clock: Callable[[], float],
     ) -> None:
-        self._check, self._admits, self._clock = check, admits, clock
+        self._check = check
+        self._admits = admits
+        self._clock = clock
         self.names: deque[str] = deque(maxlen=GOOD)
         self._denied: set[str] = set()  # before any name led somewhere
         self._lock = asyncio.Lock()
@@ -257,8 +286,8 @@ class Witnesses:
     async def confirm(self, name: str, answer: DnsAnswer, since: float = -FRESH) -> DnsAnswer:
         """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
 
-        `since`: when it was denied before. A host is given up by the second denial, so only what was found between
-        the two speaks for it.
+        `since`: when it was denied before. A host is given up by the second denial, so only what
+        was found between the two speaks for it.
         """
         if self.leads(answer):
             if name not in self.names:
@@ -275,7 +304,9 @@ class Witnesses:
             return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
-        """Return whether a denial may be believed: name servers still lead to hosts that were found before."""
+        """Return whether a denial may be believed: name servers still lead to hosts that were found
+        before.
+        """
         now = self._clock()
         was_found_since = now - self._found_at < FRESH and self._found_at >= since
         if not self.names or was_found_since:

@@ -1,4 +1,5 @@
-"""Queries name servers directly and concurrently, through c-ares (Mercator 3.3: system resolvers query one by one).
+"""Queries name servers directly and concurrently, through c-ares (Mercator 3.3: system resolvers
+query one by one).
 
 A Channel runs on the event loop's sockets and timer, without a thread.
 """
@@ -22,10 +23,14 @@ from webcrawl.net.http_request import host_port
 from webcrawl.net.shortage import missing_socket
 
 NO_SOCKET = -1  # as an error number, beside those of c-ares
-# Errors of c-ares that may have been caused by a socket that could not be opened; it does not say which were.
-UNCLEAR = frozenset((pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE))
+# Errors of c-ares that may have been caused by a socket that could not be opened; it does not say
+# which were.
+UNCLEAR = frozenset(
+    (pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE)
+)
 TICK = 0.1  # seconds between checks of c-ares' timeouts while queries are open
-BUFFER = 1 << 20  # bytes of answers that the kernel keeps for us while we are busy; the system may allow less
+# bytes of answers that the kernel keeps for us while we are busy; the system may allow less
+BUFFER = 1 << 20
 
 Result = tuple[list[pycares.DNSRecord], int]
 """The answer section, and c-ares' error number, NO_SOCKET or 0."""
@@ -72,7 +77,9 @@ class Channel:
             self._timer = self._loop.call_later(TICK, self._tick)
         return future
 
-    def _answered(self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None) -> None:
+    def _answered(
+        self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None
+    ) -> None:
         self._open.discard(future)
         if not future.done():  # the caller may have been cancelled
             if error in UNCLEAR and missing_socket():
@@ -82,7 +89,9 @@ class Channel:
             self._loop.call_soon(self.close)  # not from inside c-ares' callback
 
     def _tick(self) -> None:
-        """Has c-ares look at the time; before that at what came while this process was busy, which is no time-out."""
+        """Has c-ares look at the time; before that at what came while this process was busy, which
+        is no time-out.
+        """
         self._timer = None
         for fd in tuple(self._sockets):
             if fd in self._sockets:
@@ -142,7 +151,8 @@ class Chain:
         found = [
             (record.data.addr, record.ttl)
             for record in records
-            if isinstance(record.data, ARecordData | AAAARecordData) and _key(record.name) == self.name
+            if isinstance(record.data, ARecordData | AAAARecordData)
+            and _key(record.name) == self.name
         ][:MOST]
         self.addresses = tuple(address for address, _ in found)
         self.ttl = min([self.ttl, *(ttl for _, ttl in found)])
@@ -164,7 +174,8 @@ def _key(name: str) -> str:
 
 
 HOPS = 8  # CNAMEs between a name and its addresses, at most
-# Of a channel: c-ares' own cache cannot be disabled, and keeps 1.3 KB per name for up to an hour, denials included.
+# Of a channel: c-ares' own cache cannot be disabled, and keeps 1.3 KB per name for up to an hour,
+# denials included.
 QUESTIONS = 4096
 LIFE = 30.0  # seconds, as CachingResolver keeps a failure
 FAILURES = {
@@ -184,20 +195,26 @@ FAILURES = {
 
 
 class NameServers:
-    """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each time.
+    """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each
+    time.
 
-    c-ares begins with a quarter of a second, whatever `timeout` is, once it has some quick answers: names that the
-    server has to ask for itself take longer, and so does a busy machine. So it is the tries that give them time, eight
-    to twelve seconds. With three tries it was a second and a half.
+    c-ares begins with a quarter of a second, whatever `timeout` is, once it has some quick answers:
+    names that the server has to ask for itself take longer, and so does a busy machine. So it is
+    the tries that give them time, eight to twelve seconds. With three tries it was a second and a
+    half.
 
-    IPv4 first, IPv6 for a name without it, or if no connection opens soon: one question per name instead of two.
-    Raises DnsFailed if a server is given by a name that the system cannot resolve.
+    IPv4 first, IPv6 for a name without it, or if no connection opens soon: one question per name
+    instead of two. Raises DnsFailed if a server is given by a name that the system cannot resolve.
     """
 
-    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 1.0, tries: int = 6) -> None:
+    def __init__(
+        self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 1.0, tries: int = 6
+    ) -> None:
         self._servers = tuple(place for host, port in servers for place in places(host, port))
-        self._timeout, self._tries = timeout, tries
-        self._channels: list[Channel] = []  # queries go to the last one; the others wait for their last answers
+        self._timeout = timeout
+        self._tries = tries
+        # queries go to the last one; the others wait for their last answers
+        self._channels: list[Channel] = []
         self._until = 0.0  # when the last channel is replaced
         self._closed = False
 
@@ -208,7 +225,9 @@ class NameServers:
         answer = await self._ask(host, pycares.QUERY_TYPE_A)
         if answer.failure is DnsFailure.NO_ADDRESS:
             return await self.ask_six(host)
-        return DnsAnswer(answer.addresses, answer.ttl, half=True) if answer.failure is None else answer
+        return (
+            DnsAnswer(answer.addresses, answer.ttl, half=True) if answer.failure is None else answer
+        )
 
     async def ask_six(self, host: str) -> DnsAnswer:
         return await self._ask(host, pycares.QUERY_TYPE_AAAA)
@@ -232,8 +251,14 @@ class NameServers:
         return DnsAnswer(failure=DnsFailure.BAD_ANSWER)
 
     def _current(self) -> Channel | None:
-        """The channel for the next query: an old one if there is no descriptor or memory to make one, or None."""
-        if not self._channels or self._channels[-1].asked >= QUESTIONS or time.monotonic() >= self._until:
+        """The channel for the next query: an old one if there is no descriptor or memory to make
+        one, or None.
+        """
+        if (
+            not self._channels
+            or self._channels[-1].asked >= QUESTIONS
+            or time.monotonic() >= self._until
+        ):
             new = self._new_channel()
             if new is None:
                 return self._channels[-1] if self._channels else None
@@ -252,7 +277,10 @@ class NameServers:
             return None
 
     async def probe(self) -> None:
-        """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
+        """Any answer will do, even an error; only silence fails.
+
+        Every server knows the root's name servers.
+        """
         channel = self._current()
         if channel is None:
             raise DnsFailed(DnsFailure.NO_SOCKET.words)
@@ -280,7 +308,10 @@ class NameServers:
 
 
 async def _once(channel: Channel, host: str, qtype: int) -> DnsAnswer:
-    """One question. An alias that the name server does not follow is an answer without addresses."""
+    """One question.
+
+    An alias that the name server does not follow is an answer without addresses.
+    """
     records, error = await channel.ask(host, qtype)
     if error:
         return DnsAnswer(failure=FAILURES.get(error, DnsFailure.BAD_ANSWER))
@@ -290,7 +321,9 @@ async def _once(channel: Channel, host: str, qtype: int) -> DnsAnswer:
 
 
 def places(host: str, port: int) -> list[str]:
-    """`address:port` of each address of this host: c-ares takes no names, and ignores what it cannot read."""
+    """`address:port` of each address of this host: c-ares takes no names, and ignores what it
+    cannot read.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
     except OSError as error:
@@ -304,7 +337,9 @@ EMPTY = (DnsFailure.NO_ADDRESS, DnsFailure.NO_NAME)
 class ReverseNames:
     """A few questions at the start of a crawl, by the name servers that it asks; or DnsFailed."""
 
-    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 2.0, tries: int = 2) -> None:
+    def __init__(
+        self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 2.0, tries: int = 2
+    ) -> None:
         found = tuple(place for host, port in servers for place in places(host, port))
         try:
             self._channel = Channel(found, timeout, tries)
@@ -316,7 +351,11 @@ class ReverseNames:
         records = await self._ask(ip_address(address).reverse_pointer, pycares.QUERY_TYPE_PTR)
         if records is None:
             return None
-        found = [record.data.dname for record in records if isinstance(record.data, pycares.PTRRecordData)]
+        found = [
+            record.data.dname
+            for record in records
+            if isinstance(record.data, pycares.PTRRecordData)
+        ]
         return tuple(name.lower().removesuffix(".") for name in found)
 
     async def addresses(self, name: str) -> tuple[str, ...] | None:

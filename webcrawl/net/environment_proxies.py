@@ -1,4 +1,6 @@
-"""The proxies that the environment names: http_proxy and https_proxy, but for the hosts in no_proxy."""
+"""The proxies that the environment names: http_proxy and https_proxy, but for the hosts in
+no_proxy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class EnvironmentProxies:
 
     def __init__(self, urls: Mapping[str, str], encoding: str = "utf-8") -> None:
         """`urls`: of proxies, by scheme. `encoding`: of the credentials in them."""
-        self._urls, self._encoding = {scheme: urls[scheme] for scheme in SCHEMES if scheme in urls}, encoding
+        self._urls = {scheme: urls[scheme] for scheme in SCHEMES if scheme in urls}
+        self._encoding = encoding
 
     @property
     def all(self) -> frozenset[Proxy]:
@@ -26,7 +29,10 @@ class EnvironmentProxies:
         return frozenset(parse_proxy(url, encoding=self._encoding) for url in web)
 
     def of(self, url: str) -> Proxy | None:
-        """Return the proxy of a URL, or None if it is asked for without one. Raise BadOption if it is no such proxy."""
+        """Return the proxy of a URL, or None if it is asked for without one.
+
+        Raise BadOption if it is no such proxy.
+        """
         parts = urlsplit(url)
         proxy = self._urls.get(parts.scheme)
         if proxy is None:

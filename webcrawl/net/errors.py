@@ -1,4 +1,5 @@
-"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the stats.
+"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the
+stats.
 
 Each also has a Sign: what it says of our own network.
 """
@@ -21,7 +22,9 @@ class Sign(Enum):
     LIFE = "the network is well: something came back from the host"
     DOUBT = "either the host is away or our network is"
     NO_ROUTE = "this machine has no route to the host"
-    NO_NAME = "name servers deny the host or lead inside: doubt if it has answered before, else nothing"
+    NO_NAME = (
+        "name servers deny the host or lead inside: doubt if it has answered before, else nothing"
+    )
 
 
 DOUBTFUL = frozenset((Sign.DOUBT, Sign.NO_ROUTE, Sign.NO_NAME))
@@ -44,7 +47,9 @@ class FetchError(Exception):
         sign: Sign | None = None,
         permanent: bool | None = None,
     ) -> None:
-        """Take the fields of a kind of error from its class statement: all kinds together read as a table."""
+        """Take the fields of a kind of error from its class statement: all kinds together read as a
+        table.
+        """
         cls.name = cls.name if name is None else name
         cls.status = cls.status if status is None else status
         cls.sign = cls.sign if sign is None else sign
@@ -107,7 +112,9 @@ class NoNetwork(Untried, name="no_network"):
 
 
 class NotRunning(Untried, name="not_running"):
-    """The crawler's process did not run while the request was under way, which may be why it failed."""
+    """The crawler's process did not run while the request was under way, which may be why it
+    failed.
+    """
 
 
 class ProxyFailed(Untried, name="proxy"):
@@ -121,7 +128,9 @@ class TunnelRefused(FetchError, name="tunnel_refused", status=Status.EXCLUDED):
 
 
 class TooLarge(FetchError, name="too_large", status=Status.EXCLUDED, sign=Sign.LIFE):
-    """The body is longer than allowed, and the request or the settings want such a body refused, not truncated."""
+    """The body is longer than allowed, and the request or the settings want such a body refused,
+    not truncated.
+    """
 
 
 class ConnectFailed(FetchError, name="connect", status=Status.CONNECT_FAILED, sign=Sign.DOUBT):
@@ -153,7 +162,9 @@ class ConnectionLost(FetchError, name="lost", status=Status.CONNECTION_LOST, sig
 
 
 class CutShort(ConnectionLost, name="cut_short"):
-    """The connection ended within the response's body, or its chunks cannot be read, and a whole one is wanted."""
+    """The connection ended within the response's body, or its chunks cannot be read, and a whole
+    one is wanted.
+    """
 
 
 class CutLate(TimedOut, name="cut_late"):
@@ -165,7 +176,9 @@ class EmptyAnswer(ConnectionLost, name="empty_answer"):
 
 
 class Cancelled(FetchError, name="cancelled"):
-    """A download handler of another package has ended the download: the answer is larger than DOWNLOAD_MAXSIZE."""
+    """A download handler of another package has ended the download: the answer is larger than
+    DOWNLOAD_MAXSIZE.
+    """
 
 
 class BadAnswer(FetchError, name="bad_answer", status=Status.CONNECTION_LOST, sign=Sign.LIFE):
@@ -192,7 +205,9 @@ class Upgraded(BadAnswer, name="upgraded"):
     """The server switches to a protocol that was not requested."""
 
 
-class Http2Only(FetchError, name="http2_only", status=Status.UNSUPPORTED, sign=Sign.LIFE, permanent=True):
+class Http2Only(
+    FetchError, name="http2_only", status=Status.UNSUPPORTED, sign=Sign.LIFE, permanent=True
+):
     """The server speaks only HTTP/2, and the crawl does not."""
 
     off = False  # whether that is the setting's doing

@@ -1,4 +1,6 @@
-"""A failed request in words, with what would mend it: for the seeds, of which somebody waits to hear."""
+"""A failed request in words, with what would mend it: for the seeds, of which somebody waits to
+hear.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,24 @@ from webcrawl.net.errors import (
 from webcrawl.net.guard import special_network
 from webcrawl.urls.host_names import suffixes_of
 
-ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")
+ENDS = (
+    "com",
+    "org",
+    "net",
+    "edu",
+    "gov",
+    "info",
+    "io",
+    "dev",
+    "app",
+    "de",
+    "fr",
+    "uk",
+    "nl",
+    "eu",
+    "ch",
+    "jp",
+)
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
 NEAR = 0.8  # the same, of whole names
 LOST = 200  # characters of an error of the system's
@@ -46,7 +65,11 @@ def without_http2_library() -> str:
 
 def lack_for_http2(*, secure: bool) -> str:
     """Return what is missing for HTTP/2, in words; empty if it is the setting."""
-    return without_http2_library() if secure else "without TLS HTTP/2 is not spoken here: https:// may be meant"
+    return (
+        without_http2_library()
+        if secure
+        else "without TLS HTTP/2 is not spoken here: https:// may be meant"
+    )
 
 
 def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
@@ -93,8 +116,12 @@ def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
 
 
 def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]) -> str:
-    """Return the guard's verdict, with the setting that would open the way and keep open what it opens now."""
-    where = f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
+    """Return the guard's verdict, with the setting that would open the way and keep open what it
+    opens now.
+    """
+    where = (
+        f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
+    )
     networks = ",".join((*allowed, special_network(address)))
     return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={networks} lets the crawl in"
 

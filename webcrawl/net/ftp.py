@@ -1,4 +1,6 @@
-"""An FTP client for crawling: one file or listing per login, everything bounded (docs/net.md#ftp-and-gopher)."""
+"""An FTP client for crawling: one file or listing per login, everything bounded
+(docs/net.md#ftp-and-gopher).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def parse_ftp(url: str) -> FtpTarget:
     if kind == "d":
         folders, name = [*folders, name], b""
     if len(folders) > 1 and not folders[0]:
-        folders[0] = b"/"  # `//etc` is relative to the root, as for curl; other empty names are ignored
+        # `//etc` is relative to the root, as for curl; other empty names are ignored
+        folders[0] = b"/"
     folders = [folder for folder in folders if folder]
     if len(folders) > _MAX_FOLDERS:
         raise BadUrl(f"{len(folders)} folders deep")
@@ -96,7 +99,9 @@ class FtpClient:
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
         self._bounds = bounds
-        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
+        self._clock = access.clock
+        self._now = access.now
+        self._bandwidth = access.bandwidth
         self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
@@ -115,13 +120,19 @@ class FtpClient:
         options: Options = PLAIN,
         watch: FetchProgress | None = None,
     ) -> Exchange:
-        """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
+        """Fetch the file or listing that the URL names, within `timeout` seconds; raises
+        FetchError.
+        """
         if method != "GET":
             raise BadUrl(f"{method} of {url[:200]!r}")
         if options.proxy is not None or options.bind is not None:
-            raise BadOption("ftp: neither a proxy nor a local address can be chosen for one request")
+            raise BadOption(
+                "ftp: neither a proxy nor a local address can be chosen for one request"
+            )
         loop, bounds = asyncio.get_running_loop(), self._bounds.asked(options)
-        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds)
+        visit = _Visit(
+            url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds
+        )
         session: FtpSession | None = None
         try:
             async with until(visit.deadline):
@@ -194,7 +205,12 @@ class FtpClient:
         claim = visit.claim = claim_of(self._room, visit.bounds.truncate)
         try:
             visit.payload, visit.truncated = await read_body(
-                data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds, bandwidth=self._bandwidth, claim=claim
+                data,
+                visit.bounds.truncate,
+                visit.deadline,
+                bounds=visit.bounds,
+                bandwidth=self._bandwidth,
+                claim=claim,
             )
         finally:
             if claim is not None:
@@ -212,7 +228,8 @@ class FtpClient:
     def _exchange(self, visit: _Visit) -> Exchange:
         visit.timings.total = self._clock() - visit.begun
         payload = visit.payload
-        cut = visit.truncated and not visit.target.name  # half a line of a listing would be another name
+        # half a line of a listing would be another name
+        cut = visit.truncated and not visit.target.name
         return Exchange(
             url=visit.url,
             request=b"",

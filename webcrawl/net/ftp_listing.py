@@ -9,15 +9,28 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-# The days of months at most, by the first letters of their names in languages that write them in ASCII
+# The days of months at most, by the first letters of their names in languages that write them in
+# ASCII
 _DAYS = {
     word.encode(): days
     for days, words in (
         (29, "feb fev lut uno vel hel vas"),
-        (30, "apr avr abr kwi huh tra bal jun giu iun cze haz bir sep set sze wrz syy rgs nov noi stu kas lap"),
-        (31, "jan ene gen ian jaa sty led sij oca sau mar mrt mrz bre ozu kov may mai mei maj mag maa kve svi tou geg"),
-        (31, "jul jui juu lug iul lip srp kol hei lie tem aug ago avg aou agu ags sie elo rgp spa dub lis lok zar cer"),
-        (31, "oct okt out ott paz rij eki dec dez des dic det gru pro ara tam jou grd kes nis vee ruj eyl"),
+        (
+            30,
+            "apr avr abr kwi huh tra bal jun giu iun cze haz bir sep set sze wrz syy rgs nov noi stu kas lap",
+        ),
+        (
+            31,
+            "jan ene gen ian jaa sty led sij oca sau mar mrt mrz bre ozu kov may mai mei maj mag maa kve svi tou geg",
+        ),
+        (
+            31,
+            "jul jui juu lug iul lip srp kol hei lie tem aug ago avg aou agu ags sie elo rgp spa dub lis lok zar cer",
+        ),
+        (
+            31,
+            "oct okt out ott paz rij eki dec dez des dic det gru pro ara tam jou grd kes nis vee ruj eyl",
+        ),
     )
     for word in words.split()
 }
@@ -27,7 +40,9 @@ _LEAP = 2000  # where no year is named
 
 
 def is_day(text: bytes) -> bool:
-    """True if a date, which may have a time, is one of the calendar, in one of the orders that servers use."""
+    """True if a date, which may have a time, is one of the calendar, in one of the orders that
+    servers use.
+    """
     text = _CLOCK.sub(b"", text)
     if text.isdigit():
         return _exists(int(text[:4]), int(text[4:6]), int(text[6:]))
@@ -45,7 +60,11 @@ def is_day(text: bytes) -> bool:
 def _is_numbered(first: int, second: int, third: int) -> bool:
     if first > 99:
         return _exists(first, second, third)
-    return _exists(third, first, second) or _exists(third, second, first) or _exists(first, second, third)
+    return (
+        _exists(third, first, second)
+        or _exists(third, second, first)
+        or _exists(first, second, third)
+    )
 
 
 def _exists(year: int, month: int, day: int) -> bool:
@@ -60,19 +79,22 @@ LISTING = "text/x-ftp-listing"  # no type is registered; the parameter `format` 
 _MAX_LINE = 8192
 
 _FACT = re.compile(rb"([^=;\s]+)=([^;]*)")
-_STAMP = re.compile(rb"([0-9]{8})(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9]|60)(?:\.[0-9]+)?")  # RFC 3659 2.3
+# RFC 3659 2.3
+_STAMP = re.compile(rb"([0-9]{8})(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9]|60)(?:\.[0-9]+)?")
 
 _DAY = rb"(?:0?[1-9]|[12][0-9]|3[01])"
 _TIME = rb"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
-# Chinese, Japanese and Korean servers number the months, and may write a character of 2 or 3 bytes after any number.
+# Chinese, Japanese and Korean servers number the months, and may write a character of 2 or 3 bytes
+# after any number.
 _SIGN = rb"[\x80-\xff]{2,3}"
 _MONTH = rb"(?:[A-Za-z\x80-\xff]{3,12}\.?|(?:0?[1-9]|1[0-2])%b)" % _SIGN
 _WHEN = (
     rb"(?:(?:%(month)b\s{1,9}%(day)b(?:%(sign)b)?|%(day)b\.?\s{1,9}%(month)b),?\s{1,9}(?:%(time)b|[0-9]{4}(?:%(sign)b)?)"
-    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME, b"month": _MONTH, b"sign": _SIGN}
+    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))"
+    % {b"day": _DAY, b"time": _TIME, b"month": _MONTH, b"sign": _SIGN}
 )
-# The columns between mode and size differ between servers: the size is the first number followed by a date. If the
-# number of links stands there, it is not negative, and ends at a blank.
+# The columns between mode and size differ between servers: the size is the first number followed by
+# a date. If the number of links stands there, it is not negative, and ends at a blank.
 _UNIX = (
     rb"([bcdflpsD-])[rwxsStTlL-]{9}[+.@]?(?=\s)(?!\s+(?:-[0-9]|[0-9]+[A-Za-z]))"
     rb".*?\s([0-9]+(?:,[0-9]+)*)\s{1,99}(%b)\s(.*\S.*)" % _WHEN
@@ -85,7 +107,9 @@ _DOS = (
 
 @cache
 def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no listing."""
+    """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no
+    listing.
+    """
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
 
 
@@ -108,8 +132,8 @@ def entries(listing: bytes, *, mlsd: bool) -> Iterator[FtpEntry]:
 def mlsd_entry(line: bytes) -> FtpEntry | None:
     """Return the entry of a line of MLSD, or None if the line has none.
 
-    RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line. Pure-FTPd writes a
-    link's target into a fact, with the blanks that it has.
+    RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
+    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
     """
     facts, space, name = (b"", b" ", line[1:]) if line.startswith(b" ") else line.partition(b"; ")
     if not space or not name:
@@ -135,7 +159,10 @@ def _is_time(stamp: bytes) -> bool:
 
 
 def list_entry(line: bytes) -> FtpEntry | None:
-    """Return the entry of a line of LIST, which some servers indent; None if it has none. Never raise."""
+    """Return the entry of a line of LIST, which some servers indent; None if it has none.
+
+    Never raise.
+    """
     line = line.lstrip(b" ")
     unix, dos = _dialects()
     match = unix.fullmatch(line)
@@ -145,7 +172,9 @@ def list_entry(line: bytes) -> FtpEntry | None:
             return None
         if letter == b"l":
             return FtpEntry(name.partition(b" -> ")[0] or name, "link", _number(size))
-        return FtpEntry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
+        return FtpEntry(
+            name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size)
+        )
     match = dos.fullmatch(line)
     if match is None:
         return None
@@ -158,7 +187,8 @@ def list_entry(line: bytes) -> FtpEntry | None:
 
 def _mlsd_kind(kind: bytes) -> str:
     if kind in (b"dir", b"cdir", b"pdir"):
-        return "folder" if kind == b"dir" else "other"  # cdir is the listed folder itself, pdir its parent
+        # cdir is the listed folder itself, pdir its parent
+        return "folder" if kind == b"dir" else "other"
     if kind.startswith((b"os.unix=slink", b"os.unix=symlink")):
         return "link"
     return "file" if kind in (b"file", b"") else "other"

@@ -17,7 +17,9 @@ from webcrawl.net.stream import Stream
 _MAX_REPLY = 64 * 1024  # bytes, the same as for an HTTP head
 _LINE = re.compile(rb"([1-5][0-9]{2})(?:([ -])([^\n]*))?")
 _EXTENDED = re.compile(r"\((.)\1\1([0-9]{1,5})\1\)")
-_PASSIVE = re.compile(r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{1,3}){3},([0-9]{1,3}),([0-9]{1,3})(?![0-9,])")
+_PASSIVE = re.compile(
+    r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{1,3}){3},([0-9]{1,3}),([0-9]{1,3})(?![0-9,])"
+)
 
 
 class NotFtp(BadAnswer, name="not_ftp"):
@@ -52,7 +54,8 @@ class ReplyReader:
         self._taken = 0  # its bytes so far
 
     def feed(self, data: bytes) -> None:
-        self._buffer, self._at = self._buffer[self._at :] + data, 0
+        self._buffer = self._buffer[self._at :] + data
+        self._at = 0
 
     def take(self) -> Reply | None:
         """The next reply, None while it is incomplete; raises BadAnswer."""
@@ -67,7 +70,8 @@ class ReplyReader:
             self._taken += self._at - start
             reply = self._read(self._buffer[start:end].rstrip(b"\r"))
             if reply is not None:
-                self._opened, self._taken = b"", 0
+                self._opened = b""
+                self._taken = 0
                 return reply
 
     def _read(self, line: bytes) -> Reply | None:
@@ -83,7 +87,9 @@ class ReplyReader:
         return Reply(int(match[1]), (match[3] or b"").decode("latin-1"))
 
     def _ends(self, line: bytes, code: bytes) -> bool:
-        """RFC 959 4.2: a reply of several lines ends at the line that begins with the same code and a space."""
+        """RFC 959 4.2: a reply of several lines ends at the line that begins with the same code and
+        a space.
+        """
         return code == self._opened and line[3:4] in (b"", b" ")
 
 
@@ -94,7 +100,10 @@ def extended_port(reply: Reply) -> int:
 
 
 def passive_port(reply: Reply) -> int:
-    """The port of a reply to PASV; raises NotFtp. Its address is ignored: it could be anyone's (RFC 2577 3)."""
+    """The port of a reply to PASV; raises NotFtp.
+
+    Its address is ignored: it could be anyone's (RFC 2577 3).
+    """
     match = _PASSIVE.search(reply.text)
     return _port(int(match[1]) * 256 + int(match[2]) if match else 0, reply)
 
@@ -108,12 +117,15 @@ def _port(port: int, reply: Reply) -> int:
 def http_date(when: str) -> str:
     """The date of an MDTM reply (RFC 3659 2.3) in HTTP format; empty if invalid."""
     try:
-        return format_datetime(datetime.strptime(when[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC), usegmt=True)
+        return format_datetime(
+            datetime.strptime(when[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC), usegmt=True
+        )
     except ValueError:
         return ""
 
 
-# FTP codes as HTTP statuses, so that frontier, robots.txt rules and log readers need no second table.
+# FTP codes as HTTP statuses, so that frontier, robots.txt rules and log readers need no second
+# table.
 STATUSES = {
     120: 503,  # ready in nnn minutes
     332: 403,  # needs an account
@@ -132,14 +144,19 @@ class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, not an error
 
     def __init__(self, reply: Reply, status: int) -> None:
         super().__init__(f"{reply.code} {reply.text}")
-        self.reply, self.status = reply, status
+        self.reply = reply
+        self.status = status
 
 
 class FtpSession:
-    """Methods raise FetchError or FtpRefused. The caller sets deadlines and ends with `quit` or `abort`."""
+    """Methods raise FetchError or FtpRefused.
+
+    The caller sets deadlines and ends with `quit` or `abort`.
+    """
 
     def __init__(self, control: Stream, reach: Reach[Stream]) -> None:
-        self._control, self._reach = control, reach
+        self._control = control
+        self._reach = reach
         self._replies = ReplyReader()
         self._heard = self._left = False
         self._extended = True  # use EPSV, until the server refuses it
@@ -198,7 +215,10 @@ class FtpSession:
         self._left = True
 
     def abort(self) -> None:
-        """Close at once. After `quit` the control connection is left alone: an abort would drop unsent data."""
+        """Close at once.
+
+        After `quit` the control connection is left alone: an abort would drop unsent data.
+        """
         if not self._left:
             self._control.abort()
         if self._data is not None:
@@ -212,7 +232,9 @@ class FtpSession:
         return reply
 
     async def passive(self) -> None:
-        """Open a data connection, always to the same server: the address in a PASV reply is ignored."""
+        """Open a data connection, always to the same server: the address in a PASV reply is
+        ignored.
+        """
         if self._extended:
             reply = await self.command(b"EPSV")
             if reply.kind == 2:
@@ -227,7 +249,11 @@ class FtpSession:
         while (reply := self._replies.take()) is None:
             data = await self._control.read()
             if not data:
-                raise ConnectionLost("within the session") if self._heard else EmptyAnswer("no greeting")
+                raise (
+                    ConnectionLost("within the session")
+                    if self._heard
+                    else EmptyAnswer("no greeting")
+                )
             self._heard = True
             self._replies.feed(data)
         return reply

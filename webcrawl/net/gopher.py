@@ -22,13 +22,18 @@ from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
 
 MENU = "text/x-gopher-menu"
-# Menu text (i), errors (3), mirrors (+), search forms (7), and other protocols: phone books (2), telnet (8, T).
+# Menu text (i), errors (3), mirrors (+), search forms (7), and other protocols: phone books (2),
+# telnet (8, T).
 NO_LINKS = frozenset("i3+728T")
 _MAX_LINE = 8192
-# Labels are delimited unambiguously: with an optional dot inside the repetition, 30 letters would backtrack forever.
-_HOST = re.compile(r"[0-9A-Za-z_-]{1,63}(?:\.[0-9A-Za-z_-]{1,63}){0,126}\.?|\[?[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}\]?")
+# Labels are delimited unambiguously: with an optional dot inside the repetition, 30 letters would
+# backtrack forever.
+_HOST = re.compile(
+    r"[0-9A-Za-z_-]{1,63}(?:\.[0-9A-Za-z_-]{1,63}){0,126}\.?|\[?[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}\]?"
+)
 _PORT = re.compile(rb" *([0-9]{1,5}) *")
-_STEPS = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)")  # a URL cannot contain these, encoded or not: they would be resolved
+# a URL cannot contain these, encoded or not: they would be resolved
+_STEPS = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)")
 _SAFE = "/~!$&'()*+,;=:@"  # allowed in a path; all else is percent-encoded, above all `?` and `%`
 
 
@@ -88,7 +93,9 @@ def ends(tail: bytes) -> bool:
 
 
 def plain(text: bytes) -> bytes:
-    """The text without the final dot, leading dots undoubled; unchanged without a final dot, as from many servers."""
+    """The text without the final dot, leading dots undoubled; unchanged without a final dot, as
+    from many servers.
+    """
     for end in (b".\r\n", b".\n", b"."):
         start = len(text) - len(end)
         if text.endswith(end) and text[max(start - 1, 0) : start] in (b"", b"\n"):
@@ -125,15 +132,25 @@ def parse_gopher(url: str) -> GopherTarget:
 
 _PATIENCE = 1.0  # seconds for a server to close after the line that ends its answer
 _LINES = frozenset("017")  # types sent as lines, with a dot at the end
-_TYPES = {"0": "text/plain", "1": MENU, "7": MENU, "h": "text/html", "g": "image/gif", "4": "application/mac-binhex40"}
+_TYPES = {
+    "0": "text/plain",
+    "1": MENU,
+    "7": MENU,
+    "h": "text/html",
+    "g": "image/gif",
+    "4": "application/mac-binhex40",
+}
 
 
 class GopherClient:
     """Fetches gopher URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(self, access: Access, bounds: FetchLimits, *, patience: float = _PATIENCE) -> None:
-        self._bounds, self._patience = bounds, patience
-        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
+        self._bounds = bounds
+        self._patience = patience
+        self._clock = access.clock
+        self._now = access.now
+        self._bandwidth = access.bandwidth
         self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
@@ -189,7 +206,11 @@ class GopherClient:
             if claim is not None:
                 claim.loaded()
         if not payload and truncated:
-            raise TimedOut("no byte of answer") if truncated == "time" else EmptyAnswer("no byte of answer")
+            raise (
+                TimedOut("no byte of answer")
+                if truncated == "time"
+                else EmptyAnswer("no byte of answer")
+            )
         bounds.check(truncated)
         timings.first_byte = max(stream.first_byte - asked, 0.0)
         timings.total = self._clock() - begun - (claim.held if claim is not None else 0.0)
@@ -203,7 +224,13 @@ class GopherClient:
 
 
 def _exchange(
-    url: str, target: GopherTarget, payload: bytes, truncated: str, ip: str, started: float, timings: Timings
+    url: str,
+    target: GopherTarget,
+    payload: bytes,
+    truncated: str,
+    ip: str,
+    started: float,
+    timings: Timings,
 ) -> Exchange:
     kind = _TYPES.get(target.kind) or type_of(target.selector)
     body = plain(payload) if target.kind == "0" else payload

@@ -1,4 +1,6 @@
-"""Checks each address just before connecting, whatever name, redirect or scheme led there (docs/net.md#names)."""
+"""Checks each address just before connecting, whatever name, redirect or scheme led there
+(docs/net.md#names).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from webcrawl.net.errors import AddressRefused
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A numeric address is in it if its masked bits equal `bits`: 0.1 us, where `ipaddress` takes 3."""
+    """A numeric address is in it if its masked bits equal `bits`: 0.1 us, where `ipaddress` takes
+    3.
+    """
 
     bits: int
     mask: int
@@ -51,7 +55,8 @@ UNICAST6 = network("2000::/3")  # RFC 4291 2.4: the only block assigned so far
 NAT64 = network("64:ff9b::/96")
 SIX_TO_FOUR = network("2002::/16")
 TEREDO = network("2001::/32")
-ISATAP = frozenset((0x0000_5EFE, 0x0200_5EFE))  # RFC 5214 6.1: before an IPv4 address, whatever the prefix
+# RFC 5214 6.1: before an IPv4 address, whatever the prefix
+ISATAP = frozenset((0x0000_5EFE, 0x0200_5EFE))
 SPECIAL6 = [
     network("::/128", "unspecified"),
     network("::1/128", "loopback"),
@@ -91,7 +96,9 @@ class AddressGuard:
         reason = self._reason(address)
         if reason:
             error = AddressRefused(f"{address} port {port}: {reason}")
-            error.address, error.reason, error.allowed = address, reason, self.allowed
+            error.address = address
+            error.reason = reason
+            error.allowed = self.allowed
             raise error
 
     def reason(self, address: str) -> str:

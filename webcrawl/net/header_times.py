@@ -1,14 +1,16 @@
 """The times in an answer's headers: how long it holds, and how long the host asks to be left alone.
 
-`max_age` and `fresh_for` follow RFC 9111 4.2, 5.2.2 and 5.3 as far as a cache of one user's needs them; by
-`Validators` a server is asked whether it still does: those of RFC 9110 8.8 and 13.
+`max_age` and `fresh_for` follow RFC 9111 4.2, 5.2.2 and 5.3 as far as a cache of one user's needs
+them; by `Validators` a server is asked whether it still does: those of RFC 9110 8.8 and 13.
 
-Retry-After (RFC 9110 10.2.3) has seconds or a date. A time is counted from the Date of the same answer, if it has
-one: then neither the server's clock nor ours has to be right. But a Date of more than a day ago beside a time that
-lies ahead is no clock: it stands still, or is a cache's. To mean it, a server would be wrong by days, and ask for
-longer. Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
-"name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
-three with `X-` before, whose `Reset` many servers give as a time since 1970, in seconds or milliseconds.
+Retry-After (RFC 9110 10.2.3) has seconds or a date. A time is counted from the Date of the same
+answer, if it has one: then neither the server's clock nor ours has to be right. But a Date of more
+than a day ago beside a time that lies ahead is no clock: it stands still, or is a cache's. To mean
+it, a server would be wrong by days, and ask for longer. Rate limits:
+draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
+"name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in
+three; and the same three with `X-` before, whose `Reset` many servers give as a time since 1970, in
+seconds or milliseconds.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from webcrawl.base.dates import read_any_date, read_http_date
 from webcrawl.base.model import header
 
 LONGEST_DATE = 64  # bytes
-# Many servers forget the quotes, and compare byte by byte. `*` would mean "if there is any page at all" (13.1.2), and
-# there always is; behind a comma it would too.
+# Many servers forget the quotes, and compare byte by byte. `*` would mean "if there is any page at
+# all" (13.1.2), and there always is; behind a comma it would too.
 _ETAG = re.compile(rb'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"|[\x21\x23-\x29\x2b\x2d-\x7e]+')
 _DATE = re.compile(rb"[\x20-\x7e]+")
 
@@ -47,8 +49,8 @@ class Validators(NamedTuple):
 def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -> Validators:
     """Those of an answer that came at this time; an entity tag has at most so many bytes.
 
-    A date that is still to come is none (8.8.2.1): until then, a server that compares dates would say that nothing
-    changes.
+    A date that is still to come is none (8.8.2.1): until then, a server that compares dates would
+    say that nothing changes.
     """
     etag, modified = header(headers, b"etag") or b"", header(headers, b"last-modified") or b""
     if len(etag) > longest or not _ETAG.fullmatch(etag):
@@ -59,7 +61,9 @@ def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -
 
 
 def _is_after(modified: bytes, at: float) -> bool:
-    """True if this date is later than `at`; some servers compare as text what cannot be read as a date."""
+    """True if this date is later than `at`; some servers compare as text what cannot be read as a
+    date.
+    """
     seconds = read_http_date(modified)
     if seconds is not None:  # as nearly all are, and a tenth of the time
         return seconds > at
@@ -68,7 +72,9 @@ def _is_after(modified: bytes, at: float) -> bool:
 
 
 # A number of any length is a long time (RFC 9111 1.2.2), and no float is too small for it.
-_DIRECTIVE = re.compile(rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d+)"?)?\s*(?=,|$)', re.IGNORECASE)
+_DIRECTIVE = re.compile(
+    rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d+)"?)?\s*(?=,|$)', re.IGNORECASE
+)
 _AGE = re.compile(rb"\d+")
 
 
@@ -87,7 +93,9 @@ def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
 
 
 def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds from now by `max_age`, or else by `Expires`, which counts from the answer's `Date`; 0 if neither says."""
+    """Seconds from now by `max_age`, or else by `Expires`, which counts from the answer's `Date`; 0
+    if neither says.
+    """
     said = max_age(headers)
     if said is not None:
         return said
@@ -123,7 +131,13 @@ def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
     return read_any_date(value[:LONGEST].decode("latin-1"))
 
 
-_LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
+_LIMITS = (
+    b"ratelimit",
+    b"ratelimit-policy",
+    b"ratelimit-limit",
+    b"ratelimit-remaining",
+    b"ratelimit-reset",
+)
 NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
 DAY = 86_400.0  # seconds: no time zone is so far away
 LONGEST = 2048  # bytes of a field that is read
@@ -137,11 +151,13 @@ _ITEM = re.compile(
 _PARAMETER = re.compile(r';\s*([^\s;,="]+)(?:=(?:"([^"]*)"|([^\s;,"]+)))?')  # of an item
 _DIGITS = re.compile(r"[0-9.]{1,15}")
 _OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
-_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
+# alone, or the first of a list; no date
+_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")
 
 
 def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense.
+    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for
+    nonsense.
 
     It does only in headers of these NAMES: whoever knows that there are none need not call.
     """
@@ -162,7 +178,9 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
 
 def _limited(told: dict[str, str], left: Left) -> float:
-    """Spread the requests that are left evenly over the time that is left; without any, all of it is to pass."""
+    """Spread the requests that are left evenly over the time that is left; without any, all of it
+    is to pass.
+    """
     field = told.get("ratelimit", "")
     policies = dict(_items(told.get("ratelimit-policy", "")))
     waits = [
@@ -182,7 +200,9 @@ def _limited(told: dict[str, str], left: Left) -> float:
 
 
 def _items(field: str) -> list[tuple[str, dict[str, str]]]:
-    """The members of a list, and their parameters; those that count something else than requests are left out."""
+    """The members of a list, and their parameters; those that count something else than requests
+    are left out.
+    """
     found = []
     for text, token, parameters in _ITEM.findall(field):
         given = {key: text or number for key, text, number in _PARAMETER.findall(parameters)}

@@ -11,10 +11,23 @@ from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection import HttpConnection, MeteredAnswer
 from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener
 from webcrawl.net.connection_pool import ConnectionPool, Deadlines, Key
-from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
+from webcrawl.net.errors import (
+    ConnectTimeout,
+    EmptyAnswer,
+    FetchError,
+    Http2Only,
+    TimedOut,
+    TlsFailed,
+)
 from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_framing import Head
-from webcrawl.net.http_request import Headers, RequestTarget, RequestWriter, parse_target, with_fields
+from webcrawl.net.http_request import (
+    Headers,
+    RequestTarget,
+    RequestWriter,
+    parse_target,
+    with_fields,
+)
 from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.proxy import ProxiedOpener, whole_url, with_credentials
@@ -66,8 +79,11 @@ class HttpClient:
     ) -> None:
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
-        self._bounds, self._room = bounds, access.room
-        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
+        self._bounds = bounds
+        self._room = access.room
+        self._clock = access.clock
+        self._now = access.now
+        self._bandwidth = access.bandwidth
         self.http2 = http2 or Http2Offers()
         self._families = access.families
         self._opener = Opener(access, tls or tls_context(), self.http2)
@@ -99,8 +115,9 @@ class HttpClient:
     ) -> Exchange:
         """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
-        `keep`: seconds to keep the connection for the host's next request. A kept connection that ends without a
-        response is an error; the caller retries, since it keeps the delay between requests.
+        `keep`: seconds to keep the connection for the host's next request. A kept connection that
+        ends without a response is an error; the caller retries, since it keeps the delay between
+        requests.
         """
         target = parse_target(url)
         bounds, proxy = self._bounds, options.proxy
@@ -113,11 +130,17 @@ class HttpClient:
         reader = None if target.secure else proxy  # who reads the request first, if not the server
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
-        signed = head if self._signing is None else with_fields(head, self._signing.fields(target.authority))
+        signed = (
+            head
+            if self._signing is None
+            else with_fields(head, self._signing.fields(target.authority))
+        )
         sent = signed if reader is None else with_credentials(signed, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + bounds.timeout
-        visit = Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
+        visit = Visit(
+            key, target, sent, body, method, bounds, options, claim, timings, deadline, watch
+        )
         connection = self._pool.take(key)
         if reused := connection is not None:
             self.counters.reused += 1
@@ -133,7 +156,9 @@ class HttpClient:
             else AnswerParser(base, bodiless=method == "HEAD", claim=claim)
         )
         try:
-            connection, answer, asked, message = await self._ask(visit, connection, answer, reused=reused)
+            connection, answer, asked, message = await self._ask(
+                visit, connection, answer, reused=reused
+            )
         finally:
             if claim is not None:
                 claim.loaded()
@@ -151,7 +176,9 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    def _put_away(self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None) -> None:
+    def _put_away(
+        self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None
+    ) -> None:
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
@@ -160,7 +187,9 @@ class HttpClient:
         elif connection.unasked:
             self._pool.distrust(key)
 
-    def _unanswered(self, key: Key, connection: HttpConnection, error: FetchError, *, reused: bool) -> None:
+    def _unanswered(
+        self, key: Key, connection: HttpConnection, error: FetchError, *, reused: bool
+    ) -> None:
         connection.abort()
         self._deadlines.remove(connection)
         ended = isinstance(error, EmptyAnswer)
@@ -176,9 +205,14 @@ class HttpClient:
     async def _ask(
         self, visit: Visit, connection: HttpConnection, answer: AnswerParser, *, reused: bool
     ) -> tuple[HttpConnection, AnswerParser, float, Message]:
-        """Return the answer by this connection, or by a second one if the server wants HTTP/2. Raise FetchError."""
+        """Return the answer by this connection, or by a second one if the server wants HTTP/2.
+
+        Raise FetchError.
+        """
         asked, http2 = self._deadlines.add(connection, visit.deadline), connection.http2
-        request = visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
+        request = (
+            visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
+        )
         try:
             message = await connection.ask(request, answer)
         except FetchError as error:
@@ -198,7 +232,11 @@ class HttpClient:
     ) -> tuple[HttpConnection, AnswerParser, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
         target, proxy = visit.target, visit.options.proxy
-        can_help = not reused and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
+        can_help = (
+            not reused
+            and visit.method in SAFE
+            and self.http2.may_help(visit.key, error, connection)
+        )
         if can_help and not self.http2.waits(visit.key, target.host):
             second = await self._second(visit, by_page=True)
             found = await self._ask_second(visit, second)
@@ -210,9 +248,17 @@ class HttpClient:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
 
-    async def _by_http2(self, visit: Visit, head: Head) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
-        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL; None if its own answer is all that there is."""
-        if visit.method not in SAFE or not self.http2.may_be_spoken(visit.key) or not _may_want_http2(head):
+    async def _by_http2(
+        self, visit: Visit, head: Head
+    ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
+        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL; None if its own answer is
+        all that there is.
+        """
+        if (
+            visit.method not in SAFE
+            or not self.http2.may_be_spoken(visit.key)
+            or not _may_want_http2(head)
+        ):
             return None
         second = await self._second(visit, by_page=True)
         try:
@@ -226,7 +272,10 @@ class HttpClient:
     async def _ask_second(
         self, visit: Visit, second: HttpConnection | None
     ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
-        """The answer by a second connection; None if that does not speak HTTP/2 either. Raises FetchError."""
+        """The answer by a second connection; None if that does not speak HTTP/2 either.
+
+        Raises FetchError.
+        """
         if second is None:
             return None
         if second.http2 is None:
@@ -248,17 +297,23 @@ class HttpClient:
         return second, answer, asked, message
 
     def _claim(self, bounds: FetchLimits, options: Options) -> Claim | None:
-        """Return the claim of a body that may be longer than others; in most crawls a sitemap's alone."""
+        """Return the claim of a body that may be longer than others; in most crawls a sitemap's
+        alone.
+        """
         longest = MOST if options.long and not bounds.strict else 0
         spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
         return Claim(self._room, spare, may_wait=longest <= bounds.truncate) if spare > 0 else None
 
-    def _metered(self, connection: HttpConnection, base: int, method: str, claim: Claim | None) -> AnswerParser:
+    def _metered(
+        self, connection: HttpConnection, base: int, method: str, claim: Claim | None
+    ) -> AnswerParser:
         """`base`: bytes of a body that need no room."""
         if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
         bodiless = method == "HEAD"
-        return MeteredAnswer(self._bandwidth, connection, self._clock, base, bodiless=bodiless, claim=claim)
+        return MeteredAnswer(
+            self._bandwidth, connection, self._clock, base, bodiless=bodiless, claim=claim
+        )
 
     async def _connected(self, visit: Visit) -> HttpConnection:
         http2 = self.http2.offered(visit.key, visit.target.host)
@@ -281,7 +336,10 @@ class HttpClient:
         return connection
 
     async def _second(self, visit: Visit, *, by_page: bool = False) -> HttpConnection | None:
-        """A connection that was offered HTTP/2; None if this does not help either. `by_page`: after an answer."""
+        """A connection that was offered HTTP/2; None if this does not help either.
+
+        `by_page`: after an answer.
+        """
         try:
             connection = await self._open(visit, http2=True)
         except (Http2Only, TlsFailed):
@@ -291,13 +349,22 @@ class HttpClient:
             if not by_page:
                 self.http2.suspect(visit.key)
             return None
-        self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None, by_page=by_page)
+        self.http2.learn(
+            visit.key, visit.target.host, speaks=connection.http2 is not None, by_page=by_page
+        )
         return connection
 
     async def _open(self, visit: Visit, *, http2: bool) -> HttpConnection:
-        target, timings, deadline, options = visit.target, visit.timings, visit.deadline, visit.options
+        target, timings, deadline, options = (
+            visit.target,
+            visit.timings,
+            visit.deadline,
+            visit.options,
+        )
         if options.proxy is not None:
-            connection = await self._proxied.open(options.proxy, target, options, timings, deadline, http2=http2)
+            connection = await self._proxied.open(
+                options.proxy, target, options, timings, deadline, http2=http2
+            )
         else:
             try:
                 async with until(deadline):
@@ -313,9 +380,13 @@ _NAMES_HTTP2 = re.compile(rb"\b(h2|HTTP/2(\.0)?)\b", re.IGNORECASE)
 
 
 def _may_want_http2(head: Head) -> bool:
-    """Return whether HTTP/2 may get another answer: a 426 names in Upgrade what it wants, often a web socket."""
+    """Return whether HTTP/2 may get another answer: a 426 names in Upgrade what it wants, often a
+    web socket.
+    """
     wanted = [value for name, value in head.headers if name.lower() == b"upgrade"]
-    return head.status == VERSION_NOT_SUPPORTED or not wanted or any(map(_NAMES_HTTP2.search, wanted))
+    return (
+        head.status == VERSION_NOT_SUPPORTED or not wanted or any(map(_NAMES_HTTP2.search, wanted))
+    )
 
 
 NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
@@ -326,7 +397,9 @@ _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 def _is_less(head: Head, request: bytes) -> bool:
-    """Return whether the head says that this is less than the page, although the request was for all of it."""
+    """Return whether the head says that this is less than the page, although the request was for
+    all of it.
+    """
     if head.status == NOT_MODIFIED:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():
@@ -337,14 +410,21 @@ def _is_less(head: Head, request: bytes) -> bool:
 
 
 def _by_way(key: Key, options: Options) -> Key:
-    """The key of a connection to a server made with these options: only a proxy and a local address matter to it."""
+    """The key of a connection to a server made with these options: only a proxy and a local address
+    matter to it.
+    """
     if options.proxy is None and options.bind is None:
         return key
     return (*key, options.proxy, options.bind)
 
 
 def _exchange(
-    url: str, request: bytes, started: float, timings: Timings, connection: HttpConnection, message: Message
+    url: str,
+    request: bytes,
+    started: float,
+    timings: Timings,
+    connection: HttpConnection,
+    message: Message,
 ) -> Exchange:
     head, protocol = message.head, ""
     if connection.http2 is not None:

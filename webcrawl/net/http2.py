@@ -1,7 +1,8 @@
-"""HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read like all others.
+"""HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read
+like all others.
 
-`h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the AnswerParser that reads
-HTTP/1.1: bounds, truncation and errors are the same.
+`h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the
+AnswerParser that reads HTTP/1.1: bounds, truncation and errors are the same.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_framing import MAX_HEAD, status_line
 
 WINDOW = 1 << 18  # bytes of a body that the server may send before we have read any
-LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
-FRAMES, EACH = 1000, 64  # frames that an answer may have, and one more for so many bytes of body: each costs 30 us
-HEADS = 2 * MAX_HEAD  # bytes of compressed heads, which get shorter by it unless somebody wants them not to
-MOST_SETTINGS = 64  # of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
+# the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
+LAST = 2001
+# frames that an answer may have, and one more for so many bytes of body: each costs 30 us
+FRAMES, EACH = 1000, 64
+# bytes of compressed heads, which get shorter by it unless somebody wants them not to
+HEADS = 2 * MAX_HEAD
+# of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
+MOST_SETTINGS = 64
 
 _FRAME_HEAD, _FRAME_MOST, _SETTING = 9, 1 << 14, 6
 _DATA, _HEADERS, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 4, 7, 9
@@ -43,22 +48,39 @@ _GOAWAY_LEAST = _FRAME_HEAD + 8
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _STATUS = re.compile(rb"[1-9][0-9]{2}")
 _BREAKING = re.compile(rb"[\r\n\0]")
-# Of one connection of HTTP/1.1. In HTTP/2 they mean nothing, and in an archive readers would believe them.
-_OF_CONNECTION = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
+# Of one connection of HTTP/1.1. In HTTP/2 they mean nothing, and in an archive readers would
+# believe them.
+_OF_CONNECTION = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
+)
 
 
 class Session:
     """One connection that speaks HTTP/2. `write` sends what belongs to no request."""
 
     __slots__ = (
-        *("_buffer", "_ended", "_frames", "_h2", "_heads", "_over", "_rest", "_settled", "_stream", "_write"),
+        *(
+            "_buffer",
+            "_ended",
+            "_frames",
+            "_h2",
+            "_heads",
+            "_over",
+            "_rest",
+            "_settled",
+            "_stream",
+            "_write",
+        ),
         "refused",
     )
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
-        # Unvalidated: curl too had to accept what the standard forbids, such as blanks around values.
-        self._h2 = h2 = H2Connection(H2Configuration(header_encoding=None, validate_inbound_headers=False))
+        # Unvalidated: curl too had to accept what the standard forbids, such as blanks around
+        # values.
+        self._h2 = h2 = H2Connection(
+            H2Configuration(header_encoding=None, validate_inbound_headers=False)
+        )
         settings = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
@@ -81,13 +103,17 @@ class Session:
         return message.complete and not self._over and not worn
 
     def request(self, head: bytes, body: bytes) -> bytes:
-        """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there can be none."""
+        """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there
+        can be none.
+        """
         h2 = self._h2
         self._frames = self._heads = 0
         try:
             if not self._ended:  # its body was complete: only its end is missing
                 h2.reset_stream(self._stream, ErrorCodes.CANCEL)
-            self._stream, self._ended, self._rest = h2.get_next_available_stream_id(), False, body
+            self._stream = h2.get_next_available_stream_id()
+            self._ended = False
+            self._rest = body
             h2.send_headers(self._stream, request_fields(head), end_stream=not body)
             self._send_rest()
         except H2Error as error:
@@ -99,7 +125,9 @@ class Session:
         return self._feed(data, answer)
 
     def between(self, data: bytes) -> bool:
-        """Read what arrived while no answer is waited for; False if it leaves no use of the connection."""
+        """Read what arrived while no answer is waited for; False if it leaves no use of the
+        connection.
+        """
         try:
             self._feed(data, None)
         except FetchError:
@@ -160,7 +188,10 @@ class Session:
         return message
 
     def _count(self, frame: bytes, answer: AnswerParser | None) -> None:
-        """Count a frame. Raise _Broken for too many, for too many bytes of heads, and for a stream that is pushed."""
+        """Count a frame.
+
+        Raise _Broken for too many, for too many bytes of heads, and for a stream that is pushed.
+        """
         kind = frame[3]
         self._frames += 1 + (len(frame) // _SETTING if kind == _SETTINGS else 0)
         allowed = FRAMES + (answer.received // EACH if answer is not None else 0)
@@ -188,7 +219,8 @@ class Session:
             return answer.feed(response_head(event.headers)) if answer is not None else None
         if isinstance(event, StreamEnded | StreamReset):
             self._over = self._over or bool(self._rest)  # answered before the request was sent
-            self._ended, self._rest = True, b""
+            self._ended = True
+            self._rest = b""
             self.refused = getattr(event, "error_code", None) == ErrorCodes.HTTP_1_1_REQUIRED
             if answer is not None:
                 return answer.lost(reset=isinstance(event, StreamReset))
@@ -203,7 +235,9 @@ class Session:
         return answer.lost(reset=True) if answer is not None and last < self._stream else None
 
     def _mismatch(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
-        """A body that is longer or shorter than its length: h2 goes no further, but HTTP/1.1's reader does."""
+        """A body that is longer or shorter than its length: h2 goes no further, but HTTP/1.1's
+        reader does.
+        """
         self._over = True
         if answer is None:
             return None
@@ -237,7 +271,12 @@ def request_fields(head: bytes) -> list[tuple[bytes, bytes]]:
     method, path, _ = line.split(b" ")
     fields = [(name.lower(), value) for name, _, value in (one.partition(b": ") for one in lines)]
     authority = next(value for name, value in fields if name == b"host")
-    pseudo = [(b":method", method), (b":scheme", b"https"), (b":authority", authority), (b":path", path)]
+    pseudo = [
+        (b":method", method),
+        (b":scheme", b"https"),
+        (b":authority", authority),
+        (b":path", path),
+    ]
     return pseudo + [one for one in fields if one[0] not in (b"host", b"connection")]
 
 

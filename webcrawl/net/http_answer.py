@@ -1,7 +1,7 @@
 """Parses one response as it arrives: bytes in, a message out, no I/O.
 
-A message says where its body ends (RFC 9112 6.3), and has the body as received, without transfer coding, and decoded,
-within bounds.
+A message says where its body ends (RFC 9112 6.3), and has the body as received, without transfer
+coding, and decoded, within bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from webcrawl.net.errors import (
     TooManyInterim,
     Upgraded,
 )
-from webcrawl.net.http_framing import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Chunks, Head, check_start, read_head
+from webcrawl.net.http_framing import (
+    END_OF_HEAD,
+    LEAST_HEAD,
+    MAX_HEAD,
+    Chunks,
+    Head,
+    check_start,
+    read_head,
+)
 from webcrawl.net.reading_limits import Claim
 
 _TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"connection"))
@@ -52,24 +60,29 @@ def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
             transfer.pop()
         # Transfer codings wrap the content codings and are decoded in the same way.
         codings = codings + transfer
-        return BodyFraming(chunked=chunked, length=None, codings=codings, persistent=persistent and chunked)
+        return BodyFraming(
+            chunked=chunked, length=None, codings=codings, persistent=persistent and chunked
+        )
     lengths = told.get(b"content-length")
     length = int(lengths[0]) if lengths else None
-    return BodyFraming(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
+    return BodyFraming(
+        chunked=False, length=length, codings=codings, persistent=persistent and length is not None
+    )
 
 
 def _tokens(value: bytes) -> list[bytes]:
     return [token for part in value.lower().split(b",") if (token := part.strip())]
 
 
-_LIKE_CODED = 32  # bytes of text under a wrong label may be taken for the beginning of a coded stream
+# bytes of text under a wrong label may be taken for the beginning of a coded stream
+_LIKE_CODED = 32
 
 
 class Message:
     """Collects a body of up to `truncate` decoded bytes.
 
-    Up to twice as much may be received, for chunk sizes, trailers and codings with little output. A body that is not
-    chunked is stored once for all of its three forms.
+    Up to twice as much may be received, for chunk sizes, trailers and codings with little output. A
+    body that is not chunked is stored once for all of its three forms.
     """
 
     __slots__ = (
@@ -88,7 +101,9 @@ class Message:
         "waits",
     )
 
-    def __init__(self, head: Head, truncate: int, *, bodiless: bool, claim: Claim | None = None) -> None:
+    def __init__(
+        self, head: Head, truncate: int, *, bodiless: bool, claim: Claim | None = None
+    ) -> None:
         self.head = head
         self.claim = claim  # on room for more than `truncate`
         self._framing = framing = frame(head, bodiless=bodiless)
@@ -100,7 +115,8 @@ class Message:
         self.complete = False
         self.excess = False  # data after the message that was not requested
         self.truncated = ""
-        self.waits = False  # for room: what came is more than it may have, and nothing is read until it may have more
+        # for room: what came is more than it may have, and nothing is read until it may have more
+        self.waits = False
         self.flaws: list[str] = []
         if framing.codings:
             try:
@@ -121,7 +137,9 @@ class Message:
         return self.go_on()
 
     def go_on(self) -> bool:
-        """Take as much room as what arrived needs; True if no more data is needed, False too while it waits."""
+        """Take as much room as what arrived needs; True if no more data is needed, False too while
+        it waits.
+        """
         self.waits = False
         if self._over() and not self._grows():
             self.waits = self.claim is not None and self.claim.waits and self._can_grow()
@@ -130,7 +148,9 @@ class Message:
         return not self.waits and (self.complete or bool(self.truncated))
 
     def lost(self, *, reset: bool) -> None:
-        """The connection has ended: this completes a body that lasts until the close, and truncates any other."""
+        """The connection has ended: this completes a body that lasts until the close, and truncates
+        any other.
+        """
         if self._chunks is not None:
             self._chunks.end()
             self.complete = self._chunks.complete
@@ -176,7 +196,8 @@ class Message:
         self.received += len(data)
         if self._decoder is not None and len(chunks.payload) > before:
             self._decoder.feed(bytes(memoryview(chunks.payload)[before:]))
-        self.complete, self.excess = chunks.complete, chunks.excess
+        self.complete = chunks.complete
+        self.excess = chunks.excess
         if chunks.broken:
             self.flaws.append("chunking")
             self.stop("unspecified")
@@ -186,7 +207,9 @@ class Message:
         if decoding is not None and (decoding.started or not decoding.broken):
             return decoding.full or self.received > most_coded(self._truncate)
         if self._chunks is not None:
-            return len(self._chunks.payload) > self._truncate or self.received > most_coded(self._truncate)
+            return len(self._chunks.payload) > self._truncate or self.received > most_coded(
+                self._truncate
+            )
         return self.received > self._truncate
 
     def _grows(self) -> bool:
@@ -206,7 +229,11 @@ class Message:
     def _plain(self) -> bytes:
         payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()  # of a large body: it is in memory once
-        return payload[: self._truncate] if self._decoder is None and self.truncated == "length" else payload
+        return (
+            payload[: self._truncate]
+            if self._decoder is None and self.truncated == "length"
+            else payload
+        )
 
     def _decoded(self, payload: bytes) -> bytes:
         decoding = self._decoder
@@ -215,7 +242,8 @@ class Message:
         if self.complete:
             decoding.finish()
         if decoding.cut and (decoding.started or len(payload) > _LIKE_CODED):
-            self.stop("disconnect")  # of whoever made it: what was left has been framed as if it were whole
+            # of whoever made it: what was left has been framed as if it were whole
+            self.stop("disconnect")
         if decoding.broken:
             self.flaws.append("coding")
             if not decoding.started:  # a wrong label: browsers give up, but it may still be text
@@ -236,7 +264,9 @@ class AnswerParser:
         """Seconds for which it was not read although it came: never, unless it is metered."""
         return 0.0
 
-    def __init__(self, truncate: int, *, bodiless: bool = False, claim: Claim | None = None) -> None:
+    def __init__(
+        self, truncate: int, *, bodiless: bool = False, claim: Claim | None = None
+    ) -> None:
         self._truncate = truncate
         self._claim = claim
         self._bodiless = bodiless
@@ -259,7 +289,9 @@ class AnswerParser:
         return message if message is not None and message.feed(data) else None
 
     def lost(self, *, reset: bool) -> Message:
-        """The connection has ended, cleanly or by a reset; raises ConnectionLost if the head is incomplete."""
+        """The connection has ended, cleanly or by a reset; raises ConnectionLost if the head is
+        incomplete.
+        """
         if self._message is not None:
             self._message.lost(reset=reset)
             return self._message
@@ -268,7 +300,10 @@ class AnswerParser:
         raise EmptyAnswer("no byte of answer")
 
     def break_off(self, error: FetchError) -> Message:
-        """End the message as truncated, because the rest cannot be read. Raise the reason if the head is incomplete."""
+        """End the message as truncated, because the rest cannot be read.
+
+        Raise the reason if the head is incomplete.
+        """
         if self._message is None:
             raise error
         self._message.flaws.append("framing")
@@ -292,7 +327,8 @@ class AnswerParser:
         searched = len(self._buffer)
         data = self._buffer + data if searched else data
         while True:
-            if data[:1] in (b"\r", b"\n"):  # RFC 9112 2.2: empty lines before the status line are ignored
+            # RFC 9112 2.2: empty lines before the status line are ignored
+            if data[:1] in (b"\r", b"\n"):
                 data, searched = data.lstrip(b"\r\n"), 0
             room = MAX_HEAD - (self._seen - len(data))  # interim heads and empty lines count too
             if data and room < LEAST_HEAD:

@@ -1,7 +1,7 @@
 """The HTTP server for the ports of the crawl's own: one request per connection, everything bounded.
 
-A request's Host header must name this server: another site's page can lead its name here (DNS rebinding), and browsers
-let that page read the answers then, because to them it is its own server.
+A request's Host header must name this server: another site's page can lead its name here (DNS
+rebinding), and browsers let that page read the answers then, because to them it is its own server.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def split_host(header: str) -> tuple[str, int | None]:
 
 
 def is_own_name(name: str, bound: str) -> bool:
-    """Return whether this can be the name of a server on the address `bound`: none that anybody can register."""
+    """Return whether this can be the name of a server on the address `bound`: none that anybody can
+    register.
+    """
     if name in ("localhost", bound):
         return True
     try:
@@ -66,27 +68,33 @@ def bound(host: str, port: int, setting: str) -> socket.socket:
     listener = None
     try:
         listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection of the last run may linger
+        # a connection of the last run may linger
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError as error:
         if listener is not None:
             listener.close()
-        raise CannotListen(f"{setting}: cannot listen on {host}, port {port}: {error.strerror or error}") from error
+        raise CannotListen(
+            f"{setting}: cannot listen on {host}, port {port}: {error.strerror or error}"
+        ) from error
     return listener
 
 
 def is_named(host: str, bound_to: str) -> bool:
-    """Return whether a Host header names the server on this address; the port may be another, behind a tunnel.
+    """Return whether a Host header names the server on this address; the port may be another,
+    behind a tunnel.
 
-    The name of this machine does, except on loopback: nobody needs it there. So does a longer one that /etc/hosts has
-    for it, as that of a pod behind a headless service, or the beginning of one.
+    The name of this machine does, except on loopback: nobody needs it there. So does a longer one
+    that /etc/hosts has for it, as that of a pod behind a headless service, or the beginning of one.
     """
     name, _ = split_host(host)
     if is_own_name(name, bound_to):
         return True
-    return not is_loopback(bound_to) and any(f"{own}.".startswith(f"{name}.") for own in _machine_names())
+    return not is_loopback(bound_to) and any(
+        f"{own}.".startswith(f"{name}.") for own in _machine_names()
+    )
 
 
 def _machine_names(hosts: Path = Path("/etc/hosts")) -> Iterator[str]:
@@ -107,19 +115,23 @@ class ClientLimits:
     patience: float  # seconds for a request and its answer
     head: int  # bytes of a request line and its headers
     body: int = 0
-    framed: int = 0  # bytes of a body with what is around its chunks, and with what follows the last one
+    # bytes of a body with what is around its chunks, and with what follows the last one
+    framed: int = 0
 
 
 class Listener:
     """Serves a port on the crawl's event loop. `make` makes what a new connection is to be."""
 
     def __init__(self, listening: socket.socket, make: Callable[[], ServerConnection]) -> None:
-        self._socket, self._make = listening, make
+        self._socket = listening
+        self._make = make
         self.open: dict[ServerConnection, None] = {}  # the oldest first
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        self._server = await asyncio.get_running_loop().create_server(self._make, sock=self._socket, backlog=BACKLOG)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._make, sock=self._socket, backlog=BACKLOG
+        )
 
     def close(self) -> None:
         if self._server is not None:
@@ -130,12 +142,16 @@ class Listener:
 
 
 class ServerConnection(asyncio.Protocol):
-    """One request, one answer. A subclass answers in `head_received`, before the body is read, or in `received`."""
+    """One request, one answer.
+
+    A subclass answers in `head_received`, before the body is read, or in `received`.
+    """
 
     too_long_head = "431 Request Header Fields Too Large"
 
     def __init__(self, others: dict[ServerConnection, None], limits: ClientLimits) -> None:
-        self._others, self._limits = others, limits
+        self._others = others
+        self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._parser = httptools.HttpRequestParser(self)
@@ -164,8 +180,13 @@ class ServerConnection(asyncio.Protocol):
         """True if nothing more is to be read or answered."""
         return self._transport is None or self._transport.is_closing()
 
-    def reply(self, status: str, body: bytes | None = None, kind: str = PLAIN, more: str = "") -> None:
-        """Answers, by default with the status alone, and ends the connection. `more`: other header lines."""
+    def reply(
+        self, status: str, body: bytes | None = None, kind: str = PLAIN, more: str = ""
+    ) -> None:
+        """Answers, by default with the status alone, and ends the connection.
+
+        `more`: other header lines.
+        """
         if self._transport is None or self._transport.is_closing():
             return
         body = f"{status}\n".encode() if body is None else body
@@ -217,7 +238,8 @@ class ServerConnection(asyncio.Protocol):
             self._head += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserCallbackError as error:  # a mistake of ours, of which the client is not to be told
+        except httptools.HttpParserCallbackError as error:
+            # a mistake of ours, of which the client is not to be told
             logger.error("%s: %s", type(self).__name__, with_place(error.__context__ or error))  # noqa: TRY400
             self.reply("500 Internal Server Error")
             return
@@ -245,7 +267,9 @@ class ServerConnection(asyncio.Protocol):
         if self._is_done:
             return
         self._is_complete = True
-        size = len(self.target) + sum(len(name) + len(value) + FRAME for name, value in self.headers)
+        size = len(self.target) + sum(
+            len(name) + len(value) + FRAME for name, value in self.headers
+        )
         if size > self._limits.head:
             self.reply(self.too_long_head)
             return
@@ -254,7 +278,9 @@ class ServerConnection(asyncio.Protocol):
             return
         if self._announces_too_much():
             self.reply(TOO_LARGE)
-        elif self._transport is not None and b"100-continue" in map(bytes.lower, self.values(b"expect")):
+        elif self._transport is not None and b"100-continue" in map(
+            bytes.lower, self.values(b"expect")
+        ):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
@@ -272,4 +298,6 @@ class ServerConnection(asyncio.Protocol):
 
     def _announces_too_much(self) -> bool:
         lengths = self.values(b"content-length")
-        return any(len(one) > 19 or (one.isdigit() and int(one) > self._limits.body) for one in lengths)
+        return any(
+            len(one) > 19 or (one.isdigit() and int(one) > self._limits.body) for one in lengths
+        )

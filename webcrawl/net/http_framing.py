@@ -1,7 +1,8 @@
-"""The framing of an HTTP/1.1 response, read by llhttp: where its head ends, and the chunks of its body.
+"""The framing of an HTTP/1.1 response, read by llhttp: where its head ends, and the chunks of its
+body.
 
-Broken heads are repaired the way browsers read them; the parser still decides. Chunks (RFC 9112 7.1) are read line by
-line where llhttp refuses what is well-formed.
+Broken heads are repaired the way browsers read them; the parser still decides. Chunks (RFC 9112
+7.1) are read line by line where llhttp refuses what is well-formed.
 """
 
 from __future__ import annotations
@@ -14,19 +15,24 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from webcrawl.net.errors import BadHead, HeadTooLong, Http2Only, NotHttp
 
-_STATUS_LINE = re.compile(rb"http/([0-9])(?:\.([0-9]))?[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)", re.IGNORECASE)
+_STATUS_LINE = re.compile(
+    rb"http/([0-9])(?:\.([0-9]))?[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)", re.IGNORECASE
+)
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"  # RFC 9110 5.6.2
 _NAME = re.compile(_TOKEN)
 # RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL is rejected before.
 _SPACED = bytes(32 if (code < 32 and code != 9) or code == 127 else code for code in range(256))
 _LENGTH, _CODING = b"content-length", b"transfer-encoding"
-# Fields that leave the end of the body to others. RFC 2616 3.6: identity is no transfer coding, so a length counts.
+# Fields that leave the end of the body to others. RFC 2616 3.6: identity is no transfer coding, so
+# a length counts.
 _NO_FRAMING = frozenset(((_LENGTH, b""), (_CODING, b""), (_CODING, b"identity")))
 _LONGEST = 2**63 - 1
 
 
 def mend(raw: bytes) -> bytes:
-    """The head as its sender may have meant it: CRLF line ends, only valid fields, at most one length."""
+    """The head as its sender may have meant it: CRLF line ends, only valid fields, at most one
+    length.
+    """
     status_line, *rest = raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
     lines = [_status(status_line)]
     lengths: set[int] = set()
@@ -41,7 +47,8 @@ def mend(raw: bytes) -> bytes:
         lines.append(b"%b: %b" % (name, value))
     if len(lengths) > 1 and not coded:
         raise BadHead(f"contradictory lengths: {sorted(lengths)[:5]}")
-    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is ignored.
+    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is
+    # ignored.
     if lengths and not coded and max(lengths) <= _LONGEST:
         lines.append(b"Content-Length: %d" % lengths.pop())
     return b"\r\n".join(lines) + b"\r\n\r\n"
@@ -82,13 +89,15 @@ def _lengths(value: bytes) -> set[int]:
     return {int(part) for part in parts}
 
 
-MAX_HEAD = 65536  # bytes of all heads of a response, including 1xx; browsers allow 256 KiB, Apache sends 8
+# bytes of all heads of a response, including 1xx; browsers allow 256 KiB, Apache sends 8
+MAX_HEAD = 65536
 MAX_HEADERS = 200  # fields
 LEAST_HEAD = len(b"HTTP/1.1 200\n\n")
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a recipient may accept a bare LF as line end
 _START = b"HTTP/"
-_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # the head of HTTP/2's first frame; then those that a server may send first
+# the head of HTTP/2's first frame; then those that a server may send first
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 _FRAME = re.compile(rb"\0[\0-\x40][\0-\xff][\x04\x07]\0{5}", re.DOTALL)
 
 
@@ -109,7 +118,9 @@ def status_line(status: int) -> bytes:
 
 
 def check_start(data: bytes) -> None:
-    """Raise NotHttp as soon as the first bytes cannot begin a status line, Http2Only for a frame of HTTP/2."""
+    """Raise NotHttp as soon as the first bytes cannot begin a status line, Http2Only for a frame of
+    HTTP/2.
+    """
     if data[:5].upper() != _START[: len(data)]:
         if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):
             if len(data) < len(_SETTINGS):
@@ -138,7 +149,8 @@ def _mended(raw: bytes) -> Head:
         head = _parse(mend(raw))
     except HttpParserError as error:
         raise BadHead(str(error)) from error
-    head.raw, head.mended = raw, True
+    head.raw = raw
+    head.mended = True
     return head
 
 
@@ -174,20 +186,30 @@ def _parse(raw: bytes) -> Head:
 
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*+"'
 _BLANKS = rb"[\t ]*+"
-_EXTENSION = rb"%b;%b%b(?:%b=%b(?:%b|%b)?+)?+" % (_BLANKS, _BLANKS, _TOKEN, _BLANKS, _BLANKS, _TOKEN, _QUOTED)
+_EXTENSION = rb"%b;%b%b(?:%b=%b(?:%b|%b)?+)?+" % (
+    _BLANKS,
+    _BLANKS,
+    _TOKEN,
+    _BLANKS,
+    _BLANKS,
+    _TOKEN,
+    _QUOTED,
+)
 _SIZE = re.compile(rb"%b(0*[0-9A-Fa-f]{1,16})(?:%b)*+%b\r?\n" % (_BLANKS, _EXTENSION, _BLANKS))
 _FIELD = re.compile(rb"%b%b:|[\t ]" % (_TOKEN, _BLANKS))  # or the continuation of one
 # What has come of a line. Junk that never ends its line is noticed at once.
 _STARTS = re.compile(rb"[\t ]*(?:0*[0-9A-Fa-f]{1,16}[\t ]*(?:;.*|\r)?)?", re.DOTALL)
 _SIZE_START = 64  # bytes that are looked at: the line may come byte by byte
-# Chunks of a body, each 2 to 4 µs: a body with more is broken there, so that no server can waste our time
+# Chunks of a body, each 2 to 4 µs: a body with more is broken there, so that no server can waste
+# our time
 MOST_CHUNKS = 1 << 17
 
 
 class ChunkLines:
     """Feed it what follows the head; appends the chunks' contents to `payload`.
 
-    Extensions and trailer fields are skipped, whatever they say (RFC 9110 6.5.1: a recipient may discard trailers).
+    Extensions and trailer fields are skipped, whatever they say (RFC 9110 6.5.1: a recipient may
+    discard trailers).
     """
 
     __slots__ = ("_chunks", "_line", "_next", "_wanted", "broken", "complete", "excess", "payload")
@@ -224,7 +246,9 @@ class ChunkLines:
         self.excess = self.complete and bool(data[at:].strip(b"\r\n"))
 
     def _whole(self, data: bytes, at: int) -> int:
-        """Reads the chunks that are here as a whole, from byte `at` on; line by line they would take twice as long."""
+        """Reads the chunks that are here as a whole, from byte `at` on; line by line they would
+        take twice as long.
+        """
         payload, match = self.payload, _SIZE.match
         while self._chunks < MOST_CHUNKS and (found := match(data, at)) is not None:
             begin = found.end()
@@ -268,13 +292,23 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 class Chunks:
     """Feed it what follows the head; appends the chunks' contents to `payload`.
 
-    llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte chunks costs no
-    more than its bytes. It refuses blanks around `;` and `=` in extensions, and fields of framing in trailers: such a
-    body is read again from the beginning, and the rest of it line by line. So is one whose first line ends with a bare
-    LF: llhttp would miss its end.
+    llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte
+    chunks costs no more than its bytes. It refuses blanks around `;` and `=` in extensions, and
+    fields of framing in trailers: such a body is read again from the beginning, and the rest of it
+    line by line. So is one whose first line ends with a bare LF: llhttp would miss its end.
     """
 
-    __slots__ = ("_began", "_lines", "_parser", "_received", "broken", "complete", "excess", "on_body", "payload")
+    __slots__ = (
+        "_began",
+        "_lines",
+        "_parser",
+        "_received",
+        "broken",
+        "complete",
+        "excess",
+        "on_body",
+        "payload",
+    )
 
     def __init__(self, received: list[bytes]) -> None:
         self._received = received  # all that was fed, the caller's
@@ -286,8 +320,8 @@ class Chunks:
         self.excess = False  # data after the last chunk
         self.on_body = self.payload.extend
         self._parser = HttpResponseParser(self)
-        # Padded sizes and bare LF line ends occur in the wild. llhttp takes "3 LF" only with both line-end flags, and
-        # still waits after "0 LF LF".
+        # Padded sizes and bare LF line ends occur in the wild. llhttp takes "3 LF" only with both
+        # line-end flags, and still waits after "0 LF LF".
         self._parser.set_dangerous_leniencies(
             lenient_spaces_after_chunk_size=True,
             lenient_optional_cr_before_lf=True,
@@ -318,10 +352,14 @@ class Chunks:
     def _by_line(self, lines: ChunkLines, data: bytes) -> None:
         lines.feed(data)
         self.payload += lines.payload[len(self.payload) :]  # what llhttp gave has been passed on
-        self.complete, self.broken, self.excess = lines.complete, lines.broken, lines.excess
+        self.complete = lines.complete
+        self.broken = lines.broken
+        self.excess = lines.excess
 
     def end(self) -> None:
-        """The connection has ended: the body is complete if only the empty line after the last chunk is missing."""
+        """The connection has ended: the body is complete if only the empty line after the last
+        chunk is missing.
+        """
         size = len(self.payload)
         self.feed(b"\r\n")
         del self.payload[size:]  # inside a chunk, the line end counts as content

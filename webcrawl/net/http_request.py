@@ -1,4 +1,6 @@
-"""Parses URLs into what a connection and a request line need, and writes the heads of HTTP requests."""
+"""Parses URLs into what a connection and a request line need, and writes the heads of HTTP
+requests.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def parse_target(url: str) -> RequestTarget:
     if not 0 < port < 65536:
         raise BadUrl(f"no such port: {port}")
     authority = host if port == _PORTS[scheme] else f"{host}:{port}"
-    return RequestTarget(scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or ""))
+    return RequestTarget(
+        scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or "")
+    )
 
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -81,19 +85,24 @@ Headers = Iterable[tuple[bytes, bytes]]
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
 _VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
-# Framing headers are always ours. Scrapy's middleware adds proxy headers if the environment names a proxy: this client
-# uses none, and would send the proxy's password to every server.
+# Framing headers are always ours. Scrapy's middleware adds proxy headers if the environment names a
+# proxy: this client uses none, and would send the proxy's password to every server.
 _FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
 _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
-_HAVE_CONTENT = frozenset(("PATCH", "POST", "PUT"))  # RFC 9110 8.6: without any they say so, or some servers send a 411
-_SIGNATURE = frozenset((b"signature", b"signature-input", b"signature-agent"))  # ours if requests are signed
+# RFC 9110 8.6: without any they say so, or some servers send a 411
+_HAVE_CONTENT = frozenset(("PATCH", "POST", "PUT"))
+# ours if requests are signed
+_SIGNATURE = frozenset((b"signature", b"signature-input", b"signature-agent"))
 
 
 class RequestWriter:
     """Writes heads that mostly differ only in their target."""
 
     def __init__(self, user_agent: str, contact: str = "", *, signed: bool = False) -> None:
-        """`contact`: an e-mail address to send as From. `signed`: the fields of a signature are added later."""
+        """`contact`: an e-mail address to send as From.
+
+        `signed`: the fields of a signature are added later.
+        """
         self._defaults = [
             (b"User-Agent", user_agent.encode()),
             (b"Accept", b"text/html,application/xhtml+xml,*/*;q=0.8"),
@@ -104,9 +113,18 @@ class RequestWriter:
         self._usual = b"".join(_line(name, value) for name, value in self._defaults)
 
     def head(
-        self, target: RequestTarget, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0
+        self,
+        target: RequestTarget,
+        headers: Headers = (),
+        *,
+        method: str = "GET",
+        keep: bool,
+        length: int = 0,
     ) -> bytes:
-        """The head for this target. `headers` replace the defaults, except those that frame the message."""
+        """The head for this target.
+
+        `headers` replace the defaults, except those that frame the message.
+        """
         if not _METHOD.fullmatch(method):
             raise BadUrl(f"not a method: {method[:40]!r}")
         parts = [f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")]

@@ -23,14 +23,19 @@ from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
-NAMES, NAMES_PER_MIB = 2**16, 2**9  # that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
+# that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
+NAMES, NAMES_PER_MIB = 2**16, 2**9
 
 
 class Network:
     """Everything that the protocol handlers of a crawl share; made from checked settings."""
 
     def __init__(
-        self, values: Mapping[str, Any], *, lookup: Callable[..., Lookup] = NameServers, keep_at_most: int = 256
+        self,
+        values: Mapping[str, Any],
+        *,
+        lookup: Callable[..., Lookup] = NameServers,
+        keep_at_most: int = 256,
     ) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
@@ -45,7 +50,8 @@ class Network:
         self.clock = RunningClock()
         ports = Ports(values["PORTS_ALLOWED"])
         self.access = Access(self.resolver, guard, ports=ports, bind=bind, clock=self.clock)
-        self.shortage, self.bandwidth = self.access.shortage, self.access.bandwidth
+        self.shortage = self.access.shortage
+        self.bandwidth = self.access.bandwidth
         bounds = _bounds(values)
         self.http = HttpClient(
             self.access,
@@ -71,7 +77,9 @@ class Network:
         if not values["BOT_KEY"]:
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
-        return RequestSigner(SigningKey.read(values["BOT_KEY"]), origin, form=form, now=self.access.now)
+        return RequestSigner(
+            SigningKey.read(values["BOT_KEY"]), origin, form=form, now=self.access.now
+        )
 
     async def close(self) -> None:
         self.shortage.close()

@@ -1,7 +1,9 @@
-"""Tells an outage of our own network from hosts that are dead. It does no I/O, and time is an argument.
+"""Tells an outage of our own network from hosts that are dead. It does no I/O, and time is an
+argument.
 
-Evidence is counted in points. An unrelated host that answered last time and now fails is one point, any answer takes
-three away, and at nine points our own network is out: docs/decisions/net-outage.md has the reasons and the figures.
+Evidence is counted in points. An unrelated host that answered last time and now fails is one point,
+any answer takes three away, and at nine points our own network is out: docs/decisions/net-outage.md
+has the reasons and the figures.
 """
 
 from __future__ import annotations
@@ -14,20 +16,24 @@ from math import log
 from webcrawl.net.errors import Sign
 
 ENOUGH = 9.0  # points that make an outage
-ANSWER = 3.0  # points that any answer takes away: where a quarter of all hosts answer, there is a network
+# points that any answer takes away: where a quarter of all hosts answer, there is a network
+ANSWER = 3.0
 NEW = 0.1  # points of a host that never answered: dead ones come together in lists, fifty in a row
-# All of them together: at the end of a crawl only dead hosts may be left, and nobody who could end a false alarm. So
-# three known hosts must have failed, which have URLs left and will be asked.
+# All of them together: at the end of a crawl only dead hosts may be left, and nobody who could end
+# a false alarm. So three known hosts must have failed, which have URLs left and will be asked.
 NEW_IN_ALL = 6.0
 NO_ROUTE = 3.0  # points of a host that this machine has no route to, whatever the host's record
-# An outage makes nearly every host fail, and usually one in fifty does. The worse known hosts have failed lately, the
-# less one more failure says: the ratio of the two likelihoods decides, as in a sequential test.
+# An outage makes nearly every host fail, and usually one in fifty does. The worse known hosts have
+# failed lately, the less one more failure says: the ratio of the two likelihoods decides, as in a
+# sequential test.
 OUT, USUAL = 0.9, 0.02
 LEAST = 0.1  # points of a known host at the least
 SPAN = 1000.0  # outcomes that the usual rate is taken from
 WINDOW = 600.0  # seconds after which failures that were not enough count no more
-OVER = 3.0  # unrelated hosts that must answer before an outage is over; a second answer of one is half
-FALSE = 10.0  # seconds: an outage that is over sooner was none, perhaps, and the next one needs twice the points
+# unrelated hosts that must answer before an outage is over; a second answer of one is half
+OVER = 3.0
+# seconds: an outage that is over sooner was none, perhaps, and the next one needs twice the points
+FALSE = 10.0
 STRICTEST = 8.0  # times as many points at most
 CALM = 3600.0  # seconds after which ENOUGH is enough again
 
@@ -45,7 +51,8 @@ class FailedDownload:
     """A download that failed with DOUBT, NO_NAME or NO_ROUTE."""
 
     host: str
-    address: str  # empty if it is not known; hosts of one address count as one, like those of a domain
+    # empty if it is not known; hosts of one address count as one, like those of a domain
+    address: str
     sign: Sign
     record: HostPast
 
@@ -59,7 +66,8 @@ class Detector:
     def __init__(self, domain: Callable[[str], str]) -> None:
         self._domain = domain
         self.out = False
-        self.since = 0.0  # the outage began after this time, when the network was last seen to be well
+        # the outage began after this time, when the network was last seen to be well
+        self.since = 0.0
         self.failures = 0  # of any host since then
         self.stirred = False  # whether answers matter now; else counting them is enough
         self.answers = 0  # to be counted by the caller while it is not stirred
@@ -68,12 +76,17 @@ class Detector:
         self._points = 0.0
         self._new = 0.0  # of these, points of hosts that never answered
         self._known = 0
-        self._unrelated: set[str] = set()  # domains and addresses that have failed, or answered in an outage
+        # domains and addresses that have failed, or answered in an outage
+        self._unrelated: set[str] = set()
         self._began = 0.0
-        self._factor, self._raised = 1.0, 0.0
+        self._factor = 1.0
+        self._raised = 0.0
 
     def failed(self, failure: FailedDownload, begun: float, now: float) -> bool:
-        """A download that lasted from `begun` until now failed. Returns True if an outage is recognised by it."""
+        """A download that lasted from `begun` until now failed.
+
+        Returns True if an outage is recognised by it.
+        """
         record = failure.record
         if self.out:
             self.failures += 1
@@ -94,7 +107,9 @@ class Detector:
             self.stirred = True
         if self._points < ENOUGH * self._factor:
             return False
-        self.out, self._points, self._began = True, 0.0, now
+        self.out = True
+        self._points = 0.0
+        self._began = now
         self._unrelated.clear()
         return True
 
@@ -129,7 +144,8 @@ class Detector:
         nothing_answered = not self.answered_at
         if is_known or (is_new and nothing_answered):
             return self._known_worth()
-        # Of a thousand hosts that are asked at once, all dead ones time out at once too: after others have answered.
+        # Of a thousand hosts that are asked at once, all dead ones time out at once too: after
+        # others have answered.
         began_before_an_answer = begun <= self.answered_at
         if not is_new or began_before_an_answer or self._new >= NEW_IN_ALL:
             return 0.0
@@ -142,15 +158,21 @@ class Detector:
         return max(log(OUT / rate) / log(OUT / USUAL), LEAST) if rate < OUT else LEAST
 
     def _begin(self, now: float) -> None:
-        """The first failure after a calm: what fails from the last answer on may be due to an outage."""
+        """The first failure after a calm: what fails from the last answer on may be due to an
+        outage.
+        """
         if self._factor > 1.0 and now - self._raised > CALM:
             self._factor = 1.0
-        self._began, self.since, self.failures = now, self.answered_at, 0
+        self._began = now
+        self.since = self.answered_at
+        self.failures = 0
         self._settle(0)
 
     def _calm(self) -> None:
         self._settle(self._known)
-        self._points, self._new, self._known = 0.0, 0.0, 0
+        self._points = 0.0
+        self._new = 0.0
+        self._known = 0
         self._unrelated.clear()
         self.stirred = False
 

@@ -46,7 +46,8 @@ class Options:
     proxy: Proxy | None = None
     bind: Bind | None = None
     long: bool = False  # the body may be longer than the settings say, if there is room
-    cut: bool = False  # a longer body is truncated, whatever the settings say: what matters is its beginning
+    # a longer body is truncated, whatever the settings say: what matters is its beginning
+    cut: bool = False
 
 
 PLAIN = Options()
@@ -60,7 +61,8 @@ class Access:
     guard: AddressGuard
     ports: Ports = field(default_factory=Ports, kw_only=True)
     connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
-    bind: Bind | None = field(default=None, kw_only=True)  # where connections come from; None: the system chooses
+    # where connections come from; None: the system chooses
+    bind: Bind | None = field(default=None, kw_only=True)
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
@@ -88,17 +90,22 @@ class FetchLimits:
         """The bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         timeout, strict = options.timeout or self.timeout, strict and not options.cut
-        if (limit, timeout, strict) == (self.truncate, self.timeout, self.strict):  # as for nearly every robots.txt
+        # as for nearly every robots.txt
+        if (limit, timeout, strict) == (self.truncate, self.timeout, self.strict):
             return self
         return replace(self, truncate=limit, timeout=timeout, strict=strict)
 
     def check(self, truncated: str) -> None:
-        """Raise TooLarge for a body that was truncated although it should not be; the argument is WARC's reason."""
+        """Raise TooLarge for a body that was truncated although it should not be; the argument is
+        WARC's reason.
+        """
         if self.strict and truncated == "length":
             raise TooLarge(f"more than {self.truncate} bytes")
 
     def patience(self, asked: float, received: int) -> float:
-        """The time at which an answer with only these bytes is too slow; `asked` is when the request was sent."""
+        """The time at which an answer with only these bytes is too slow; `asked` is when the
+        request was sent.
+        """
         return asked + self.grace + received / self.rate if self.rate else float("inf")
 
 
@@ -112,22 +119,27 @@ class AnswerSource(Protocol):
 
 
 class FetchProgress(Protocol):
-    """Follows a fetch from outside: the client puts here where the answer comes from, and how far it has got."""
+    """Follows a fetch from outside: the client puts here where the answer comes from, and how far
+    it has got.
+    """
 
     source: AnswerSource | None
     timings: Timings | None
 
     @property
     def spare(self) -> bool:
-        """True if no further request to the server is known: others' connections are kept rather than this one."""
+        """True if no further request to the server is known: others' connections are kept rather
+        than this one.
+        """
         ...
 
 
 class ProtocolModule(Protocol):
-    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks.
+    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol
+    lacks.
 
-    An option that it lacks is another matter: it must raise BadOption. A request without options may come without the
-    argument.
+    An option that it lacks is another matter: it must raise BadOption. A request without options
+    may come without the argument.
     """
 
     async def fetch(
@@ -146,7 +158,9 @@ class ProtocolModule(Protocol):
 
 
 def local_address(value: Any) -> Bind:
-    """The address as `bindaddress` has it: text, or a pair with port 0; raises ValueError with the reason."""
+    """The address as `bindaddress` has it: text, or a pair with port 0; raises ValueError with the
+    reason.
+    """
     host, port = value if isinstance(value, list | tuple) and len(value) == 2 else (value, 0)
     if port:
         raise ValueError("a port of one's own serves only one connection: it must be 0")

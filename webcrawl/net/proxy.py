@@ -1,7 +1,8 @@
-"""HTTP proxies: what is said to one (CONNECT for https, the whole URL for http), and connections through it.
+"""HTTP proxies: what is said to one (CONNECT for https, the whole URL for http), and connections
+through it.
 
-Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are away, and whether a
-failure is the proxy's: that charges nobody.
+Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are
+away, and whether a failure is the proxy's: that charges nobody.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ _VALUE = re.compile(rb"[ -~]*")
 
 
 def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
-    """Return the proxy at this URL, whose scheme may be missing; credentials in it count if `auth` is empty.
+    """Return the proxy at this URL, whose scheme may be missing; credentials in it count if `auth`
+    is empty.
 
-    They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its credentials cannot be
-    sent.
+    They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its
+    credentials cannot be sent.
     """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
@@ -57,7 +59,8 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
     if scheme.lower() not in ("", "http"):
         raise BadOption(f"proxy {_shown(scheme, host, port)}: only http:// proxies are supported")
     if not host or not host.isascii() or port == 0:
-        raise BadOption("proxy: not http://[user:password@]host[:port]")  # not shown: it may contain a password
+        # not shown: it may contain a password
+        raise BadOption("proxy: not http://[user:password@]host[:port]")
     auth = auth or _basic(parts, encoding)
     if not _VALUE.fullmatch(auth):
         raise BadOption(f"proxy {host}: not credentials that can be sent")
@@ -87,12 +90,16 @@ def connect_head(target: RequestTarget, proxy: Proxy, user_agent: str) -> bytes:
     """Asks for a tunnel (RFC 9110 9.3.6)."""
     server = host_port(target.host, target.port)
     return with_credentials(
-        f"CONNECT {server} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: {user_agent}\r\n\r\n".encode(), proxy
+        f"CONNECT {server} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: {user_agent}\r\n\r\n".encode(),
+        proxy,
     )
 
 
 class TunnelAnswer(AnswerParser):
-    """The answer to CONNECT, which ends with its head. Its connection stays open if it is 2xx, even in HTTP/1.0."""
+    """The answer to CONNECT, which ends with its head.
+
+    Its connection stays open if it is 2xx, even in HTTP/1.0.
+    """
 
     __slots__ = ()
 
@@ -109,11 +116,15 @@ class _Tunnel(Message):
 
     def __init__(self, message: Message) -> None:
         super().__init__(message.head, 0, bodiless=True)
-        self.complete, self.excess = message.complete, message.excess
+        self.complete = message.complete
+        self.excess = message.excess
 
     @property
     def reusable(self) -> bool:
-        """Return whether the tunnel is open. No bytes of the target can come before the handshake."""
+        """Return whether the tunnel is open.
+
+        No bytes of the target can come before the handshake.
+        """
         return 200 <= self.head.status < 300 and not self.excess
 
 
@@ -121,9 +132,11 @@ def _shown(scheme: str, host: str | None, port: int | None) -> str:
     return f"{scheme}://{host or ''}{f':{port}' if port else ''}"
 
 
-SHORTEST, LONGEST = 1.0, 60.0  # seconds until a proxy that is away is tried again, doubled each time
+# seconds until a proxy that is away is tried again, doubled each time
+SHORTEST, LONGEST = 1.0, 60.0
 DOUBTS = 3  # failures for one host before they can be the host's
-KNOWN = 1024  # proxies, and hosts per proxy, that are remembered: sessions may have a user name each
+# proxies, and hosts per proxy, that are remembered: sessions may have a user name each
+KNOWN = 1024
 
 
 @dataclass(slots=True)
@@ -134,11 +147,15 @@ class _State:
     told: float = float("-inf")  # when it was last said that it is away,
     doubted: float = float("-inf")  # and when, that it may have failed
     is_told: bool = False  # that it is away, and not that it works again
-    doubts: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict)  # host: since when, how often
+    # host: since when, how often
+    doubts: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict)
 
 
 class Proxies:
-    """Knows the proxies that have failed. URLs that need one wait for it: their errors say for how many seconds."""
+    """Knows the proxies that have failed.
+
+    URLs that need one wait for it: their errors say for how many seconds.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -156,8 +173,11 @@ class Proxies:
         if now >= state.until:  # not another of the requests that were under way together
             state.until = now + state.pause.next()
             if now - state.told >= LONGEST:
-                state.told, state.is_told = now, True
-                logger.warning("proxy %s: %s; no request takes it for %g s", proxy, why, state.pause.last)
+                state.told = now
+                state.is_told = True
+                logger.warning(
+                    "proxy %s: %s; no request takes it for %g s", proxy, why, state.pause.last
+                )
         return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
@@ -186,7 +206,8 @@ class Proxies:
         if state.is_told:
             logger.info("proxy %s: works again", proxy)
         state.pause.reset()
-        state.until, state.is_told = 0.0, False
+        state.until = 0.0
+        state.is_told = False
         state.worked = self._clock()
         state.doubts.pop(host, None)
 
@@ -209,10 +230,14 @@ _GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: 
 
 
 class ProxiedOpener:
-    """Opens connections to servers that only the proxy sees: it resolves their names (docs/scrapy.md)."""
+    """Opens connections to servers that only the proxy sees: it resolves their names
+    (docs/scrapy.md).
+    """
 
     def __init__(self, access: Access, opener: Opener, user_agent: str) -> None:
-        self._access, self._opener, self._user_agent = access, opener, user_agent
+        self._access = access
+        self._opener = opener
+        self._user_agent = user_agent
         self._proxies = Proxies(access.clock)
 
     async def open(
@@ -225,7 +250,10 @@ class ProxiedOpener:
         *,
         http2: bool = False,
     ) -> HttpConnection:
-        """Connect through the proxy. Raise FetchError; a ProxyFailed does not count against the host."""
+        """Connect through the proxy.
+
+        Raise FetchError; a ProxyFailed does not count against the host.
+        """
         self._check(target)
         self._proxies.check(proxy)
         begun = self._access.clock()
@@ -243,7 +271,9 @@ class ProxiedOpener:
         return connection
 
     def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
-        """An answer has come; raises ProxyFailed if it is the proxy's own demand for other credentials."""
+        """An answer has come; raises ProxyFailed if it is the proxy's own demand for other
+        credentials.
+        """
         if status == 407 and not target.secure:
             raise self._proxies.failed(proxy, "407 to a request")
         if target.secure or status not in _GATEWAY:
@@ -254,7 +284,9 @@ class ProxiedOpener:
         return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
 
     def _check(self, target: RequestTarget) -> None:
-        """Refuse what can be seen to lead inside: ports of other services, addresses, this machine's own name."""
+        """Refuse what can be seen to lead inside: ports of other services, addresses, this
+        machine's own name.
+        """
         if not self._access.ports.allow("https" if target.secure else "http", target.port):
             raise PortRefused(f"port {target.port} is not for a web server")
         name = target.host.rstrip(".")
@@ -274,8 +306,13 @@ class ProxiedOpener:
         except (OSError, UnicodeError, ConnectFailed) as error:
             raise self._proxies.failed(proxy, error) from error
 
-    async def _tunnel(self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float) -> None:
-        head, why = connect_head(target, proxy, self._user_agent), f"CONNECT {target.host}:{target.port}"
+    async def _tunnel(
+        self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float
+    ) -> None:
+        head, why = (
+            connect_head(target, proxy, self._user_agent),
+            f"CONNECT {target.host}:{target.port}",
+        )
         error: FetchError
         try:
             async with asyncio.timeout_at(deadline):
@@ -299,9 +336,13 @@ class ProxiedOpener:
 
 
 async def _addresses(proxy: Proxy) -> list[str]:
-    """Resolve the proxy's name as other programs do, by the system: the proxy is the operator's, not the web's."""
+    """Resolve the proxy's name as other programs do, by the system: the proxy is the operator's,
+    not the web's.
+    """
     try:
         return [str(ip_address(proxy.host))]
     except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().getaddrinfo(
+            proxy.host, proxy.port, type=socket.SOCK_STREAM
+        )
         return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -1,13 +1,14 @@
 """What holds back the reading of answers: BANDWIDTH_MAX, and room in memory for large bodies.
 
-`Bandwidth` is a token bucket over the bytes of answers, which holds back requests first and reading second. A request
-that is handed out takes as many bytes from the bucket as answers had lately; what it gets in the end is settled when
-it is finished. While the bucket is empty no request is handed out, so small answers never wait. An answer that is
-longer than FREE is not read on while the bucket is empty (docs/decisions/net-connections.md).
+`Bandwidth` is a token bucket over the bytes of answers, which holds back requests first and reading
+second. A request that is handed out takes as many bytes from the bucket as answers had lately; what
+it gets in the end is settled when it is finished. While the bucket is empty no request is handed
+out, so small answers never wait. An answer that is longer than FREE is not read on while the bucket
+is empty (docs/decisions/net-connections.md).
 
-`BodyRoom` holds what all bodies together may have beyond their first 2 MiB. A sitemap that finds no room left is
-truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers send no more while nobody reads.
-So memory has a bound, however many large bodies are on their way.
+`BodyRoom` holds what all bodies together may have beyond their first 2 MiB. A sitemap that finds no
+room left is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers
+send no more while nobody reads. So memory has a bound, however many large bodies are on their way.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 BURST = 0.25  # seconds' worth of bytes that the bucket saves for later
-FREE = 65_536  # bytes of an answer that are read whatever the bucket has: its request has waited for them
+# bytes of an answer that are read whatever the bucket has: its request has waited for them
+FREE = 65_536
 TICK = 0.01  # seconds between two looks while answers wait to be read on
 FIRST_GUESS = 20_000.0  # bytes of an answer
 MEMORY = 0.98  # weight of earlier answers in the mean, at each later one
 WINDOW = 8  # a connection's buffer in the kernel takes this part of a second's bytes,
-NARROW, WIDE = 32_768, 4 << 20  # but not less than NARROW; more than WIDE is the system's own affair
+# but not less than NARROW; more than WIDE is the system's own affair
+NARROW, WIDE = 32_768, 4 << 20
 
 
 class PausableAnswer(Protocol):
@@ -44,21 +47,28 @@ class Bandwidth:
         self._clock = clock
         self.rate = 0
         self.held = False
-        self.on_end: Callable[[], None] = lambda: None  # called when something may be handed out again
+        # called when something may be handed out again
+        self.on_end: Callable[[], None] = lambda: None
         self._level = self._at = 0.0  # bytes in the bucket; below 0 they are owed
         self._reserved = 0.0  # bytes taken for answers that have not come yet
         self._open = 0  # requests handed out
-        self._sum, self._ends = FIRST_GUESS, 1.0  # bytes of earlier answers, and their number, both fading
+        # bytes of earlier answers, and their number, both fading
+        self._sum = FIRST_GUESS
+        self._ends = 1.0
         self._waiting: deque[PausableAnswer] = deque()
         self._portion = 1
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0  # when it fires, by the clock
 
     def limit(self, rate: int) -> None:
-        """Set the rate, in bytes per second; what is on its way counts only if there was a limit before."""
+        """Set the rate, in bytes per second; what is on its way counts only if there was a limit
+        before.
+        """
         self._refill()
         if not rate or not self.rate:
-            self._level, self._reserved, self._open = rate * BURST, 0.0, 0
+            self._level = rate * BURST
+            self._reserved = 0.0
+            self._open = 0
         self.rate = rate
         self._stop()
         if rate:
@@ -128,7 +138,8 @@ class Bandwidth:
 
     def _refill(self) -> None:
         now = self._clock()
-        room = max(self.rate * BURST - self._level, 0.0)  # what was given back may be more than it saves by itself
+        # what was given back may be more than it saves by itself
+        room = max(self.rate * BURST - self._level, 0.0)
         self._level += min((now - self._at) * self.rate, room)
         self._at = now
 
@@ -173,14 +184,27 @@ PATIENCE = 60.0  # seconds
 
 
 class BodyRoom:
-    """The memory that is left for large bodies, the claims that load into it, and those that wait for it."""
+    """The memory that is left for large bodies, the claims that load into it, and those that wait
+    for it.
+    """
 
-    __slots__ = ("_complete", "_free", "_is_stuck", "_loading", "_loop", "_moved", "_returned", "_timer", "_waiting")
+    __slots__ = (
+        "_complete",
+        "_free",
+        "_is_stuck",
+        "_loading",
+        "_loop",
+        "_moved",
+        "_returned",
+        "_timer",
+        "_waiting",
+    )
 
     def __init__(self, size: int = ROOM) -> None:
         self._free = size  # below 0 if the eldest download has more
         self._complete = 0  # bytes of bodies that are loaded, and not given back
-        self._returned: deque[tuple[int, bool]] = deque()  # by any thread: the last to have a body may be one
+        # by any thread: the last to have a body may be one
+        self._returned: deque[tuple[int, bool]] = deque()
         # In the order in which they began to need room
         self._loading: WeakKeyDictionary[Claim, None] = WeakKeyDictionary()
         self._waiting: dict[Claim, Callable[[], None]] = {}
@@ -233,22 +257,31 @@ class BodyRoom:
                 self._loop.call_soon_threadsafe(self._look)
 
     def _may_exceed(self, claim: Claim) -> bool:
-        """Return whether a claim may exceed the room: the eldest may, if no other claim will give any back."""
+        """Return whether a claim may exceed the room: the eldest may, if no other claim will give
+        any back.
+        """
         return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
 
     def _move(self) -> None:
-        self._moved, self._is_stuck = True, False
+        self._moved = True
+        self._is_stuck = False
 
     def _check(self) -> None:
-        """If nothing was taken or given back for long, those who have room wait for those who have none."""
+        """If nothing was taken or given back for long, those who have room wait for those who have
+        none.
+        """
         self._timer = None
         if self._loop is not None and self._waiting:
-            self._is_stuck, self._moved = not self._moved, False
+            self._is_stuck = not self._moved
+            self._moved = False
             self._timer = self._loop.call_later(PATIENCE, self._check)
             self._look()
 
     def _look(self) -> None:
-        """Resume those that may go on, the eldest first. They ask again, and wait again if they get nothing."""
+        """Resume those that may go on, the eldest first.
+
+        They ask again, and wait again if they get nothing.
+        """
         for claim in [one for one in self._loading if one in self._waiting]:
             if self.free <= 0 and not self._may_exceed(claim):
                 return
@@ -262,9 +295,15 @@ class Claim:
     __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
 
     def __init__(self, room: BodyRoom, spare: int, *, may_wait: bool = False) -> None:
-        """`spare`: bytes that it may have at most. `may_wait`: it waits for them, if there are none."""
-        self._room, self._spare, self._taken = room, spare, 0
-        self.may_wait, self._is_loaded = may_wait, False
+        """`spare`: bytes that it may have at most.
+
+        `may_wait`: it waits for them, if there are none.
+        """
+        self._room = room
+        self._spare = spare
+        self._taken = 0
+        self.may_wait = may_wait
+        self._is_loaded = False
         self.held = 0.0  # seconds for which `turn` has waited
 
     def more(self) -> int:

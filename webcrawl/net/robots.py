@@ -1,11 +1,13 @@
 """Parses robots.txt (RFC 9309): the rules and preferences of this crawler's group only.
 
-Records are RFC 9309's, with what real files need (docs/robots.md). Paths and patterns are normalised so that they can
-be compared octet by octet (RFC 9309 2.2.2): octets that RFC 3986 does not allow in a URI are percent-encoded, all
-others decoded, but `/`, `?` and `#`, which part a URL unless they are encoded. Hexadecimal digits are upper case. In
-paths `*` and `$` are encoded: unencoded, they are wildcards.
+Records are RFC 9309's, with what real files need (docs/robots.md). Paths and patterns are
+normalised so that they can be compared octet by octet (RFC 9309 2.2.2): octets that RFC 3986 does
+not allow in a URI are percent-encoded, all others decoded, but `/`, `?` and `#`, which part a URL
+unless they are encoded. Hexadecimal digits are upper case. In paths `*` and `$` are encoded:
+unencoded, they are wildcards.
 
-Preferences for the use of its host's pages are those of draft-ietf-aipref-attach-05, section 3 (`RobotsSaid`).
+Preferences for the use of its host's pages are those of draft-ietf-aipref-attach-05, section 3
+(`RobotsSaid`).
 """
 
 from __future__ import annotations
@@ -42,14 +44,16 @@ SPELLINGS = {
     b"content-signal": "content-signal",
     b"license": "license",
 }
-# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no value begins with
-# one. A byte order mark in the middle spoils its line, as in Google's reader.
+# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no
+# value begins with one. A byte order mark in the middle spoils its line, as in Google's reader.
 BLANKS = b" \t\x0b\x0c\xc2\xa0\xe2\x80\x8b"
 _LINE = re.compile(rb"[^\r\n]+").finditer
 
 
 def records(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Field, in its correct spelling, and value of each line that is a record; other lines are skipped."""
+    """Field, in its correct spelling, and value of each line that is a record; other lines are
+    skipped.
+    """
     for match in _LINE(_text(body)):
         line = match[0].partition(b"#")[0].strip()
         field, colon, value = line.partition(b":")
@@ -67,7 +71,8 @@ def _text(body: bytes) -> bytes:
     """The complete lines within the limit, as UTF-8, without byte order mark."""
     whole = len(body) <= LIMIT
     body = body[:LIMIT]
-    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):  # half a line may end with a byte of a letter that looks like its end
+    # half a line may end with a byte of a letter that looks like its end
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         body = body.decode("utf-16", "replace").removeprefix("\ufeff").encode("utf-8", "replace")
     if not whole:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
@@ -133,14 +138,18 @@ def _pattern_octet(match: re.Match[bytes]) -> bytes:
 
 
 USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
-MOST = 256  # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
+# paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
+MOST = 256
 LICENSES = 8
 
 Paths = Mapping[str, int]  # pattern, empty for all paths -> statement
 
 
 class RobotsSaid:
-    """The statements for this crawler. Of one field the longest path decides, for all its categories."""
+    """The statements for this crawler.
+
+    Of one field the longest path decides, for all its categories.
+    """
 
     __slots__ = ("_fields", "licenses")
 
@@ -192,11 +201,15 @@ class GroupReader:
             path, *rest = value.replace(b"\t", b" ").split(b" ", 1)
             pattern, value = pattern_of(path), b"".join(rest).strip()
         said = _READERS[kind](value)
-        if said is not None:  # a line that cannot be read is no rule: it takes nothing from those with shorter paths
+        # a line that cannot be read is no rule: it takes nothing from those with shorter paths
+        if said is not None:
             self._put(kind, pattern, said)
 
     def _put(self, kind: str, pattern: str, said: int) -> None:
-        """Equal paths are combined. More than MOST say together, and of all paths, whatever one of them says."""
+        """Equal paths are combined.
+
+        More than MOST say together, and of all paths, whatever one of them says.
+        """
         paths = self._fields.setdefault(kind, {})
         pattern = "" if kind in self._full else pattern
         paths[pattern] = paths.get(pattern, 0) | said
@@ -218,12 +231,17 @@ def said_by(group: GroupReader | None, everybody: GroupReader | None) -> RobotsS
     if group is None and everybody is None:
         return None
     licenses = [one for part in (group, everybody) if part is not None for one in part.licenses]
-    found = RobotsSaid(group.fields if group is not None else {}, tuple(dict.fromkeys(licenses))[:LICENSES])
+    found = RobotsSaid(
+        group.fields if group is not None else {}, tuple(dict.fromkeys(licenses))[:LICENSES]
+    )
     return found or None
 
 
 def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
-    """The preferences of the longest pattern that matches, or of several of that length. They are sorted so."""
+    """The preferences of the longest pattern that matches, or of several of that length.
+
+    They are sorted so.
+    """
     said, length = 0, -1
     for pattern, statement in paths:
         if len(pattern) < length:
@@ -239,35 +257,47 @@ _READERS: dict[str, Callable[[bytes], int | None]] = {
 }
 
 
-# Parts between stars, of all patterns with `*` or `$` in one group: each is searched for, so a hundred thousand would
-# hold up the whole crawl. 1,927 real files have at most 1,672; a file with more than this forbids everything.
+# Parts between stars, of all patterns with `*` or `$` in one group: each is searched for, so a
+# hundred thousand would hold up the whole crawl. 1,927 real files have at most 1,672; a file with
+# more than this forbids everything.
 MOST_PARTS = 4096
 SAID = frozenset((USAGE, SIGNAL, LICENSE))
-RULES = frozenset(("allow", "disallow", USAGE))  # no user-agent line behind these is for the same group
-_token = re.compile(rb"[A-Za-z_-]*").match  # RFC 9309 2.2.1; what follows, such as a version, is ignored
+# no user-agent line behind these is for the same group
+RULES = frozenset(("allow", "disallow", USAGE))
+# RFC 9309 2.2.1; what follows, such as a version, is ignored
+_token = re.compile(rb"[A-Za-z_-]*").match
 
 
 class Rules:
-    """The rules for this crawler: pattern -> whether it allows; the longest matching pattern decides.
+    """The rules for this crawler: pattern -> whether it allows; the longest matching pattern
+    decides.
 
-    `weight` estimates their bytes of memory: 4 KB on average for real files, where a Protego takes 21.
+    `weight` estimates their bytes of memory: 4 KB on average for real files, where a Protego takes
+    21.
     """
 
     __slots__ = ("_allowing", "_plain", "_special", "crawl_delay", "said", "weight")
 
-    def __init__(self, rules: Mapping[str, bool], crawl_delay: float = 0.0, said: RobotsSaid | None = None) -> None:
+    def __init__(
+        self, rules: Mapping[str, bool], crawl_delay: float = 0.0, said: RobotsSaid | None = None
+    ) -> None:
         if all(rules.values()):
             rules = {}  # without a prohibition everything is allowed
         self.crawl_delay = crawl_delay  # seconds
         self.said = said  # of the use of the pages; None for nothing, as nearly everywhere
-        # Longest first, and at equal length allow first (RFC 9309 2.2.2), so that the first match decides.
+        # Longest first, and at equal length allow first (RFC 9309 2.2.2), so that the first match
+        # decides.
         ordered = sorted(rules, key=lambda pattern: (-len(pattern), not rules[pattern]))
         self._plain = tuple(filter(is_plain, ordered))
         self._special = tuple(pattern for pattern in ordered if not is_plain(pattern))
         if len(self._special) + sum(pattern.count("*") for pattern in self._special) > MOST_PARTS:
-            self._plain, self._special, rules = ("/",), (), {"/": False}
+            self._plain = ("/",)
+            self._special = ()
+            rules = {"/": False}
         self._allowing = frozenset(pattern for pattern, allow in rules.items() if allow)
-        self.weight = 550 + 80 * len(rules) + sum(map(len, rules)) + (said.weight if said is not None else 0)
+        self.weight = (
+            550 + 80 * len(rules) + sum(map(len, rules)) + (said.weight if said is not None else 0)
+        )
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._special)
@@ -284,11 +314,15 @@ class Rules:
             if len(pattern) < len(plain):
                 break
             if matches(pattern, path):
-                return pattern in self._allowing or (len(pattern) == len(plain) and plain in self._allowing)
+                return pattern in self._allowing or (
+                    len(pattern) == len(plain) and plain in self._allowing
+                )
         return not plain or plain in self._allowing
 
     def deciding(self, url: str) -> tuple[str, bool] | None:
-        """The pattern that decides about a canonical URL, and whether it allows; None if none matches."""
+        """The pattern that decides about a canonical URL, and whether it allows; None if none
+        matches.
+        """
         path = path_of(url)
         found = [one for one in self._plain if path.startswith(one)]
         found += [one for one in self._special if matches(one, path)]
@@ -328,7 +362,8 @@ class _Group:
         """Add a rule: of two equal patterns the allowing one wins (RFC 9309 2.2.2)."""
         self.rules[pattern] = allow or self.rules.get(pattern, False)
         folder, _, page = pattern.rpartition("/")
-        if allow and page.startswith("index.htm"):  # as Google and Protego do: allowing this page allows the folder
+        # as Google and Protego do: allowing this page allows the folder
+        if allow and page.startswith("index.htm"):
             self.rules[f"{folder}/$"] = True
 
 
@@ -336,7 +371,10 @@ INVISIBLE = "\ufeff\u200b\ufffd"  # around an address; a no-break space in Latin
 
 
 def parse(body: bytes, agent: str) -> RobotsTxt:
-    """Parse the file for the crawler with this product token. Any bytes are valid, though maybe without rules."""
+    """Parse the file for the crawler with this product token.
+
+    Any bytes are valid, though maybe without rules.
+    """
     ours, everyones, nobodys = _Group(), _Group(), _Group()
     token = agent.lower().encode()
     groups = [nobodys]  # to which the current lines apply
@@ -351,7 +389,8 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
                 group.named = True
                 groups.append(group)
         elif kind == "sitemap":
-            address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()  # real files have such
+            # real files have such
+            address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()
             if address:  # of an empty one robots.txt itself would be fetched
                 sitemaps.append(address)
         else:
@@ -359,7 +398,9 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
             for group in groups:
                 group.take(kind, value)
     chosen = ours if ours.named else everyones
-    return RobotsTxt(Rules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps)
+    return RobotsTxt(
+        Rules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps
+    )
 
 
 def product_token(user_agent: str) -> str:

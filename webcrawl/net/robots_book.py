@@ -1,4 +1,5 @@
-"""The robots.txt rules of all hosts: whether a URL may be fetched now, or its robots.txt must be fetched first.
+"""The robots.txt rules of all hosts: whether a URL may be fetched now, or its robots.txt must be
+fetched first.
 
 docs/robots.md has the steps. The only I/O is reading and writing the table's rows.
 """
@@ -37,11 +38,13 @@ SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
 _PATH = "/robots.txt"
 PATIENCE = 259_200.0  # HOST_PATIENCE
-TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
+# failures at least before an origin is given up; after so many nobody should await its URLs
+TRIES = 3
 MEMORY, HOSTS = 32 << 20, 2**18
 ORIGINS = 100  # of one host, that are shown
 NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
-ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
+# origins known to have no row: a new host is looked for four times until its robots.txt has come
+ABSENT = 4096
 NO_HEAD = RobotsHead()
 
 
@@ -58,10 +61,11 @@ class RobotsDecision(Enum):
 class RobotsBook:
     """Rules by origin (`scheme://host:port`), those in use cached in memory, all in the table.
 
-    `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since 1970, since they are
-    stored. A verdict costs 5 us, 40 if its rules are loaded from the table. An unreachable robots.txt is tried again
-    after `retry_wait`, doubled each time, until it has been unreachable for `patience` seconds. `sitemaps` that files
-    name are kept; `lazily`: whoever wants those of a new host asks for them.
+    `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since
+    1970, since they are stored. A verdict costs 5 us, 40 if its rules are loaded from the table. An
+    unreachable robots.txt is tried again after `retry_wait`, doubled each time, until it has been
+    unreachable for `patience` seconds. `sitemaps` that files name are kept; `lazily`: whoever wants
+    those of a new host asks for them.
     """
 
     def __init__(
@@ -75,8 +79,11 @@ class RobotsBook:
         patience: float = PATIENCE,
         memory: int = MEMORY,
     ) -> None:
-        self._table, self._agent, self._room = table, agent, memory
-        self._sitemaps, self._lazily = sitemaps, lazily
+        self._table = table
+        self._agent = agent
+        self._room = memory
+        self._sitemaps = sitemaps
+        self._lazily = lazily
         self.change(retry_wait=retry_wait, patience=patience)
         self._entries: OrderedDict[str, RobotsEntry] = OrderedDict()
         self._absent: set[str] = set()
@@ -84,7 +91,8 @@ class RobotsBook:
         self.counters: Counter[str] = Counter()
 
     def change(self, *, retry_wait: float, patience: float) -> None:
-        self._retry_wait, self._patience = retry_wait, patience
+        self._retry_wait = retry_wait
+        self._patience = patience
         self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
 
     def __len__(self) -> int:
@@ -99,7 +107,11 @@ class RobotsBook:
         if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
             return RobotsDecision.ALLOWED
         entry = self._entry(origin)
-        if entry is None or entry.looks_early(now) or (entry.until <= now and not entry.owes_now(now)):
+        if (
+            entry is None
+            or entry.looks_early(now)
+            or (entry.until <= now and not entry.owes_now(now))
+        ):
             return RobotsDecision.FETCH
         if entry.rules is None:
             return RobotsDecision.WAIT if entry.tries else RobotsDecision.UNREACHABLE
@@ -142,16 +154,22 @@ class RobotsBook:
         return entry.tries if entry is not None else 0
 
     def is_gone(self, url: str) -> bool:
-        """Return whether it is useless to await this URL: its robots.txt has failed often, and no rules are known."""
+        """Return whether it is useless to await this URL: its robots.txt has failed often, and no
+        rules are known.
+        """
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
 
     def origins(self, host: str) -> list[str]:
-        """Return the origins of a host whose robots.txt is known, for commands that inspect a crawl."""
+        """Return the origins of a host whose robots.txt is known, for commands that inspect a
+        crawl.
+        """
         return self._table.origins(host, ORIGINS)
 
     def in_force(self, origin: str) -> RobotsEntry | None:
-        """Return what is known of an origin's robots.txt, for commands that inspect a crawl; None if nothing is."""
+        """Return what is known of an origin's robots.txt, for commands that inspect a crawl; None
+        if nothing is.
+        """
         return self._entry(origin)
 
     def try_again(self, origin: str, now: float) -> None:
@@ -164,12 +182,17 @@ class RobotsBook:
         """Return the validators of the rules at hand, for a conditional request."""
         entry = self._entry(origin)
         fresh = entry.fresh if entry is not None and entry.rules is not None else None
-        if fresh is None or (self._sitemaps and fresh.sitemaps is None):  # a 304 would not name them
+        # a 304 would not name them
+        if fresh is None or (self._sitemaps and fresh.sitemaps is None):
             return Validators()
         return fresh.validators
 
-    def answered(self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD) -> Heard:
-        """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
+    def answered(
+        self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD
+    ) -> Heard:
+        """Record the response to a robots.txt request: the last hop's, for the origin of the first
+        hop.
+        """
         before = self._entry(origin)
         known_rules = before.rules if before is not None else None
         effect = meaning(status)
@@ -189,17 +212,31 @@ class RobotsBook:
             txt = parse(body if effect is RobotsEffect.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
-        self._keep(origin, RobotsEntry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)))
+        self._keep(
+            origin,
+            RobotsEntry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)),
+        )
         is_asked_for_later = self._lazily and known_rules is None
-        return Heard(effect, self._crawl_delay(origin, rules.crawl_delay, now), [] if is_asked_for_later else sitemaps)
+        return Heard(
+            effect,
+            self._crawl_delay(origin, rules.crawl_delay, now),
+            [] if is_asked_for_later else sitemaps,
+        )
 
     def _fresh(
-        self, before: RobotsEntry | None, rules: Rules, now: float, head: RobotsHead, sitemaps: tuple[str, ...] | None
+        self,
+        before: RobotsEntry | None,
+        rules: Rules,
+        now: float,
+        head: RobotsHead,
+        sitemaps: tuple[str, ...] | None,
     ) -> Fresh:
         """The time of the next look, by what is known of the file's changes."""
         if before is None or before.rules is None:
             return look(now, None, changed=False, head=head, sitemaps=sitemaps)
-        changed = rules is not before.rules and pack(rules, self._agent) != pack(before.rules, self._agent)
+        changed = rules is not before.rules and pack(rules, self._agent) != pack(
+            before.rules, self._agent
+        )
         return look(now, before.fresh, changed=changed, head=head, sitemaps=sitemaps)
 
     # -- failures that were our own network's
@@ -216,12 +253,14 @@ class RobotsBook:
     def _failed(self, before: RobotsEntry | None, now: float) -> RobotsEntry:
         """One more failure: wait longer than the last time, and in the end give up.
 
-        Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for twice the planned
-        time at most, as far as we know: a crawl may have been stopped, or the host had no URLs. The last try comes when
-        patience ends, so that nothing is given up that is back by then.
+        Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for
+        twice the planned time at most, as far as we know: a crawl may have been stopped, or the
+        host had no URLs. The last try comes when patience ends, so that nothing is given up that is
+        back by then.
         """
         if before is not None and before.fresh is not None and before.looks_early(now):
-            return replace(before, fresh=replace(before.fresh, soon=now + HOUR), asked=0)  # valid as long as before
+            # valid as long as before
+            return replace(before, fresh=replace(before.fresh, soon=now + HOUR), asked=0)
         tries, since, rules = 0, now, None
         if before is not None and before.until >= now - self._useful:  # or its row may be swept
             rules = before.rules
@@ -243,7 +282,9 @@ class RobotsBook:
         return wait_after(tries, self._retry_wait, KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
-        """The delay that this host's origins ask for: its http and https share one turn, so the longer delay holds."""
+        """The delay that this host's origins ask for: its http and https share one turn, so the
+        longer delay holds.
+        """
         scheme, _, authority = origin.partition(":")
         other = self._entry(f"{SIBLINGS[scheme]}:{authority}") if scheme in SIBLINGS else None
         if other is None or other.rules is None or other.until <= now:

@@ -1,14 +1,16 @@
-"""The state of an origin's robots.txt: what its status meant, when it is fetched again, and the row that keeps it.
+"""The state of an origin's robots.txt: what its status meant, when it is fetched again, and the row
+that keeps it.
 
-The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again has the reasons
-for looking before the rules expire.
+The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again
+has the reasons for looking before the rules expire.
 
-A row has the rules as a compressed robots.txt with only this crawler's group: for real files 300 bytes on average
-instead of 5,000, and 25 us to load instead of 200. The row of an origin whose robots.txt is unreachable begins with
-`!`, the number of failures and the time of the first; rules that are still in force follow after a semicolon. Rules
-of which more is known than when they expire begin with `@`, or with `?` if they allow everything; a list of msgpack
-follows: when to look at the file again, the interval, ETag, Last-Modified, whether its sitemaps were read, and the
-rules. Where sitemaps are named, these stand in place of that word.
+A row has the rules as a compressed robots.txt with only this crawler's group: for real files 300
+bytes on average instead of 5,000, and 25 us to load instead of 200. The row of an origin whose
+robots.txt is unreachable begins with `!`, the number of failures and the time of the first; rules
+that are still in force follow after a semicolon. Rules of which more is known than when they expire
+begin with `@`, or with `?` if they allow everything; a list of msgpack follows: when to look at the
+file again, the interval, ETag, Last-Modified, whether its sitemaps were read, and the rules. Where
+sitemaps are named, these stand in place of that word.
 """
 
 from __future__ import annotations
@@ -46,13 +48,19 @@ class RobotsEffect(Enum):
 
 
 TOO_MANY = 429  # RFC 6585: says nothing about the file, only that we ask too often
-# By hundreds of the HTTP status. A 3xx counts only as a last hop: too many hops, or no valid Location.
+# By hundreds of the HTTP status. A 3xx counts only as a last hop: too many hops, or no valid
+# Location.
 MEANINGS = {2: RobotsEffect.READ, 3: RobotsEffect.OPEN, 4: RobotsEffect.OPEN, 5: RobotsEffect.SHUT}
 
 
 def meaning(status: int) -> RobotsEffect:
-    """Return the effect of an HTTP status or a model.Status. A failure (no address, refused, timeout) shuts."""
-    return MEANINGS.get(status // 100, RobotsEffect.SHUT) if status != TOO_MANY else RobotsEffect.SHUT
+    """Return the effect of an HTTP status or a model.Status.
+
+    A failure (no address, refused, timeout) shuts.
+    """
+    return (
+        MEANINGS.get(status // 100, RobotsEffect.SHUT) if status != TOO_MANY else RobotsEffect.SHUT
+    )
 
 
 def follows(status: int, hops: int) -> bool:
@@ -70,17 +78,23 @@ NOT_MODIFIED = 304
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """The next look at a robots.txt if the host is busy. `step`: seconds from the last look to the next."""
+    """The next look at a robots.txt if the host is busy.
+
+    `step`: seconds from the last look to the next.
+    """
 
     soon: float
     step: float = DAY
     validators: Validators = NONE
-    sitemaps: tuple[str, ...] | None = None  # that the file names, the first ones; None: nobody wanted them
+    # that the file names, the first ones; None: nobody wanted them
+    sitemaps: tuple[str, ...] | None = None
 
     @property
     def weight(self) -> int:
         """Bytes of memory, about."""
-        return 150 + sum(100 + len(value) for value in (*self.validators, *(self.sitemaps or ())) if value)
+        return 150 + sum(
+            100 + len(value) for value in (*self.validators, *(self.sitemaps or ())) if value
+        )
 
     def says_more(self, until: float) -> bool:
         """Than that the rules are fetched again at this time."""
@@ -112,11 +126,18 @@ def head_of(exchange: Exchange) -> RobotsHead:
 
 
 def look(
-    now: float, before: Fresh | None, *, changed: bool, head: RobotsHead, sitemaps: tuple[str, ...] | None
+    now: float,
+    before: Fresh | None,
+    *,
+    changed: bool,
+    head: RobotsHead,
+    sitemaps: tuple[str, ...] | None,
 ) -> Fresh:
-    """Return the next look: an hour after a change of the rules, then at intervals that double up to a day.
+    """Return the next look: an hour after a change of the rules, then at intervals that double up
+    to a day.
 
-    With a day begin those of which only one answer is known. What the server says counts within the same bounds.
+    With a day begin those of which only one answer is known. What the server says counts within the
+    same bounds.
     """
     step = min(2 * before.step, DAY) if before is not None else DAY
     if changed:
@@ -170,13 +191,21 @@ class RobotsEntry:
     tries: int = 0  # that failed in a row; without any, and without rules, the origin is given up
     since: float = 0.0  # when the first of them failed
     owes: bool = False  # a URL that the rules in force allow goes before the next try
-    fresh: Fresh | None = None  # when to look before they expire; None for rules of an earlier version
+    # when to look before they expire; None for rules of an earlier version
+    fresh: Fresh | None = None
     asked: int = 0  # URLs that they have allowed since they were loaded
 
     def looks_early(self, now: float) -> bool:
-        """True if rules that are valid are asked for all the same: their host is busy enough for that."""
+        """True if rules that are valid are asked for all the same: their host is busy enough for
+        that.
+        """
         fresh = self.fresh
-        return self.asked >= BUSY and fresh is not None and fresh.soon <= now < self.until and not self.tries
+        return (
+            self.asked >= BUSY
+            and fresh is not None
+            and fresh.soon <= now < self.until
+            and not self.tries
+        )
 
     def owes_now(self, now: float) -> bool:
         """True if a URL goes before the next try."""
@@ -184,7 +213,9 @@ class RobotsEntry:
 
     @property
     def fetched(self) -> float | None:
-        """The time at which the rules came; None if that is not known: robots.txt has been unreachable since."""
+        """The time at which the rules came; None if that is not known: robots.txt has been
+        unreachable since.
+        """
         return None if self.tries or self.rules is None else self.until - KEEP
 
     @property
@@ -224,7 +255,9 @@ def unpack(data: bytes, agent: str) -> Rules | None:
 
 
 def _said_lines(said: RobotsSaid) -> Iterator[str]:
-    """The fields in small letters, by which they differ from rules; a statement in figures, then its path."""
+    """The fields in small letters, by which they differ from rules; a statement in figures, then
+    its path.
+    """
     for name, paths in said.fields().items():
         yield from (f"{name}: {statement:x} {path}" for path, statement in paths.items())
     yield from (f"{LICENSE}: {one}" for one in said.licenses)
@@ -244,7 +277,9 @@ def _said(lines: list[str]) -> RobotsSaid | None:
 
 
 class RobotsOutage(NamedTuple):
-    """Since when an origin's robots.txt is unreachable, and how many tries have failed; none if it is given up."""
+    """Since when an origin's robots.txt is unreachable, and how many tries have failed; none if it
+    is given up.
+    """
 
     tries: int
     since: float
@@ -264,7 +299,9 @@ def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
 
 
 class RowParts(NamedTuple):
-    """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked at again."""
+    """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked
+    at again.
+    """
 
     away: RobotsOutage | None
     rules: bytes | None
@@ -304,7 +341,9 @@ def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
         return RowParts(away, rules, None)
     try:
         soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
-        named = tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
+        named = (
+            tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
+        )
         fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), named)
         return RowParts(away, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
@@ -315,7 +354,8 @@ RULES_FORM = re.compile(
     r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
     r"(\ncontent-(usage|signal): [0-9a-f]{1,4} [^\n]*)*(\nlicense: [^\n]+)*"
 )
-AWAY_FORM = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
+# failures, when the first was, whether rules follow
+AWAY_FORM = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")
 
 
 def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -329,7 +369,11 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
             yield snapshot.damaged(f"{what}: checksum", value=rules)
             continue
         try:
-            if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
+            if (
+                not isinstance(until, float)
+                or "://" not in origin
+                or not _are_rules(queues, rules, what)
+            ):
                 yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=rules)
@@ -338,8 +382,8 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
 
 
 def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at again; before
-    either, since when robots.txt is away.
+    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at
+    again; before either, since when robots.txt is away.
     """
     if rules.startswith(b"!"):
         away = AWAY_FORM.match(rules)

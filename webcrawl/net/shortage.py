@@ -1,7 +1,8 @@
-"""The resources that this process may lack: descriptors, ports, memory for sockets, and time of its own to run.
+"""The resources that this process may lack: descriptors, ports, memory for sockets, and time of its
+own to run.
 
-`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline noticed late;
-RunningClock stands while this process does not run.
+`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline
+noticed late; RunningClock stands while this process does not run.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
 
-LATE = 1.0  # seconds by which we may notice a deadline too late, for want of our own time, before we judge nobody
+# seconds by which we may notice a deadline too late, for want of our own time, before we judge
+# nobody
+LATE = 1.0
 
 
 class until:  # noqa: N801 - it reads as asyncio.timeout_at
-    """Like asyncio.timeout_at, but Untried if the deadline was noticed late: what came meanwhile is not read yet.
+    """Like asyncio.timeout_at, but Untried if the deadline was noticed late: what came meanwhile is
+    not read yet.
 
     No generator: a new host has three of these, and each would cost 20 calls more.
     """
@@ -35,13 +39,17 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
     __slots__ = ("_deadline", "_limit")
 
     def __init__(self, deadline: float) -> None:
-        self._deadline, self._limit = deadline, asyncio.timeout_at(deadline)
+        self._deadline = deadline
+        self._limit = asyncio.timeout_at(deadline)
 
     async def __aenter__(self) -> None:
         await self._limit.__aenter__()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             await self._limit.__aexit__(kind, error, trace)
@@ -54,12 +62,15 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
     def _judge(self, error: TimeoutError) -> None:
         late = asyncio.get_running_loop().time() - self._deadline
         if late > LATE:
-            raise Untried(f"this process was busy elsewhere, or stopped, for {late:.1f} s") from error
+            raise Untried(
+                f"this process was busy elsewhere, or stopped, for {late:.1f} s"
+            ) from error
 
 
-# What else a crawl may open after its start: three descriptors for crawl.db and three for the copy of its log, one for
-# a file that is synced, the archive and the logs (4), the runs of both seen stores, replaced ones included until the
-# next checkpoint (50), their scratch files (10), seed lists (2), sockets of c-ares (10), and some for pipelines.
+# What else a crawl may open after its start: three descriptors for crawl.db and three for the copy
+# of its log, one for a file that is synced, the archive and the logs (4), the runs of both seen
+# stores, replaced ones included until the next checkpoint (50), their scratch files (10), seed
+# lists (2), sockets of c-ares (10), and some for pipelines.
 OTHERS = 100
 
 
@@ -96,16 +107,19 @@ def in_use() -> int:
 def worth_keeping(queues: int, fetches: int, factor: float) -> int:
     """Idle connections that are worth having.
 
-    If hosts wait for `factor` times as long as their last answer took, so many of them wait for each that is asked. In
-    a crawl that does not wait, there is one for each host of the rotation, as the frontier has it at least.
+    If hosts wait for `factor` times as long as their last answer took, so many of them wait for
+    each that is asked. In a crawl that does not wait, there is one for each host of the rotation,
+    as the frontier has it at least.
     """
     return max(queues, min(int(factor * fetches), MOST))
 
 
 def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
-    """Fit the wanted fetches and kept connections below the limit; `fetches` = 0 wants as many as possible.
+    """Fit the wanted fetches and kept connections below the limit; `fetches` = 0 wants as many as
+    possible.
 
-    Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's other files get half.
+    Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's
+    other files get half.
     """
     free = max(limit - used, 0)
     sockets = free - min(OTHERS, free // 2)
@@ -114,10 +128,13 @@ def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
     return ConnectionRoom(fetches, max(min(kept, sockets - fetches), 0))
 
 
-SHORTEST, LONGEST = 0.05, 5.0  # seconds of a pause; it is doubled as long as no connection opens after it
+# seconds of a pause; it is doubled as long as no connection opens after it
+SHORTEST, LONGEST = 0.05, 5.0
 QUIET = 10.0  # seconds without a further pause after which the shortage is over
 _NO_MEMORY = "MALLOC_FAILURE"  # OpenSSL's reason, in an ssl.SSLError
-_UNREACHABLE = frozenset((errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL))
+_UNREACHABLE = frozenset(
+    (errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL)
+)
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
@@ -141,10 +158,13 @@ class Shortage:
         """Starts a pause unless there is one; returns the error to raise."""
         if not self.paused:
             if not self._pause.last:  # no shortage until now
-                logger.warning("this machine has no socket for another connection (%s): new ones wait", why)
+                logger.warning(
+                    "this machine has no socket for another connection (%s): new ones wait", why
+                )
             if self.opened:
                 self._pause.reset()
-            self.paused, self.opened = True, False
+            self.paused = True
+            self.opened = False
             self.count += 1
             self._after(self._pause.next(), self._end)
             self.on_pause()
@@ -194,8 +214,8 @@ def is_ours(error: OSError) -> bool:
 def port_lacks(error: OSError, address: str, port: int) -> bool:
     """True if this error of a connection to the address means that all local ports are in use.
 
-    An address that no address of ours can reach (IPv6 without IPv6) has the same error number. Connecting a UDP socket
-    tells them apart: it sends nothing, and has ports of its own.
+    An address that no address of ours can reach (IPv6 without IPv6) has the same error number.
+    Connecting a UDP socket tells them apart: it sends nothing, and has ports of its own.
     """
     if error.errno != errno.EADDRNOTAVAIL:
         return False
@@ -206,7 +226,8 @@ def port_lacks(error: OSError, address: str, port: int) -> bool:
 def lacks_route(error: OSError, address: str, port: int) -> bool:
     """True if this error of a connection to the address means that this machine has no route there.
 
-    A router far away may answer the same. Connecting a UDP socket, which sends nothing, asks this machine alone.
+    A router far away may answer the same. Connecting a UDP socket, which sends nothing, asks this
+    machine alone.
     """
     if error.errno not in _UNREACHABLE:
         return False
@@ -216,7 +237,9 @@ def lacks_route(error: OSError, address: str, port: int) -> bool:
 
 def _probed(address: str, port: int) -> OSError | None:
     try:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(
+            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
+        ) as probe:
             probe.connect((address, port))
     except OSError as error:
         return error
@@ -224,7 +247,9 @@ def _probed(address: str, port: int) -> OSError | None:
 
 
 def missing_socket() -> OSError | None:
-    """Why no socket can be opened right now, or None: for libraries that do not say why they failed."""
+    """Why no socket can be opened right now, or None: for libraries that do not say why they
+    failed.
+    """
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
     except OSError as error:
@@ -233,14 +258,16 @@ def missing_socket() -> OSError | None:
 
 
 BEAT = 1.0  # seconds between two beats, at most
-GAP = 2.0  # seconds without a beat or a look at the clock, after which the process did not run in between
+# seconds without a beat or a look at the clock, after which the process did not run in between
+GAP = 2.0
 KEPT = 64  # stops that are remembered: no download outlasts as many
 
 
 class RunningClock:
     """Seconds of `time.monotonic`, without those in which the process did not run.
 
-    The event loop has to call `beat` every BEAT seconds. Without a first beat, and after `stop`, no second is left out.
+    The event loop has to call `beat` every BEAT seconds. Without a first beat, and after `stop`, no
+    second is left out.
     """
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
@@ -248,13 +275,15 @@ class RunningClock:
         self._lost = 0.0  # seconds that were left out so far
         self._last = 0.0  # when the process was last seen to run, in seconds of this clock
         self._beats = False
-        self._stops: deque[tuple[float, float]] = deque(maxlen=KEPT)  # when each ended, by `steady`, and its seconds
+        # when each ended, by `steady`, and its seconds
+        self._stops: deque[tuple[float, float]] = deque(maxlen=KEPT)
 
     def __call__(self) -> float:
         steady = self._steady()
         now = steady - self._lost
         if now - self._last > GAP and self._beats:
-            lost = now - self._last - BEAT  # a stop may have begun right before the next beat: hosts get this second
+            # a stop may have begun right before the next beat: hosts get this second
+            lost = now - self._last - BEAT
             self._lost += lost
             self._stops.append((steady, lost))
             now -= lost
@@ -274,6 +303,8 @@ class RunningClock:
         self._beats = False
 
     def lost_since(self, begun: float) -> float:
-        """Return the seconds in which the process did not run since then; `begun` is by `time.monotonic`."""
+        """Return the seconds in which the process did not run since then; `begun` is by
+        `time.monotonic`.
+        """
         self()
         return sum(lost for ended, lost in self._stops if ended > begun)

@@ -45,7 +45,8 @@ class Stream(asyncio.Protocol):
     )
 
     def __init__(self, opened: Heard[Stream], lost: Heard[Stream]) -> None:
-        self._opened, self._lost = opened, lost
+        self._opened = opened
+        self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._waiter: asyncio.Future[None] | None = None
@@ -105,7 +106,8 @@ class Stream(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ended, self._transport = True, None
+        self._ended = True
+        self._transport = None
         self.reset = exc is not None
         self._wake()
         self._lost(self)
@@ -126,11 +128,12 @@ async def read_body(
     bandwidth: Bandwidth | None = None,
     claim: Claim | None = None,
 ) -> tuple[bytes, str]:
-    """Return at most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
+    """Return at most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is
+    in the loop's time.
 
-    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
-    `bounds`, it must send as fast as they say. The bytes count against `bandwidth`, which does not hold them back.
-    What is beyond the first 2 MiB waits for room by the `claim`.
+    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or
+    send more. With `bounds`, it must send as fast as they say. The bytes count against `bandwidth`,
+    which does not hold them back. What is beyond the first 2 MiB waits for room by the `claim`.
     Raises Untried if the time is noticed to be up too late to judge the server.
     """
     loop = asyncio.get_running_loop()

@@ -12,8 +12,8 @@ from webcrawl.store.worker import Birth, Worker
 def start_threads() -> None:
     """RuntimeError if the system starts none.
 
-    pycares starts a thread with its first channel, and waits for it without an end, though it may have died at birth
-    for want of memory. So a worker does the waiting.
+    pycares starts a thread with its first channel, and waits for it without an end, though it may
+    have died at birth for want of memory. So a worker does the waiting.
     """
     worker = Worker()
     born = Birth()
@@ -26,7 +26,8 @@ def start_threads() -> None:
 def _open_channel() -> None:
     try:
         pycares.Channel(sock_state_cb=_nothing).close()
-    except pycares.AresError as error:  # it has no other reason than a want of memory or descriptors
+    except pycares.AresError as error:
+        # it has no other reason than a want of memory or descriptors
         raise RuntimeError(f"can't start new thread: {error}") from error
 
 

@@ -1,8 +1,9 @@
-"""WebSub: the table `subscription`, which hubs are asked to tell of which pages; and the callback that hubs reach.
+"""WebSub: the table `subscription`, which hubs are asked to tell of which pages; and the callback
+that hubs reach.
 
-The table decides only; the requests are sent by whoever asks `due`. Callback and secret of a subscription are derived
-from the crawl's key. So nothing secret is in the table, and what a crash has made us forget gets the same callback
-again (docs/revisits.md).
+The table decides only; the requests are sent by whoever asks `due`. Callback and secret of a
+subscription are derived from the crawl's key. So nothing secret is in the table, and what a crash
+has made us forget gets the same callback again (docs/revisits.md).
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ class Offer(NamedTuple):
 
 
 def offer(
-    url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[ListingEntry], site_of: Callable[[str], str]
+    url: str,
+    headers: Iterable[tuple[bytes, bytes]],
+    entries: Iterable[ListingEntry],
+    site_of: Callable[[str], str],
 ) -> Offer | None:
-    """Return the offer of a page that came from `url`, by its headers or, if they have none, its content.
+    """Return the offer of a page that came from `url`, by its headers or, if they have none, its
+    content.
 
     A page may call itself only by a name of its own site: else a stranger's hub could speak for it.
     """
@@ -84,7 +89,9 @@ METHODS = frozenset(("sha1", "sha256", "sha384", "sha512"))  # all that the spec
 
 
 def is_signed(header: str, body: bytes, secret: str) -> bool:
-    """True if this is the body's signature by the secret, `method=hexadecimal`; compared in constant time."""
+    """True if this is the body's signature by the secret, `method=hexadecimal`; compared in
+    constant time.
+    """
     method, _, given = header.strip().partition("=")
     method = method.strip().lower()
     if method not in METHODS:
@@ -152,7 +159,9 @@ class Subscriptions:
 
     def __init__(self, db: CrawlDB, key: bytes, address: str) -> None:
         """`address`: where hubs reach us; a token follows it."""
-        self._db, self._key, self._address = db, key, address.rstrip("/")
+        self._db = db
+        self._key = key
+        self._address = address.rstrip("/")
         self.counters: Counter[str] = Counter()
         db.need("subscription")
         db.need("subscription_due")
@@ -183,8 +192,9 @@ class Subscriptions:
     def due(self, now: float, most: int, under_way: Container[str] = ()) -> list[Subscription]:
         """Return the subscriptions to request now. The caller reports the end of each by `sent`.
 
-        What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
-        `under_way`: tokens of those whose end is still to come. They wait for their hubs' turns, and have not failed.
+        What was denied or given up long ago is removed: if the page still names the hub, it is a
+        new beginning. `under_way`: tokens of those whose end is still to come. They wait for their
+        hubs' turns, and have not failed.
         """
         found = []
         for row in self._db.query(DUE, (now, most)):
@@ -197,9 +207,12 @@ class Subscriptions:
                 continue
             live = one.state in LIVE and one.until > now
             asked = replace(
-                one, state=SubscriptionState.RENEWING if live else SubscriptionState.ASKED, due=now + PATIENCE
+                one,
+                state=SubscriptionState.RENEWING if live else SubscriptionState.ASKED,
+                due=now + PATIENCE,
             )
-            if one.state in (SubscriptionState.ASKED, SubscriptionState.RENEWING):  # the hub has not verified
+            # the hub has not verified
+            if one.state in (SubscriptionState.ASKED, SubscriptionState.RENEWING):
                 self._store(self._failed(asked, now))
             else:
                 self._store(asked)
@@ -258,7 +271,15 @@ class Subscriptions:
             self.counters["websub/unasked"] += 1
             return None
         lease = _lease(said.get("hub.lease_seconds", ""))
-        self._store(replace(one, state=SubscriptionState.ACTIVE, due=now + RENEWED * lease, until=now + lease, tries=0))
+        self._store(
+            replace(
+                one,
+                state=SubscriptionState.ACTIVE,
+                due=now + RENEWED * lease,
+                until=now + lease,
+                tries=0,
+            )
+        )
         self.counters["websub/verified"] += 1
         return challenge
 
@@ -293,7 +314,9 @@ class Subscriptions:
 
     def _makes_room(self, site: str) -> bool:
         """True if there is room for one more; one that is gone gives way."""
-        return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in("1", (), MOST)
+        return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in(
+            "1", (), MOST
+        )
 
     def _makes_room_in(self, which: str, values: tuple[str, ...], most: int) -> bool:
         if self._db.query(f"SELECT count(*) FROM subscription WHERE {which}", values)[0][0] < most:
@@ -305,12 +328,20 @@ class Subscriptions:
         return bool(oldest)
 
     def _failed(self, one: Subscription, now: float) -> Subscription:
-        """It is tried again, later each time; a lease that runs is kept to its end, and tried for as long."""
+        """It is tried again, later each time; a lease that runs is kept to its end, and tried for
+        as long.
+        """
         self.counters["websub/failed"] += 1
-        again = replace(one, state=SubscriptionState.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
+        again = replace(
+            one, state=SubscriptionState.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1
+        )
         if one.state == SubscriptionState.RENEWING and one.until > now:
             return replace(again, state=SubscriptionState.ACTIVE, due=min(again.due, one.until))
-        return again if again.tries < TRIES else replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0)
+        return (
+            again
+            if again.tries < TRIES
+            else replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0)
+        )
 
     def _end(self, one: Subscription, now: float) -> None:
         self.counters["websub/denied"] += 1
@@ -319,14 +350,24 @@ class Subscriptions:
     def _store(self, one: Subscription) -> None:
         self._db.execute(STORE, (*one.values, checksum(*one.values)))
 
-    def _read(self, row: tuple[str, str, str, bytes, str, int, float, float, int, int]) -> Subscription:
+    def _read(
+        self, row: tuple[str, str, str, bytes, str, int, float, float, int, int]
+    ) -> Subscription:
         if not rowcrc.agrees(checksum, row):
             raise DamagedFile(self._db.path, 0, f"table subscription, {row[0]}: checksum")
         return Subscription(*row[:-1])
 
 
 def checksum(
-    token: str, topic: str, hub: str, page: bytes, site: str, state: int, due: float, until: float, tries: int
+    token: str,
+    topic: str,
+    hub: str,
+    page: bytes,
+    site: str,
+    state: int,
+    due: float,
+    until: float,
+    tries: int,
 ) -> int:
     """The crc32 of a row."""
     numbers = f"{token} {topic} {hub} {site} {state} {due!r} {until!r} {tries}"
@@ -366,23 +407,32 @@ Verify = Callable[[str, Mapping[str, str]], str | None]
 
 
 class Callback(Listener):
-    """The server. `verify` answers questions; `push` takes what is sent to a token that `knows` knows.
+    """The server. `verify` answers questions; `push` takes what is sent to a token that `knows`
+    knows.
 
     Who knows no token sends no body: nothing of a stranger's is kept.
     """
 
     def __init__(
-        self, listening: socket.socket, verify: Verify, push: Callable[[Push], None], knows: Callable[[str], bool]
+        self,
+        listening: socket.socket,
+        verify: Verify,
+        push: Callable[[Push], None],
+        knows: Callable[[str], bool],
     ) -> None:
         super().__init__(listening, lambda: HubRequest(self))
-        self.verify, self.push, self.knows = verify, push, knows
+        self.verify = verify
+        self.push = push
+        self.knows = knows
 
 
 class HubRequest(ServerConnection):
     """A hub that verifies, or pushes."""
 
     def __init__(self, callback: Callback) -> None:
-        super().__init__(callback.open, ClientLimits(MAX_CONNECTIONS, REQUEST_PATIENCE, HEAD, BODY, FRAMED))
+        super().__init__(
+            callback.open, ClientLimits(MAX_CONNECTIONS, REQUEST_PATIENCE, HEAD, BODY, FRAMED)
+        )
         self._callback = callback
 
     def head_received(self) -> None:
@@ -395,7 +445,12 @@ class HubRequest(ServerConnection):
 
     def received(self) -> None:
         """Accept every push, believed or not: our answers must not reveal a secret."""
-        push = Push(self._token, self._said(b"x-hub-signature"), self._said(b"content-type"), bytes(self.body))
+        push = Push(
+            self._token,
+            self._said(b"x-hub-signature"),
+            self._said(b"content-type"),
+            bytes(self.body),
+        )
         self.body.clear()
         self.reply("202 Accepted")
         self._callback.push(push)

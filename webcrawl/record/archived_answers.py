@@ -1,8 +1,9 @@
 """The answers of an archive, as the crawl that made it had them: a link, and an exchange.
 
-Records that belong together are one Capture: an answer, its request, what is noted about it, its document.
-Heads and bodies are read by the crawl's own clients' code, with the same bounds. The length that a head declares is not
-believed: the block is what there is, and some programs archive bodies decoded, under the head that came.
+Records that belong together are one Capture: an answer, its request, what is noted about it, its
+document. Heads and bodies are read by the crawl's own clients' code, with the same bounds. The
+length that a head declares is not believed: the block is what there is, and some programs archive
+bodies decoded, under the head that came.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from webcrawl.net.codings import most_coded
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.http_answer import Message
-from webcrawl.net.http_framing import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
+from webcrawl.net.http_framing import (
+    END_OF_HEAD,
+    MAX_HEAD,
+    Head,
+    check_start,
+    head_fields,
+    read_head,
+)
 from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
@@ -48,7 +56,9 @@ class Capture:
                 self.document = record
         elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
             self.request = record
-        elif record.kind == "metadata" and record.names(first, "warc-concurrent-to", "warc-refers-to"):
+        elif record.kind == "metadata" and record.names(
+            first, "warc-concurrent-to", "warc-refers-to"
+        ):
             if len(self.notes) < NOTES:
                 self.notes.append(record)
         else:
@@ -63,7 +73,8 @@ def _is_document(record: Record) -> bool:
 def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
     """The captures of a file in their order.
 
-    A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers in segments.
+    A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers
+    in segments.
     """
     current: Capture | None = None
     asked: Record | None = None
@@ -78,8 +89,11 @@ def captures(records: Records, refuse: Callable[[Record, str], object]) -> Itera
             current = None
         if record.kind in ANSWERS and "warc-segment-number" not in record.fields:
             current = Capture(record, record.place, end=records.place)
-            if asked is not None and (current.takes(asked) or record.names(asked.id, "warc-concurrent-to")):
-                current.request, current.place = asked, asked.place
+            if asked is not None and (
+                current.takes(asked) or record.names(asked.id, "warc-concurrent-to")
+            ):
+                current.request = asked
+                current.place = asked.place
             asked = None
         elif record.kind == "request":
             asked = record
@@ -88,12 +102,17 @@ def captures(records: Records, refuse: Callable[[Record, str], object]) -> Itera
         yield current
 
 
-# These do not replace what the earlier answer said: they are of the message, or of a body that did not come
-_KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
+# These do not replace what the earlier answer said: they are of the message, or of a body that did
+# not come
+_KEPT = re.compile(
+    rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE
+)
 
 
 def unmodified(page: Exchange, answer: Exchange) -> Exchange:
-    """The earlier page under its own status, with the headers that a cache would have after this 304 (RFC 9111 3.2)."""
+    """The earlier page under its own status, with the headers that a cache would have after this
+    304 (RFC 9111 3.2).
+    """
     new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
     names = {name.lower() for name, _ in new}
     return replace(
@@ -111,12 +130,15 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
-ROBOTS, PREREQUISITE = "/robots.txt", "P"  # the last letter of its path says that it was fetched for others
+# the last letter of its path says that it was fetched for others
+ROBOTS, PREREQUISITE = "/robots.txt", "P"
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
-NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))  # of another record
-_VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
+# of another record
+NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))
+# what some programs write of newer protocols
+_VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")
 # As browsers read it, behind up to four bytes that are none of it
 _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
 _TRANSFER = b"transfer-encoding"
@@ -140,18 +162,25 @@ def most(truncate: int) -> int:
 
 
 def refers(capture: Capture) -> bool:
-    """Return whether the payload is in another record. Some programs write of a 304 only that it was one."""
+    """Return whether the payload is in another record.
+
+    Some programs write of a 304 only that it was one.
+    """
     first = capture.first
     return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
 
 
 def is_repeat(capture: Capture) -> bool:
-    """Return whether the crawl did not take this answer for what became of the URL, and asked for it again."""
+    """Return whether the crawl did not take this answer for what became of the URL, and asked for
+    it again.
+    """
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
 def has_head(first: Record) -> bool:
-    """Return whether the block of a record begins with an HTTP head, as far as is known without reading it."""
+    """Return whether the block of a record begins with an HTTP head, as far as is known without
+    reading it.
+    """
     return bool(first.block) and _is_http(first)
 
 
@@ -166,8 +195,13 @@ class Answers:
     def __init__(self, truncate: int) -> None:
         self._truncate = truncate
 
-    def read(self, capture: Capture, original: Exchange | None = None, file: str = "") -> tuple[Link, Exchange]:
-        """The link and the exchange; of a revisit, the payload is the original's. Unusable: there is none."""
+    def read(
+        self, capture: Capture, original: Exchange | None = None, file: str = ""
+    ) -> tuple[Link, Exchange]:
+        """The link and the exchange; of a revisit, the payload is the original's.
+
+        Unusable: there is none.
+        """
         first, notes = capture.first, _notes(capture)
         try:
             url = canonical(first.url)
@@ -183,8 +217,14 @@ class Answers:
         else:
             exchange = self._http(first, url, started, original)
         self._complete(exchange, capture, notes)
-        if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
-            exchange.state.archived = RecordLocation(file, first.place.offset, capture.end.offset - first.place.offset)
+        if (
+            capture.end is not None
+            and not first.place.skip
+            and capture.end.offset > first.place.offset
+        ):
+            exchange.state.archived = RecordLocation(
+                file, first.place.offset, capture.end.offset - first.place.offset
+            )
         via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
         hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
         return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange
@@ -193,22 +233,35 @@ class Answers:
         head, body = _heads(first.block)
         if first.kind == "revisit":
             body = original.payload if original is not None else b""
-        message = self._message(head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None)
+        message = self._message(
+            head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None
+        )
         wire, payload, decoded = message.forms()
-        exchange = _exchange(url, started, head.status, head.raw, head.headers, wire, payload, decoded)
+        exchange = _exchange(
+            url, started, head.status, head.raw, head.headers, wire, payload, decoded
+        )
         exchange.flaws = ("head", *message.flaws) if head.mended else tuple(message.flaws)
         exchange.truncated = "length" if _is_cut(first) else message.truncated
         if original is not None:
             exchange.truncated = exchange.truncated or original.truncated
             if original.rendered:
-                exchange.body, exchange.rendered = original.body, True
+                exchange.body = original.body
+                exchange.rendered = True
         return exchange
 
     def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
-        """The message whose end is the block's. Some programs unchunk bodies and leave the head as it came."""
-        headers = [(name, value) for name, value in head.headers if name.lower() != b"content-length"]
+        """The message whose end is the block's.
+
+        Some programs unchunk bodies and leave the head as it came.
+        """
+        headers = [
+            (name, value) for name, value in head.headers if name.lower() != b"content-length"
+        ]
         if not chunked:
-            headers = [(name, _unchunked(value) if name.lower() == _TRANSFER else value) for name, value in headers]
+            headers = [
+                (name, _unchunked(value) if name.lower() == _TRANSFER else value)
+                for name, value in headers
+            ]
         message = Message(replace(head, headers=headers), self._truncate, bodiless=False)
         if not message.feed(body):
             message.lost(reset=False)
@@ -229,7 +282,8 @@ class Answers:
     def _document(self, first: Record, url: str, started: float) -> Exchange:
         """A browser's document of which nothing else is known."""
         exchange = self._resource(first, url, started)
-        exchange.wire, exchange.rendered = b"", True
+        exchange.wire = b""
+        exchange.rendered = True
         return exchange
 
     def _complete(self, exchange: Exchange, capture: Capture, notes: Mapping[str, str]) -> None:
@@ -241,17 +295,21 @@ class Answers:
         if first.kind != "revisit" and first.fields.get("warc-truncated"):
             exchange.truncated = first.fields["warc-truncated"].lower()
         if capture.document is not None:
-            exchange.body, exchange.rendered = capture.document.block[: self._truncate], True
+            exchange.body = capture.document.block[: self._truncate]
+            exchange.rendered = True
         if _MILLISECONDS.fullmatch(took := notes.get("fetchtimems", "")):
             exchange.timings.total = int(took) / 1000
         if notes.get("flaws"):
             exchange.flaws = tuple(notes["flaws"].split(","))
-        exchange.tls, exchange.made_by = notes.get("tls", ""), notes.get("madeby", "")
+        exchange.tls = notes.get("tls", "")
+        exchange.made_by = notes.get("madeby", "")
         exchange.protocol = notes.get("protocol", "")
 
 
 def _again(original: Exchange | None, url: str, started: float) -> Exchange:
-    """Return the answer of a revisit record without a head of its own: the standard leaves it out (WARC 1.1, 6.7.2)."""
+    """Return the answer of a revisit record without a head of its own: the standard leaves it out
+    (WARC 1.1, 6.7.2).
+    """
     if original is None:
         raise Unusable("no HTTP head")
     state = original.state.but(archived=None)
@@ -261,7 +319,8 @@ def _again(original: Exchange | None, url: str, started: float) -> Exchange:
 def _guessed_hops(url: str, seed: str) -> str:
     """Return the path of a URL of which an archive has none, as of a seed.
 
-    Most programs do not say which robots.txt they have fetched for themselves. It is no page, except as a seed.
+    Most programs do not say which robots.txt they have fetched for themselves. It is no page,
+    except as a seed.
     """
     is_robots = url.endswith(ROBOTS) and url == robots_url(origin_of(url))
     return PREREQUISITE if is_robots and url != seed else ""
@@ -286,7 +345,9 @@ def _exchange(
 
 def _is_http(first: Record) -> bool:
     kind = first.fields.get("content-type", "").lower()
-    return kind.startswith("application/http") or (first.kind != "resource" and first.block.startswith(b"HTTP/"))
+    return kind.startswith("application/http") or (
+        first.kind != "resource" and first.block.startswith(b"HTTP/")
+    )
 
 
 def _is_cut(first: Record) -> bool:
@@ -314,7 +375,9 @@ def _heads(block: bytes) -> tuple[Head, bytes]:
 
 
 def _head(raw: bytes) -> Head:
-    """Also one that the crawl's own client would have refused: the record tells where its body ends."""
+    """Also one that the crawl's own client would have refused: the record tells where its body
+    ends.
+    """
     try:
         check_start(raw)
         return read_head(_VERSION.sub(b"HTTP/1.1", raw))

@@ -1,7 +1,7 @@
 """Reads many archive files one after the other, from wherever a former run had come to, as answers.
 
-A crawl that is killed fetches again what is behind that, perhaps into a file of another name: whoever had read it here
-would have those pages twice.
+A crawl that is killed fetches again what is behind that, perhaps into a file of another name:
+whoever had read it here would have those pages twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 
 
 def counted_bytes(path: Path) -> int | None:
-    """Return the bytes that count; None: all, of a finished file, and of any that lies in no crawl's folder.
+    """Return the bytes that count; None: all, of a finished file, and of any that lies in no
+    crawl's folder.
 
     StoreError: the crawl's state cannot be read.
     """
@@ -60,7 +61,11 @@ def counted_bytes(path: Path) -> int | None:
 def tell_left(path: Path, size: int) -> None:
     """Log what becomes of so many bytes that do not count."""
     if is_locked(path.resolve().parent.parent):
-        logger.info("%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet", path, size)
+        logger.info(
+            "%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet",
+            path,
+            size,
+        )
     else:
         why = "its crawl was killed, or failed, and does those pages again when it is resumed"
         logger.warning("%s: its last %d bytes are left out: %s", path, size, why)
@@ -72,7 +77,9 @@ TOLD = 10  # lines about damage, and about each reason why a record is left out,
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One download of an archive, and where the next one begins; or the end of a file, without a download."""
+    """One download of an archive, and where the next one begins; or the end of a file, without a
+    download.
+    """
 
     name: str  # of its file, as it is once the file is finished
     next: Place | None  # None: it is read again, and nothing follows it
@@ -85,10 +92,17 @@ class Archives:
     """All answers of these files. `place_of`: where to begin in a file, by its name."""
 
     def __init__(
-        self, files: Sequence[Path], place_of: Callable[[str], Place | None], originals: Originals, truncate: int
+        self,
+        files: Sequence[Path],
+        place_of: Callable[[str], Place | None],
+        originals: Originals,
+        truncate: int,
     ) -> None:
-        self._files, self._place_of, self._originals = files, place_of, originals
-        self._answers, self._most = Answers(truncate), most(truncate)
+        self._files = files
+        self._place_of = place_of
+        self._originals = originals
+        self._answers = Answers(truncate)
+        self._most = most(truncate)
         self._told: Counter[str] = Counter()
         self._lost: list[str] = []
         self._sizes = [_size(path, counted_bytes(path)) for path in files]
@@ -108,17 +122,25 @@ class Archives:
             try:
                 for answer in self._file(path):
                     read = sum(answer.next or ())
-                    self.done = before + min(read, self._sizes[number - 1])  # unpacked bytes may be more
+                    # unpacked bytes may be more
+                    self.done = before + min(read, self._sizes[number - 1])
                     yield answer
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
             if self._told:
                 kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
-                logger.warning("%s: %s that cannot be read: %s", path, count(self._told.total(), "place"), kinds)
+                logger.warning(
+                    "%s: %s that cannot be read: %s",
+                    path,
+                    count(self._told.total(), "place"),
+                    kinds,
+                )
         self.done = self.size
 
     def again(self, name: str, place: Place) -> Answer:
-        """The download that begins at this place of a file that a former run has read so far, or further."""
+        """The download that begins at this place of a file that a former run has read so far, or
+        further.
+        """
         path, found = _present(Path(name + OPEN)), None
         try:
             with Records(path, self._most, partial(self._damaged, path), place) as records:
@@ -128,14 +150,18 @@ class Archives:
         except (OSError, NotWarc) as error:
             logger.warning("%s: %s", path, error)
         if found is None:
-            self._lose("again", f"{path}: byte {place}: what an earlier run did not finish is not there")
+            self._lose(
+                "again", f"{path}: byte {place}: what an earlier run did not finish is not there"
+            )
         return Answer(name, None, self._losses(), found, place)
 
     def _file(self, path: Path) -> Iterator[Answer]:
         name, counted = name_of(path), counted_bytes(path)
         place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
-            raise StoreError(f"{path}: shorter than it was when {place.offset} bytes of it were processed")
+            raise StoreError(
+                f"{path}: shorter than it was when {place.offset} bytes of it were processed"
+            )
         path = _present(path)
         if counted is not None and (behind := size_of(path) - counted) > 0:
             tell_left(path, behind)
@@ -145,17 +171,28 @@ class Archives:
             with Records(path, self._most, partial(self._damaged, path), place, counted) as records:
                 end = None
                 for capture in captures(records, partial(self._refused, path, "unusable")):
-                    if records.is_open and records.ended and not capture.notes:  # more of it may be still to come
+                    # more of it may be still to come
+                    if records.is_open and records.ended and not capture.notes:
                         end = capture.place
                         break
                     if capture.first.kind != "revisit":
                         self._originals.add(capture.first, name)
                     found = self._found(path, capture)
                     if found is not None:
-                        yield Answer(name, capture.next or capture.place, self._losses(), found, capture.place)
+                        yield Answer(
+                            name,
+                            capture.next or capture.place,
+                            self._losses(),
+                            found,
+                            capture.place,
+                        )
                 end = end or records.place
                 if records.is_open and end.offset < size:
-                    logger.info("%s: not finished: its last %d bytes are left for later", path, size - end.offset)
+                    logger.info(
+                        "%s: not finished: its last %d bytes are left for later",
+                        path,
+                        size - end.offset,
+                    )
                 yield Answer(name, end, self._losses())
         except NotWarc as error:
             self._lost.clear()  # it has no records that could be damaged
@@ -171,7 +208,12 @@ class Archives:
         if refers(capture):
             original = self._original(capture.first)
             if original is None:
-                self._refused(path, "revisits", capture.first, "none of the files read so far can give its payload")
+                self._refused(
+                    path,
+                    "revisits",
+                    capture.first,
+                    "none of the files read so far can give its payload",
+                )
                 return None
         try:
             own = None if same and has_head(capture.first) else original
@@ -212,7 +254,9 @@ class Archives:
         self._lost.append(f"{LOST}{kind}")
         self._told[kind] += 1
         if self._told[kind] <= TOLD:
-            more = "; others like it in this file are only counted" if self._told[kind] == TOLD else ""
+            more = (
+                "; others like it in this file are only counted" if self._told[kind] == TOLD else ""
+            )
             logger.warning("%s%s", line, more)
 
 
@@ -236,14 +280,17 @@ AT_ONCE = 4096  # places in memory
 
 
 class Originals(Part):
-    """The places of an archive's payloads, so that the revisit records that refer to them can be read.
+    """The places of an archive's payloads, so that the revisit records that refer to them can be
+    read.
 
-    They are found by identifier, by URL and date, and by payload digest: revisit records name any of them. A URL may
-    have had two states within one second, so a date counts in full; but some programs write the fraction of a second
-    only in one of the two records, so the whole second counts, too, if nothing surer is known.
+    They are found by identifier, by URL and date, and by payload digest: revisit records name any
+    of them. A URL may have had two states within one second, so a date counts in full; but some
+    programs write the fraction of a second only in one of the two records, so the whole second
+    counts, too, if nothing surer is known.
 
-    A file of its own, in no checkpoint: what it says of the archive stays true, however far the pages are processed. It
-    is committed before each checkpoint, so it always knows the payloads that come before the place to go on from.
+    A file of its own, in no checkpoint: what it says of the archive stays true, however far the
+    pages are processed. It is committed before each checkpoint, so it always knows the payloads
+    that come before the place to go on from.
     """
 
     def __init__(self, path: Path) -> None:
@@ -254,7 +301,9 @@ class Originals(Part):
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
-                self._db.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {TABLES}")
+                self._db.executescript(
+                    f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {TABLES}"
+                )
                 self._names = dict(self._db.execute("SELECT id, name FROM file"))
                 self._files = {name: number for number, name in self._names.items()}
             except BaseException:
@@ -264,7 +313,9 @@ class Originals(Part):
             raise self._failed(error) from error
 
     def add(self, record: Record, name: str) -> None:
-        """A record with a payload, which begins here; the name is that of its file, once that is finished."""
+        """A record with a payload, which begins here; the name is that of its file, once that is
+        finished.
+        """
         number = self._files.get(name)
         if number is None:
             number = self._files[name] = len(self._files) + 1
@@ -279,13 +330,20 @@ class Originals(Part):
 
     def find(self, revisit: Record) -> Iterator[tuple[str, Place]]:
         """Files and places where its original may lie, the surest first (docs/extending.md)."""
-        names = _Names(revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date")
-        # The page that a 304 stands for has a head as well: the same payload may have come with another, elsewhere
-        rest = (names.second, names.digest) if is_unmodified(revisit) else (names.digest, names.second)
+        names = _Names(
+            revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
+        )
+        # The page that a 304 stands for has a head as well: the same payload may have come with
+        # another, elsewhere
+        rest = (
+            (names.second, names.digest) if is_unmodified(revisit) else (names.digest, names.second)
+        )
         for key in chain(names.sure, *rest):
             where = self._new.get(key)
             if where is None:
-                rows = self._execute("SELECT file, at, skip FROM original WHERE key = ?", (key,)).fetchall()
+                rows = self._execute(
+                    "SELECT file, at, skip FROM original WHERE key = ?", (key,)
+                ).fetchall()
                 where = rows[0] if rows else None
             if where is not None:
                 yield self._names[where[0]], Place(where[1], where[2])
@@ -295,7 +353,8 @@ class Originals(Part):
         try:
             self._db.execute("BEGIN")
             self._db.executemany(
-                "INSERT OR IGNORE INTO original VALUES (?, ?, ?, ?)", [(key, *to) for key, to in self._new.items()]
+                "INSERT OR IGNORE INTO original VALUES (?, ?, ?, ?)",
+                [(key, *to) for key, to in self._new.items()],
             )
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -322,11 +381,15 @@ class Originals(Part):
 
 
 class _Names:
-    """The keys of a record's payload, by the names of the fields that have them: each kind has one at most."""
+    """The keys of a record's payload, by the names of the fields that have them: each kind has one
+    at most.
+    """
 
     def __init__(self, record: Record, identifier: str, address: str, date: str) -> None:
         fields = record.fields
-        digest, url, when = (fields.get(name, "") for name in ("warc-payload-digest", address, date))
+        digest, url, when = (
+            fields.get(name, "") for name in ("warc-payload-digest", address, date)
+        )
         self.sure = [_key(fields[identifier])] if fields.get(identifier) else []
         self.digest = [_key(digest)] if digest else []
         self.second = [_key(f"{url.strip('<>')} {when[:19]}")] if url and when else []
@@ -335,4 +398,6 @@ class _Names:
 
 
 def _key(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little", signed=True)
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little", signed=True
+    )

@@ -1,4 +1,6 @@
-"""LARM's page files: bodies one behind the other in large files, and logs/store.log, which says where each lies."""
+"""LARM's page files: bodies one behind the other in large files, and logs/store.log, which says
+where each lies.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,11 @@ class About(NamedTuple):
 
 
 def line(link: Link, about: About, size: int, number: int, offset: int) -> bytes:
-    """From page, URL, its comparison form, way to it, status, MIME type, size, title, page file, offset in that.
+    """From page, URL, its comparison form, way to it, status, MIME type, size, title, page file,
+    offset in that.
 
-    The way is the last letter of the discovery path; LARM has the kind of the link there, which is not known any more.
+    The way is the last letter of the discovery path; LARM has the kind of the link there, which is
+    not known any more.
     """
     texts = "\t".join(map(field, (link.via, link.url, about.normalised, link.hops[-1:])))
     page = f"{about.status}\t{field(about.mime)}\t{size}\t{field(about.title)}"
@@ -49,10 +53,15 @@ def name_of(number: int) -> str:
 
 
 class PageFiles:
-    """Appends bodies to one file after the other. A file that a former run left open is continued."""
+    """Appends bodies to one file after the other.
+
+    A file that a former run left open is continued.
+    """
 
     def __init__(self, db: CrawlDB, outputs: Outputs, size: int = SIZE) -> None:
-        self._db, self._outputs, self._size = db, outputs, size
+        self._db = db
+        self._outputs = outputs
+        self._size = size
         self._log = outputs.open(LOG)
         self._number = int(db.get(STATE) or b"0")
         self._output: Output | None = None
@@ -83,7 +92,9 @@ NOTED = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"
 
 
 def _place_in_files(line: bytes) -> tuple[int, int, int] | None:
-    """Return the size of a page, the number of its file and its offset there, or None if the row is damaged."""
+    """Return the size of a page, the number of its file and its offset there, or None if the row is
+    damaged.
+    """
     row = line.split(b"\t")
     if len(row) != 10:
         return None
@@ -99,7 +110,10 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
 
     A damaged row ends the check: it is reported with the other logs.
     """
-    noted = {path.removesuffix(OPEN): length for path, length in snapshot.rows(NOTED, (LOG, f"{FOLDER}/*"))}
+    noted = {
+        path.removesuffix(OPEN): length
+        for path, length in snapshot.rows(NOTED, (LOG, f"{FOLDER}/*"))
+    }
     log, length = jobdir / LOG, noted.pop(LOG, 0)
     if not log.exists():  # reported, if it was noted
         return
@@ -113,7 +127,9 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
             if of == number + 1 and offset == 0 and noted.pop(name_of(number), 0) == end:
                 number, end = of, 0
             if (of, offset) != (number, end):
-                yield DamagedFile(log, at, f"page file {of}, offset {offset}: not where the page before ends")
+                yield DamagedFile(
+                    log, at, f"page file {of}, offset {offset}: not where the page before ends"
+                )
                 return
             end += size
     if noted.pop(name_of(number), 0) != end:

@@ -1,6 +1,8 @@
-"""The statistics of a crawl, as section 4 of the Mercator paper has them, from the ends of its URLs (docs/report.md).
+"""The statistics of a crawl, as section 4 of the Mercator paper has them, from the ends of its URLs
+(docs/report.md).
 
-Everything here could be computed from crawl.log as well, and gives the same numbers: `read_line` does it.
+Everything here could be computed from crawl.log as well, and gives the same numbers: `read_line`
+does it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ ADDRESS = "(address)"  # of a host that is an IP address, for the top-level doma
 class Statistics:
     """Every URL that has ended is given to `ended` or, with its answer, to `answered`: 3 us.
 
-    A document is an answer of status 2xx to anything but robots.txt, which is counted apart, unless a wall gave it.
-    Probes are downloads only: no site has their URLs.
+    A document is an answer of status 2xx to anything but robots.txt, which is counted apart, unless
+    a wall gave it. Probes are downloads only: no site has their URLs.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -43,10 +45,12 @@ class Statistics:
         self.types = Tally(TYPES)
         self.domains = Tally(DOMAINS)  # documents by top-level domain
         self.truncated = Tally(REASONS)
-        self.sizes = [[0] * BITS for _ in GROUPS]  # documents by group, and by the number of bits of their size
+        # documents by group, and by the number of bits of their size
+        self.sizes = [[0] * BITS for _ in GROUPS]
         self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
         self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
-        self.scripted = Tally(SCRIPTED)  # pages that show next to nothing without their scripts, by host
+        # pages that show next to nothing without their scripts, by host
+        self.scripted = Tally(SCRIPTED)
         self.hosts = Hosts(key)
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
@@ -60,7 +64,9 @@ class Statistics:
             at, size = round(outcome.at * 1000), exchange.size
             kind = exchange.content_type
             wall = bool(exchange.state.notes) and walled(exchange.state.notes)
-            self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind, wall=wall)
+            self.answered(
+                outcome.status, link.url, link.path, at, milliseconds, size, kind, wall=wall
+            )
             if exchange.state.duplicate:
                 self.duplicate(size)
             if exchange.truncated:
@@ -81,9 +87,20 @@ class Statistics:
             self.hosts.row(host_if_any(url))[2] += 1
 
     def answered(
-        self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str, *, wall: bool = False
+        self,
+        status: int,
+        url: str,
+        path: str,
+        at: int,
+        milliseconds: int,
+        size: int,
+        kind: str,
+        *,
+        wall: bool = False,
     ) -> None:
-        """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both in milliseconds."""
+        """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both
+        in milliseconds.
+        """
         self.lines += 1
         self.times[min(milliseconds.bit_length(), BITS - 1)] += 1
         way = way_of(path)
@@ -195,7 +212,9 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
         return
     milliseconds, at = int(fetched.partition("+")[2]), _second(when[:19]) + int(when[20:23])
     annotations = notes.split(",")
-    statistics.answered(int(status), url, path, at, milliseconds, int(size), kind, wall=walled(annotations))
+    statistics.answered(
+        int(status), url, path, at, milliseconds, int(size), kind, wall=walled(annotations)
+    )
     for note in annotations:
         if note == DUPLICATE:
             statistics.duplicate(int(size))
@@ -240,7 +259,11 @@ def figures(statistics: Statistics) -> dict[str, Any]:
         "robots_txt": {str(status): number for status, number in sorted(statistics.robots.items())},
         "truncated": _first(statistics.truncated),
         "content_types": _first(statistics.types),
-        "sizes": {group: _powers(bins) for group, bins in zip(GROUPS, statistics.sizes, strict=True) if any(bins)},
+        "sizes": {
+            group: _powers(bins)
+            for group, bins in zip(GROUPS, statistics.sizes, strict=True)
+            if any(bins)
+        },
         "milliseconds": _powers(statistics.times),
         "depths": {str(depth): number for depth, number in enumerate(statistics.depths) if number},
         "top_level_domains": _first(statistics.domains),
@@ -277,7 +300,9 @@ def _hosts(hosts: Hosts) -> dict[str, Any]:
 
 
 def _most(hosts: Hosts, measure: int) -> dict[str, list[int]]:
-    """Written with each checkpoint, while the crawl waits: a key for `nlargest` would cost five times as much."""
+    """Written with each checkpoint, while the crawl waits: a key for `nlargest` would cost five
+    times as much.
+    """
     numbers = nlargest(MOST, [row[measure] for row in hosts.rows.values()])
     least = max(1, numbers[-1]) if numbers else 1
     most = [(name, row) for name, row in hosts.rows.items() if row[measure] >= least]

@@ -15,16 +15,19 @@ Row = tuple[str, int, int]  # name, count, bytes
 
 
 class Tally:
-    """Number and bytes by name. When there are too many names, the rarer half is counted together as `others`.
+    """Number and bytes by name. When there are too many names, the rarer half is counted together
+    as `others`.
 
-    So sums are always exact, and so is a name that was never among the rarer half. One that was has fewer than `most`.
+    So sums are always exact, and so is a name that was never among the rarer half. One that was has
+    fewer than `most`.
     """
 
     def __init__(self, room: int) -> None:
         self._room = room
         self.names: dict[str, list[int]] = {}
         self.others = [0, 0]
-        self.most = 0  # the largest count that was added to the others at once, summed over all times
+        # the largest count that was added to the others at once, summed over all times
+        self.most = 0
 
     def add(self, name: str, size: int) -> None:
         """Count one of this name."""
@@ -40,7 +43,10 @@ class Tally:
         """Linear in the number of names, and needed at most once in half as many new ones."""
         rare = sorted(self.names, key=lambda name: self.names[name][0])[: max(self._room // 2, 1)]
         rows = [self.names.pop(name) for name in rare]
-        self.others = [self.others[0] + sum(row[0] for row in rows), self.others[1] + sum(row[1] for row in rows)]
+        self.others = [
+            self.others[0] + sum(row[0] for row in rows),
+            self.others[1] + sum(row[1] for row in rows),
+        ]
         self.most += rows[-1][0]
 
     def join(self, other: Tally) -> None:
@@ -49,7 +55,9 @@ class Tally:
             row = self.names.setdefault(name, [0, 0])
             row[0] += number
             row[1] += size
-        self.others = [mine + theirs for mine, theirs in zip(self.others, other.others, strict=True)]
+        self.others = [
+            mine + theirs for mine, theirs in zip(self.others, other.others, strict=True)
+        ]
         self.most += other.most
 
     def rows(self) -> list[Row]:
@@ -96,14 +104,18 @@ def group_of(kind: str) -> int:
 
 
 ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
-HEAVY = ROOM // 32  # of each measure so many are kept whatever their hash: together an eighth of the room
+# of each measure so many are kept whatever their hash: together an eighth of the room
+HEAVY = ROOM // 32
 BOUNDS = 1 << 12
 SHIFT = 64 - 12  # the bits of a hash that the sample does not look at
 MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
 
 
 class HostRow(NamedTuple):
-    """The figures of one host. They are exact if `missed` is 0; else up to so many documents more are its own."""
+    """The figures of one host.
+
+    They are exact if `missed` is 0; else up to so many documents more are its own.
+    """
 
     name: str
     documents: int
@@ -121,18 +133,23 @@ class HostRow(NamedTuple):
 
 
 class Hosts:
-    """One row per host while there is room. Then rows give way whose hosts are neither heavy nor in the sample.
+    """One row per host while there is room. Then rows give way whose hosts are neither heavy nor in
+    the sample.
 
-    The sample is those hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As the level only
-    rises, they have been here from their first URL on, and each stands for 2^level hosts. The heavy ones are the first
-    of each measure. The hash is keyed: a hostile site cannot choose names that fill the sample.
+    The sample is those hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As
+    the level only rises, they have been here from their first URL on, and each stands for 2^level
+    hosts. The heavy ones are the first of each measure. The hash is keyed: a hostile site cannot
+    choose names that fill the sample.
 
-    What a host had when it gave way is remembered as a bound: of all hosts with the same hash below `BOUNDS` the
-    largest number of documents, and of bytes. A host that comes again may have missed so many.
+    What a host had when it gave way is remembered as a bound: of all hosts with the same hash below
+    `BOUNDS` the largest number of documents, and of bytes. A host that comes again may have missed
+    so many.
     """
 
     def __init__(self, key: bytes, room: int = ROOM, heavy: int = HEAVY) -> None:
-        self._key, self._room, self._heavy = key, room, heavy
+        self._key = key
+        self._room = room
+        self._heavy = heavy
         self.level = 0
         self._bounds = array("Q", bytes(16 * BOUNDS))  # documents, then bytes
         self.rows: dict[str, list[int]] = {}
@@ -143,7 +160,10 @@ class Hosts:
         return max(self._bounds[:BOUNDS]), max(self._bounds[BOUNDS:])
 
     def row(self, name: str) -> list[int]:
-        """The host's row: the four measures, its downloads, and what it may have lost. The caller adds to it."""
+        """The host's row: the four measures, its downloads, and what it may have lost.
+
+        The caller adds to it.
+        """
         row = self.rows.get(name)
         if row is None:
             if len(self.rows) >= self._room:
@@ -162,7 +182,8 @@ class Hosts:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
 
     def _make_room(self) -> None:
-        """Drop all hosts but the sample, which has half of the room at most, and the heaviest by each measure.
+        """Drop all hosts but the sample, which has half of the room at most, and the heaviest by
+        each measure.
 
         This takes some milliseconds, and is needed once in thousands of new hosts.
         """
@@ -170,10 +191,14 @@ class Hosts:
         while len(sampled) > self._room // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}
-        documents, size, failures, milliseconds = [self._heavier_than(measure) for measure in MEASURES]
+        documents, size, failures, milliseconds = [
+            self._heavier_than(measure) for measure in MEASURES
+        ]
         rows, self.rows = self.rows, {}
         for name, row in rows.items():
-            is_heavy = row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds
+            is_heavy = (
+                row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds
+            )
             if is_heavy or name in sampled:
                 self.rows[name] = row
             else:
@@ -195,11 +220,15 @@ class Hosts:
     def with_documents(self) -> int:
         """The number of hosts that gave any: those that gave way are estimated."""
         missed = self.missed[0]
-        sampled = sum(self._is_sampled(name) for name, row in self.rows.items() if 0 < row[0] <= missed)
+        sampled = sum(
+            self._is_sampled(name) for name, row in self.rows.items() if 0 < row[0] <= missed
+        )
         return sum([row[0] > missed for row in self.rows.values()]) + (sampled << self.level)
 
     def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
-        """Rows that stand for all hosts, and for how many each does: one that could not be missed, for itself."""
+        """Rows that stand for all hosts, and for how many each does: one that could not be missed,
+        for itself.
+        """
         missed = self.missed
         for row in self:
             if (row.documents, row.size)[measure] > missed[measure]:
@@ -208,17 +237,23 @@ class Hosts:
                 yield row, 1 << self.level
 
     def join(self, other: Hosts) -> None:
-        """Add the rows of another, which must have the same key; there may be more than one has room for.
+        """Add the rows of another, which must have the same key; there may be more than one has
+        room for.
 
-        The sample is that of the higher level: what the lower one has beyond it then counts among the heavy ones alone.
-        Bounds are the larger of both, because a host belongs to one of them. One that gave way in both, as it changed
-        hands between two drones of a hive, may have had the sum.
+        The sample is that of the higher level: what the lower one has beyond it then counts among
+        the heavy ones alone. Bounds are the larger of both, because a host belongs to one of them.
+        One that gave way in both, as it changed hands between two drones of a hive, may have had
+        the sum.
         """
         self.level = max(self.level, other.level)
         self._bounds = array("Q", map(max, self._bounds, other._bounds))
         for name, row in other.rows.items():
             mine = self.rows.get(name)
-            self.rows[name] = [*row] if mine is None else [one + more for one, more in zip(mine, row, strict=True)]
+            self.rows[name] = (
+                [*row]
+                if mine is None
+                else [one + more for one, more in zip(mine, row, strict=True)]
+            )
 
     def save(self) -> list[object]:
         return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]

@@ -24,18 +24,25 @@ from webcrawl.store.write_ahead_log import LIMIT, WriteAheadLog, check_files, fi
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 SHORT = 0.5  # seconds of a pass ahead of a checkpoint in which little changes
-ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message quotes damaged bytes
+# the latter when SQLite's message quotes damaged bytes
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 def is_damage(error: BaseException) -> bool:
     """True if one of ERRORS means that the file is damaged."""
-    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):  # Python's: no SQLite code
+    # Python's: no SQLite code
+    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):
         return True
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+    return (
+        isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+    )
 
 
 class Part(Protocol):
-    """A structure that is saved with every checkpoint, consistent with all the others. A subclass only has to save."""
+    """A structure that is saved with every checkpoint, consistent with all the others.
+
+    A subclass only has to save.
+    """
 
     def prepare(self) -> Iterator[None]:
         """Write ahead of the checkpoint what can be, in slices of a few milliseconds."""
@@ -46,11 +53,12 @@ class Part(Protocol):
 
 
 class CrawlDB:
-    """Opens and locks a crawl's state folder. Readers see the last checkpoint, the owner also what came since.
+    """Opens and locks a crawl's state folder. Readers see the last checkpoint, the owner also what
+    came since.
 
-    The write transaction begins with the opening and again with each COMMIT, so that no other process can write.
-    After an error only `close` works: SQLite may have rolled back, so memory and disk may disagree. Reopening
-    restores the last checkpoint.
+    The write transaction begins with the opening and again with each COMMIT, so that no other
+    process can write. After an error only `close` works: SQLite may have rolled back, so memory and
+    disk may disagree. Reopening restores the last checkpoint.
     """
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
@@ -88,7 +96,9 @@ class CrawlDB:
         keep_private(self.path, self.disk)
         with contextlib.ExitStack() as opened:
             db = opened.enter_context(contextlib.closing(connect(self.path)))
-            log = opened.enter_context(contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit)))
+            log = opened.enter_context(
+                contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit))
+            )
             try:
                 log.cut()
                 begin(db)
@@ -142,7 +152,8 @@ class CrawlDB:
             run(sql, args)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
-        except BaseException as error:  # raised by the `rows` iterator: some rows are already written
+        except BaseException as error:
+            # raised by the `rows` iterator: some rows are already written
             self._failure = error
             raise
 
@@ -162,7 +173,9 @@ class CrawlDB:
         return self._values("name GLOB ?", f"{prefix}*")
 
     def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
-        """The small values whose names are `first` or later, but before `end`, as (name, value), by name."""
+        """The small values whose names are `first` or later, but before `end`, as (name, value), by
+        name.
+        """
         return self._values("name >= ? AND name < ? ORDER BY name", first, end)
 
     def _values(self, where: str, *names: str) -> list[tuple[str, bytes]]:
@@ -198,20 +211,25 @@ class CrawlDB:
     # -- the checkpoint
 
     def join(self, part: Part, *, first: bool = False) -> None:
-        """Save `part` with every following checkpoint; `first`: before all others, because it may feed them."""
+        """Save `part` with every following checkpoint; `first`: before all others, because it may
+        feed them.
+        """
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
-        """Removes a file after the next checkpoint, which no longer names it; if it is gone already, so be it."""
+        """Removes a file after the next checkpoint, which no longer names it; if it is gone
+        already, so be it.
+        """
         self.presence.forget(path)
         self._discarded.append(path)
 
     def prepare(self, *, once: bool = False) -> Iterator[None]:
-        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a thread.
+        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a
+        thread.
 
-        What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So after a pass that took
-        long another one follows, as long as each takes less than half of the one before; `once`: not if nothing changes
-        any more.
+        What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So
+        after a pass that took long another one follows, as long as each takes less than half of the
+        one before; `once`: not if nothing changes any more.
         """
         before = float("inf")
         while True:
@@ -225,20 +243,25 @@ class CrawlDB:
             before = seconds
 
     def checkpoint(self) -> None:
-        """Makes all work since the last checkpoint durable. If it raises, the last checkpoint stays in force."""
+        """Makes all work since the last checkpoint durable.
+
+        If it raises, the last checkpoint stays in force.
+        """
         if self._failure is not None:
             raise self._refusal(self._failure)
         try:
             with self.disk.waiting():
                 for part in self._parts:
                     part.save()
-                self.presence.lengthen(self.path, self._log.copied)  # what is copied into an emptied one is lost
+                # what is copied into an emptied one is lost
+                self.presence.lengthen(self.path, self._log.copied)
                 self.presence.check()
                 if self._db.in_transaction:
                     self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
-        except BaseException as error:  # raised by a part, or already recorded as the database's failure
+        except BaseException as error:
+            # raised by a part, or already recorded as the database's failure
             self._failure = self._failure or error
             raise
         self._remove_discarded()
@@ -247,7 +270,10 @@ class CrawlDB:
             self._begin_again()
 
     def go_on(self) -> Iterator[None]:
-        """Shorten a log that is too long, in slices. Call it after a checkpoint, or the next change waits for it."""
+        """Shorten a log that is too long, in slices.
+
+        Call it after a checkpoint, or the next change waits for it.
+        """
         yield from self._log.cut_ahead()
         self._begin_again()
 
@@ -257,7 +283,9 @@ class CrawlDB:
                 self._begin()
 
     def _remove_discarded(self) -> None:
-        """Failing here does not affect the checkpoint: a file that no checkpoint names is removed at the next start."""
+        """Failing here does not affect the checkpoint: a file that no checkpoint names is removed
+        at the next start.
+        """
         for path in self._discarded:
             remove_unnamed(self.disk, path)
         self._discarded.clear()
@@ -278,10 +306,13 @@ class CrawlDB:
 
 
 class SavedValue:
-    """A value of the table `meta` that is written only when it has changed, and not before there is anything in it."""
+    """A value of the table `meta` that is written only when it has changed, and not before there is
+    anything in it.
+    """
 
     def __init__(self, db: CrawlDB, name: str) -> None:
-        self._db, self._name = db, name
+        self._db = db
+        self._name = name
         self.data = db.get(name)  # as it was written last; None: never
 
     def save(self, data: bytes, *, is_empty: bool = False) -> None:

@@ -1,6 +1,8 @@
-"""All writing to the file system by our own code, in one small object that tests can replace by a failing one.
+"""All writing to the file system by our own code, in one small object that tests can replace by a
+failing one.
 
-Files are opened without waiting for anybody: a FIFO in the place of a file would wait for its other end.
+Files are opened without waiting for anybody: a FIFO in the place of a file would wait for its other
+end.
 """
 
 from __future__ import annotations
@@ -27,17 +29,26 @@ def regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def appending(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, made if need be, to be written to at its end; OSError also for what is neither file nor device."""
+    """The file, made if need be, to be written to at its end; OSError also for what is neither file
+    nor device.
+    """
     return open(path, "ab", opener=to_append)
 
 
 def to_append(path: str | os.PathLike[str], access: int) -> int:
     """A descriptor of the same, for this access."""
-    return _opened(path, access | os.O_CREAT | os.O_APPEND, lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode))
+    return _opened(
+        path,
+        access | os.O_CREAT | os.O_APPEND,
+        lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode),
+    )
 
 
 def own_folder(path: Path) -> None:
-    """Makes a folder for what is under way. One that is there must be ours: who made it could lead us elsewhere."""
+    """Makes a folder for what is under way.
+
+    One that is there must be ours: who made it could lead us elsewhere.
+    """
     try:
         path.mkdir(0o700)
     except FileExistsError:
@@ -108,7 +119,9 @@ class Disk:
         os.fsync(fd)
 
     def let_go(self, fd: int) -> None:
-        """Tells the kernel to start writing this file out and to drop it from the page cache: it is not read soon."""
+        """Tells the kernel to start writing this file out and to drop it from the page cache: it is
+        not read soon.
+        """
         if hasattr(os, "posix_fadvise"):  # macOS has none
             with contextlib.suppress(OSError):  # it is only advice
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -146,10 +159,15 @@ class Disk:
 
 
 class Appender:
-    """Appends to an open file all of some bytes, or nothing: what a failed write has left of them is cut off."""
+    """Appends to an open file all of some bytes, or nothing: what a failed write has left of them
+    is cut off.
+    """
 
     def __init__(self, disk: Disk, fd: int, length: int, *, may_be_torn: bool = False) -> None:
-        """`length`: the bytes that count. `may_be_torn`: others behind them are a former run's, and are cut off."""
+        """`length`: the bytes that count.
+
+        `may_be_torn`: others behind them are a former run's, and are cut off.
+        """
         self._disk = disk
         self.fd = fd
         self.length = length
@@ -162,7 +180,8 @@ class Appender:
         try:
             self._disk.write(self.fd, data)
         except OSError:
-            with contextlib.suppress(OSError):  # the next write tries again, and so does the next run
+            # the next write tries again, and so does the next run
+            with contextlib.suppress(OSError):
                 self.cut_back()
             raise
         self.length += len(data)
@@ -179,8 +198,8 @@ class Appender:
 def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
     """A new file to write to, `NAME.new`, which gets its name when it is whole and on the disk.
 
-    After an error, a kill or a power cut the file is the old or the new one, never a piece. `NAME.new` is left by who
-    is killed, or cannot remove it; the next attempt does.
+    After an error, a kill or a power cut the file is the old or the new one, never a piece.
+    `NAME.new` is left by who is killed, or cannot remove it; the next attempt does.
     """
     new = path.with_name(f"{path.name}.new")
     disk.unlink(new)
@@ -199,10 +218,11 @@ def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
 
 
 def rewrite(path: Path, data: bytes) -> None:
-    """Replace a file that is written often, so that no reader sees half of it. It is not synced: a crawl would wait.
+    """Replace a file that is written often, so that no reader sees half of it. It is not synced: a
+    crawl would wait.
 
-    So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`, which the next
-    attempt removes.
+    So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`,
+    which the next attempt removes.
     """
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)

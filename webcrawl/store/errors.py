@@ -14,7 +14,9 @@ class DamagedFile(StoreError):  # noqa: N818 - reads as what it is
 
     def __init__(self, path: Path, offset: int, why: str) -> None:
         super().__init__(f"{path}: damaged at byte {offset}: {why}")
-        self.path, self.offset, self.why = path, offset, why
+        self.path = path
+        self.offset = offset
+        self.why = why
 
 
 class StateLocked(StoreError):  # noqa: N818

@@ -1,4 +1,6 @@
-"""A table of crawl.db with one small value per host, of which those that were asked for last are in memory."""
+"""A table of crawl.db with one small value per host, of which those that were asked for last are in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,17 @@ V = TypeVar("V", bound=Value)
 
 
 class HostTable(Part, Generic[V]):
-    """`table` is one of schema.LATER with the columns host, data and crc; `new` makes the value of a new host."""
+    """`table` is one of schema.LATER with the columns host, data and crc; `new` makes the value of
+    a new host.
+    """
 
-    def __init__(self, db: CrawlDB, table: str, new: Callable[[], V], unpack: Callable[[bytes], V]) -> None:
-        self._db, self._table, self._new, self._unpack = db, table, new, unpack
+    def __init__(
+        self, db: CrawlDB, table: str, new: Callable[[], V], unpack: Callable[[bytes], V]
+    ) -> None:
+        self._db = db
+        self._table = table
+        self._new = new
+        self._unpack = unpack
         db.need(table)
         self._known: OrderedDict[str, V | None] = OrderedDict()  # None: it has no row
         self._changed: set[str] = set()

@@ -1,4 +1,5 @@
-"""Lines of files of any size: those between two places, the place of one in order; sorted, or in blocks packed by zstd.
+"""Lines of files of any size: those between two places, the place of one in order; sorted, or in
+blocks packed by zstd.
 
 A packed block is its size, the crc32 of its bytes, and these; a size of 0 is the end.
 """
@@ -21,7 +22,8 @@ from webcrawl.store.disk import Disk, regular, replacing
 from webcrawl.store.errors import DamagedFile
 
 PIECE = 4 << 20  # bytes read at once
-LONGEST_LINE = 1 << 20  # bytes: no line of ours comes near it, but a damaged file may have no line ends at all
+# bytes: no line of ours comes near it, but a damaged file may have no line ends at all
+LONGEST_LINE = 1 << 20
 LAST = b"\xff"  # comes after every line
 
 
@@ -32,7 +34,9 @@ def seek_line(file: BinaryIO, place: int) -> int:
 
 
 def place_of(file: BinaryIO, end: int, start: bytes) -> int:
-    """Return a place before the first line that begins so, or comes after, in a file whose lines are in order."""
+    """Return a place before the first line that begins so, or comes after, in a file whose lines
+    are in order.
+    """
 
     def line_at(place: int) -> bytes:
         seek_line(file, place)
@@ -62,25 +66,33 @@ def lines_between(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
 
 
 def lines_of(file: BinaryIO, end: int, at: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines between two bytes of a file, each with its place; what is too long, in pieces."""
+    """Yield the lines between two bytes of a file, each with its place; what is too long, in
+    pieces.
+    """
     file.seek(at)
     while at < end and (line := file.readline(min(LONGEST_LINE, end - at))):
         yield at, line
         at += len(line)
 
 
-RUN = 1 << 20  # bytes sorted at once: about 3,000 lines, 2 ms in which no other thread of Python runs
+# bytes sorted at once: about 3,000 lines, 2 ms in which no other thread of Python runs
+RUN = 1 << 20
 BLOCK_PIECE = 1 << 16  # bytes read or written at once of sorted lines and blocks
 RUNS = ".runs"
 SCRATCH = (RUNS, ".new")  # after the new file's name: the files that are written meanwhile
 
 
 def sort_lines(disk: Disk, source: Path, target: Path) -> None:
-    """Writes the lines of `source`, sorted by their bytes, to `target`, which appears whole; `source` stays.
+    """Writes the lines of `source`, sorted by their bytes, to `target`, which appears whole;
+    `source` stays.
 
-    Two files beside it are written meanwhile. What an attempt that was interrupted left of them does not matter.
+    Two files beside it are written meanwhile. What an attempt that was interrupted left of them
+    does not matter.
     """
-    with replacing(disk, target) as out, _scratch(disk, target.with_name(target.name + RUNS)) as between:
+    with (
+        replacing(disk, target) as out,
+        _scratch(disk, target.with_name(target.name + RUNS)) as between,
+    ):
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):
@@ -136,10 +148,14 @@ MOST = 1 << 26  # bytes of a packed block: what is more is damage
 
 
 class BlockWriter:
-    """Writes a file of blocks. As a context it syncs what was written, or removes it after an error."""
+    """Writes a file of blocks.
+
+    As a context it syncs what was written, or removes it after an error.
+    """
 
     def __init__(self, disk: Disk, path: Path) -> None:
-        self._disk, self.path = disk, path
+        self._disk = disk
+        self.path = path
         self._waiting: list[bytes] = []
         self._size = self._bytes = self._lines = 0
         disk.unlink(path)
@@ -181,7 +197,8 @@ class BlockWriter:
         if self._waiting:
             packed = pack(b"".join(self._waiting))
             self._put(HEAD.pack(len(packed), crc32(packed)) + packed)
-            self._waiting, self._size = [], 0
+            self._waiting = []
+            self._size = 0
 
     def _put(self, data: bytes) -> None:
         self._disk.write(self._fd, data)
@@ -192,7 +209,8 @@ class BlockReader:
     """Gives the lines, a block at a time. DamagedFile for whatever is not as it was written."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._at = path, 0
+        self._path = path
+        self._at = 0
         self._file = regular(path)
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
 """One process per crawl, and its files at their paths.
 
-Whatever is written to a file that is no longer at its path, or has lost its end, seems to succeed, and is gone when the
-file is closed, or belongs to another place: `Presence` notices that.
+Whatever is written to a file that is no longer at its path, or has lost its end, seems to succeed,
+and is gone when the file is closed, or belongs to another place: `Presence` notices that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Presence:
         self._least.pop(path, None)
 
     def check(self) -> None:
-        """Raises TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5 us per path)."""
+        """Raises TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5
+        us per path).
+        """
         found = [
             (path, how)
             for path, expected in self._expected.items()
@@ -76,7 +78,11 @@ def changed(path: Path, least: int, expected: Identity | None = None) -> str | N
         about = path.stat()
     except OSError:
         return "moved or removed"
-    if (about.st_dev, about.st_ino) != expected if expected is not None else not S_ISREG(about.st_mode):
+    if (
+        (about.st_dev, about.st_ino) != expected
+        if expected is not None
+        else not S_ISREG(about.st_mode)
+    ):
         return "replaced"
     return "cut off" if about.st_size < least else None
 
@@ -110,9 +116,11 @@ def _is_locked(path: Path) -> bool:
 
 
 class Lock:
-    """Advisory locks, held until `close` or the end of the process: on the file `lock`, and on the folder around it.
+    """Advisory locks, held until `close` or the end of the process: on the file `lock`, and on the
+    folder around it.
 
-    The file's alone would not do: when the file is removed, the next process makes and locks another one.
+    The file's alone would not do: when the file is removed, the next process makes and locks
+    another one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -131,7 +139,9 @@ class Lock:
         return f"<Lock held={len(self._held)}>"
 
     def add(self, folder: Path) -> None:
-        """Locks another folder of the crawl too, unless its file system has no locks on folders (NFS)."""
+        """Locks another folder of the crawl too, unless its file system has no locks on folders
+        (NFS).
+        """
         try:
             self._take(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
@@ -139,7 +149,9 @@ class Lock:
                 raise
 
     def _take(self, path: Path, flags: int) -> None:
-        """Opens and locks; once more if `path` meanwhile leads to another file than the one that is now locked."""
+        """Opens and locks; once more if `path` meanwhile leads to another file than the one that is
+        now locked.
+        """
         while True:
             fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
             here = identity(fd)
@@ -163,7 +175,10 @@ class Lock:
 
 
 class FileLock(Lock):
-    """The lock of one existing file. Its holder may replace the file; the new file at this path is then not locked."""
+    """The lock of one existing file.
+
+    Its holder may replace the file; the new file at this path is then not locked.
+    """
 
     def _begin(self, file: Path) -> None:
         self._take(file, os.O_RDWR)

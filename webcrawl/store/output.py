@@ -10,8 +10,9 @@ from webcrawl.store.disk import Appender, Buffer, Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 
-# Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon fills it, and
-# memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
+# Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon
+# fills it, and memory that was never used before is expensive, above all on a virtual machine
+# (docs/performance.md).
 WINDOW = 8 << 20
 OPEN = ".open"  # a file's suffix until it is finished
 STREAM, PARQUET = ".arrows.open", ".parquet"  # of a table: what grows, and what it becomes
@@ -76,7 +77,8 @@ class Output:
         self._size = 0
         self.unsynced = True
         if self._file.length - self._let_go > WINDOW:
-            self._worker.submit(self._disk.let_go, self._file.fd)  # on a busy disk the kernel makes its caller wait
+            # on a busy disk the kernel makes its caller wait
+            self._worker.submit(self._disk.let_go, self._file.fd)
             self._let_go = self._file.length
 
     def sync(self) -> None:
@@ -88,7 +90,10 @@ class Output:
         self.closed = True
 
     def finish(self) -> None:
-        """Closes a file whose name ends in `.open`. The suffix is removed after a checkpoint has noted all of it."""
+        """Closes a file whose name ends in `.open`.
+
+        The suffix is removed after a checkpoint has noted all of it.
+        """
         if self.path.suffix != OPEN:
             raise ValueError(f"{self.path}: does not end in {OPEN}")
         self.closed = self.finished = True

@@ -40,15 +40,18 @@ NOTHING: Mark = 0, 0
 class Outputs:
     """All outputs of a crawl, below `root`. As a Part it notes lengths after syncing the bytes.
 
-    Opening truncates every file to its noted length. If one is shorter than noted, or missing, that is DamagedFile and
-    nothing is truncated. A finished file is noted under its final name and renamed after that COMMIT: until then, and
-    after a crash in between, it still has its `.open`. From then on it is its owner's, who may take it away.
+    Opening truncates every file to its noted length. If one is shorter than noted, or missing, that
+    is DamagedFile and nothing is truncated. A finished file is noted under its final name and
+    renamed after that COMMIT: until then, and after a crash in between, it still has its `.open`.
+    From then on it is its owner's, who may take it away.
 
     One that ends in SORTED is not renamed: its lines are written, sorted, under the final name.
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
-        self._db, self._root, self._at_once = db, root, at_once
+        self._db = db
+        self._root = root
+        self._at_once = at_once
         db.own(root)
         self._open: dict[str, Output] = {}
         self._syncing: Future[None] | None = None
@@ -72,7 +75,10 @@ class Outputs:
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
             self._cut(self._where(name), self._noted[name][0])
-        self._tell_gone(self._noted.keys() - here - {name.removeprefix(STORED) for name, _ in db.named(STORED)}, here)
+        self._tell_gone(
+            self._noted.keys() - here - {name.removeprefix(STORED) for name, _ in db.named(STORED)},
+            here,
+        )
         self._rename()
         db.join(self)
 
@@ -80,13 +86,24 @@ class Outputs:
         return f"<Outputs {self._root} open={len(self._open)} noted={len(self._noted)}>"
 
     def _tell_gone(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
-        """Archives may be moved with their indexes. If only an index is gone, that was hardly meant."""
+        """Archives may be moved with their indexes.
+
+        If only an index is gone, that was hardly meant.
+        """
         if gone:
             files = count(len(gone), "finished file")
-            logger.info("%s: %s no longer there: %s verify names what is gone", self._root, files, program())
+            logger.info(
+                "%s: %s no longer there: %s verify names what is gone", self._root, files, program()
+            )
         names = [*sorted(here), ""]
-        stems = {name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)}
-        lone = [name for name, stem in stems.items() if names[bisect(names, stem, hi=len(here))].startswith(stem)]
+        stems = {
+            name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)
+        }
+        lone = [
+            name
+            for name, stem in stems.items()
+            if names[bisect(names, stem, hi=len(here))].startswith(stem)
+        ]
         if lone:
             line = "%s: gone, and its archive is there (%d such): what goes by the index does not find its pages"
             logger.warning(line, self._root / lone[0], len(lone))
@@ -98,7 +115,8 @@ class Outputs:
         return unfinished if not path.exists() and unfinished.exists() else path
 
     def _rename(self) -> None:
-        """Gives finished files their final names if a COMMIT has noted them. A failed rename is retried later.
+        """Gives finished files their final names if a COMMIT has noted them. A failed rename is
+        retried later.
 
         TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
         """
@@ -133,14 +151,21 @@ class Outputs:
         self._unnamed.discard(name)
 
     def _miss(self) -> None:
-        """Warns once of each file of a pipeline that does not run now, if it is gone: it would be needed again."""
+        """Warns once of each file of a pipeline that does not run now, if it is gone: it would be
+        needed again.
+        """
         for name in self._noted.keys() - self._open.keys() - self._finished - self._missed:
             if not (self._root / name).exists():
                 self._missed.add(name)
-                logger.warning("%s: moved or removed: the crawl cannot be resumed without it", self._root / name)
+                logger.warning(
+                    "%s: moved or removed: the crawl cannot be resumed without it",
+                    self._root / name,
+                )
 
     def _committed(self) -> bool:
-        """True if the COMMIT after the last `save` succeeded: if not, the database refuses all calls."""
+        """True if the COMMIT after the last `save` succeeded: if not, the database refuses all
+        calls.
+        """
         try:
             self._db.query("SELECT 1")
         except StoreError:
@@ -156,7 +181,10 @@ class Outputs:
             raise StoreError(f"{path}: {error}") from error
 
     def open(self, path: str) -> Output:
-        """Opens `path`, relative to the root, for appending. A file that no checkpoint has noted is emptied first."""
+        """Opens `path`, relative to the root, for appending.
+
+        A file that no checkpoint has noted is emptied first.
+        """
         output = self._open.get(path)
         if output is not None and not output.closed:
             raise ValueError(f"{output.path}: already open")
@@ -166,13 +194,16 @@ class Outputs:
             output.closed = False
             return output
         full = self._root / path
-        self._db.presence.check()  # in a root that was moved the folders would be created again, where it was
+        # in a root that was moved the folders would be created again, where it was
+        self._db.presence.check()
         try:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
                 self._cut(full, 0)
             mark = self._noted.get(path, NOTHING)
-            output = self._open[path] = Output(self._db.disk, full, mark, self._at_once, self._db.worker)
+            output = self._open[path] = Output(
+                self._db.disk, full, mark, self._at_once, self._db.worker
+            )
             self._db.presence.add(full)
         except OSError as error:
             raise StoreError(f"{full}: {error}") from error
@@ -183,7 +214,9 @@ class Outputs:
         return path in self._noted
 
     def finished(self) -> Iterator[tuple[str, Mark]]:
-        """The finished files that a checkpoint has noted and that have their final names; some may be gone."""
+        """The finished files that a checkpoint has noted and that have their final names; some may
+        be gone.
+        """
         for name in self._finished:
             if name in self._noted and name not in self._unnamed:
                 yield name, self._noted[name]
@@ -226,10 +259,16 @@ class Outputs:
             output.flush()
 
     def sweep(self, pattern: str) -> None:
-        """Removes files that match `pattern` and that no checkpoint has noted: their names are not opened again."""
+        """Removes files that match `pattern` and that no checkpoint has noted: their names are not
+        opened again.
+        """
         for path in self._root.glob(pattern):
             name = path.relative_to(self._root).as_posix()
-            if name not in self._noted and name not in self._open and name.removesuffix(OPEN) not in self._unnamed:
+            if (
+                name not in self._noted
+                and name not in self._open
+                and name.removesuffix(OPEN) not in self._unnamed
+            ):
                 try:
                     self._db.disk.unlink(path)
                 except OSError as error:
@@ -238,7 +277,9 @@ class Outputs:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Names finished files, then syncs, in a thread; `save` syncs the little that is written meanwhile."""
+        """Names finished files, then syncs, in a thread; `save` syncs the little that is written
+        meanwhile.
+        """
         self._miss()
         self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
@@ -253,7 +294,8 @@ class Outputs:
         self._name(unnamed)
         try:
             self._sync_all(outputs, folders)
-        except (OSError, MemoryError) as error:  # a second fsync would report success: the error must be kept
+        except (OSError, MemoryError) as error:
+            # a second fsync would report success: the error must be kept
             self._error = error
 
     def save(self) -> None:
@@ -263,7 +305,9 @@ class Outputs:
             raise StoreError(f"{self._root}: {words_of(self._error)}") from self._error
         self.flush()
         unsynced = [output for output in self._open.values() if output.unsynced]
-        self._sync_all(unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed))
+        self._sync_all(
+            unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed)
+        )
         for output in self._open.values():
             self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
@@ -281,7 +325,9 @@ class Outputs:
             output.release()
 
     def _note(self) -> None:
-        """Note how far each open file is the checkpoint's; a finished file has its final name from now on."""
+        """Note how far each open file is the checkpoint's; a finished file has its final name from
+        now on.
+        """
         marks = {name: output.mark() for name, output in self._open.items()}
         finished = [name for name, output in self._open.items() if output.finished]
         for name in finished:
@@ -300,7 +346,9 @@ class Outputs:
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 
     def _replace(self, marks: dict[str, Mark]) -> None:
-        """Notes the files that were adopted, under their final names, and removes the others after the COMMIT."""
+        """Notes the files that were adopted, under their final names, and removes the others after
+        the COMMIT.
+        """
         for name in self._replaced:
             marks.pop(name, None)
             self._noted.pop(name, None)
@@ -318,7 +366,9 @@ class Outputs:
         self._adopted.clear()
 
     def _sync_all(self, outputs: Sequence[Output], folders: Sequence[Path]) -> None:
-        """All at once: where a sync takes seconds, one after the other would hold up the crawl's end for minutes."""
+        """All at once: where a sync takes seconds, one after the other would hold up the crawl's
+        end for minutes.
+        """
         side_by_side([output.sync for output in outputs])
         side_by_side([partial(self._db.disk.sync_folder, folder) for folder in folders])
 
@@ -348,7 +398,9 @@ class Outputs:
         self._rename()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each output that is shorter than the last checkpoint noted, or missing although it is not finished."""
+        """Yields each output that is shorter than the last checkpoint noted, or missing although it
+        is not finished.
+        """
         for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():
@@ -356,4 +408,6 @@ class Outputs:
                     continue
                 yield DamagedFile(path, 0, f"missing, {length} bytes are noted")
             elif path.stat().st_size < length:
-                yield DamagedFile(path, path.stat().st_size, f"the file ends early, {length} bytes are noted")
+                yield DamagedFile(
+                    path, path.stat().st_size, f"the file ends early, {length} bytes are noted"
+                )

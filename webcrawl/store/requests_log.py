@@ -1,9 +1,11 @@
 """requests.log, which outlives everything: written at once, synced soon, no part of the checkpoint.
 
-No whole line is ever cut back. A piece of a line is: its request was not sent, for the line is written before.
+No whole line is ever cut back. A piece of a line is: its request was not sent, for the line is
+written before.
 
-`Windows` keeps from when to when nobody knows what became of requests, because a crawl was killed there: what a run did
-after its last checkpoint is in requests.log and not in crawl.log, which is cut back.
+`Windows` keeps from when to when nobody knows what became of requests, because a crawl was killed
+there: what a run did after its last checkpoint is in requests.log and not in crawl.log, which is
+cut back.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class SyncedLog:
         """Makes what was written survive a power cut; does nothing if all of it does already."""
         if not self._unsynced:
             return
-        self._unsynced = False  # set before syncing: a line that is written meanwhile needs another sync
+        # set before syncing: a line that is written meanwhile needs another sync
+        self._unsynced = False
         try:
             self._disk.sync(self._file.fd)
         except OSError as error:
@@ -73,7 +76,8 @@ def _length_of_whole_lines(fd: int) -> int:
 
 KEY = "requests.windows"
 MOST = 1000  # windows; then the oldest is forgotten
-Window = tuple[float, float]  # seconds since 1970: the last checkpoint before a kill, and the start after it
+# seconds since 1970: the last checkpoint before a kill, and the start after it
+Window = tuple[float, float]
 
 
 class SavedWindows(NamedTuple):
@@ -87,12 +91,13 @@ class SavedWindows(NamedTuple):
 class Windows(Part):
     """Part of each checkpoint. A run that ends without having said so leaves a window.
 
-    `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before its first
-    checkpoint nothing else is left.
+    `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before
+    its first checkpoint nothing else is left.
     """
 
     def __init__(self, db: CrawlDB, clock: Callable[[], float], asked: float = 0.0) -> None:
-        self._db, self._clock = db, clock
+        self._db = db
+        self._clock = clock
         saved = read(db.get(KEY))
         self.found = [*saved.windows]
         if is_open(saved, asked):
@@ -118,4 +123,6 @@ def read(data: bytes | None) -> SavedWindows:
     if data is None:
         return SavedWindows()
     at, windows, over = msgpack.unpackb(data)
-    return SavedWindows(float(at), bool(over), tuple((float(since), float(until)) for since, until in windows))
+    return SavedWindows(
+        float(at), bool(over), tuple((float(since), float(until)) for since, until in windows)
+    )

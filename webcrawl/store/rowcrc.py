@@ -1,7 +1,8 @@
-"""The crc32 in the last column of crawl.db's rows: SQLite has no checksums, and most flipped bits go unnoticed.
+"""The crc32 in the last column of crawl.db's rows: SQLite has no checksums, and most flipped bits
+go unnoticed.
 
-Blocks and the records of `waiting` are zstd frames with checksums of their own. A row of `run` has none because its
-file repeats all that it says, one of `linked` because only its length matters.
+Blocks and the records of `waiting` are zstd frames with checksums of their own. A row of `run` has
+none because its file repeats all that it says, one of `linked` because only its length matters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ crc32_of_many = isal_zlib.crc32  # the same checksum: 1.1 us for 64 KiB, where z
 UNTIL = struct.Struct("<d")
 NOTED = struct.Struct("<QI")
 AHEAD = struct.Struct("<qq")
-# What the formulas below raise for a value of the wrong type; a flipped bit in a row's header can change the type.
+# What the formulas below raise for a value of the wrong type; a flipped bit in a row's header can
+# change the type.
 MISFITS = (TypeError, AttributeError, ValueError, OverflowError, struct.error)
 
 
@@ -26,7 +28,10 @@ def meta(name: str, value: bytes) -> int:
 
 
 def host(name: str, state: int, data: bytes) -> int:
-    """Takes 0.3 us. The state is the crc's start value, so any other 32-bit state gives another crc."""
+    """Takes 0.3 us.
+
+    The state is the crc's start value, so any other 32-bit state gives another crc.
+    """
     return crc32(data, crc32(name.encode(), state))
 
 

@@ -1,8 +1,9 @@
-"""Sorted fingerprint files: pages of keys, an index of first keys, checksums (layout: docs/files.md).
+"""Sorted fingerprint files: pages of keys, an index of first keys, checksums (layout:
+docs/files.md).
 
-Written once, whole, and synced before a checkpoint names them. Pages are read singly or in sequential sweeps, depending
-on the keys looked up. Files are not mapped: resident pages of a mapping count as the crawl's memory, and mapping
-measured slower.
+Written once, whole, and synced before a checkpoint names them. Pages are read singly or in
+sequential sweeps, depending on the keys looked up. Files are not mapped: resident pages of a
+mapping count as the crawl's memory, and mapping measured slower.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ PAGE = 4096  # keys per page: 32 KiB, which costs about as much as any random re
 SPAN = 64  # pages read at once in a sweep: 2 MiB per column
 GAP = 4  # unneeded pages that are read along with needed ones: cheaper than another system call
 HEADER = struct.Struct("<8sII")  # magic, version, columns
-TRAILER = struct.Struct("<8sIIQQI")  # magic, version, columns, count, pages, crc32 of all that follows the pages
+# magic, version, columns, count, pages, crc32 of all that follows the pages
+TRAILER = struct.Struct("<8sIIQQI")
 NEAR = 512  # keys, 4 KiB: eight standard deviations to either side
-LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # pads the last page; the count tells how many keys are real
+# pads the last page; the count tells how many keys are real
+LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 class Run:
@@ -39,7 +42,8 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO would wait, and is too short
+        # a FIFO would wait, and is too short
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             self._open()
         except BaseException:
@@ -52,7 +56,9 @@ class Run:
             raise DamagedFile(self.path, size, "too short for a fingerprint file")
         head = HEADER.unpack(os.pread(self._fd, HEADER.size, 0))
         at = size - TRAILER.size
-        magic, version, columns, count, pages, crc = TRAILER.unpack(os.pread(self._fd, TRAILER.size, at))
+        magic, version, columns, count, pages, crc = TRAILER.unpack(
+            os.pread(self._fd, TRAILER.size, at)
+        )
         if head[0] != MAGIC:
             raise DamagedFile(self.path, 0, "not a fingerprint file")
         if head != (magic, version, columns) or version != VERSION or columns not in (1, 2):
@@ -96,7 +102,9 @@ class Run:
         return between(self._read(first, last), low, high)
 
     def within(self, low: int, high: int) -> int:
-        """The least number of rows with low <= key <= high: those of whole pages, as nothing is read."""
+        """The least number of rows with low <= key <= high: those of whole pages, as nothing is
+        read.
+        """
         first = int(np.searchsorted(self._index, np.uint64(low), "left"))
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
         return max(last - first - 1, 0) * PAGE
@@ -107,15 +115,20 @@ class Run:
         Only pages that may have them are read.
         """
         first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
-        last = min(int(np.searchsorted(self._index, np.uint64(high), "right")), first + 2 + most // PAGE)
+        last = min(
+            int(np.searchsorted(self._index, np.uint64(high), "right")), first + 2 + most // PAGE
+        )
         if last <= first:
             return np.empty((self.columns, 0), np.uint64)
         return between(self._read(first, last), low, high)[:, :most]
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
-        """Return for each of these ascending keys (with these second values) whether the file contains it."""
+        """Return for each of these ascending keys (with these second values) whether the file
+        contains it.
+        """
         if keys.dtype != np.uint64:
-            raise TypeError(f"keys of {keys.dtype}")  # numpy compares uint64 with int64 as float64: wrong answers
+            # numpy compares uint64 with int64 as float64: wrong answers
+            raise TypeError(f"keys of {keys.dtype}")
         found = np.zeros(len(keys), np.bool_)
         pages = np.searchsorted(self._index, keys, "right").astype(np.int64) - 1
         at = int(np.searchsorted(pages, 0))
@@ -126,15 +139,18 @@ class Run:
                 found[at:end] = contained(keys[at:end], rows[0])
             else:
                 for i in range(at, end):
-                    found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(pages[i], keys[i], seconds[i])
+                    found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(
+                        pages[i], keys[i], seconds[i]
+                    )
             at = end
         return found
 
     def holds(self, key: int, second: int) -> bool:
         """True if the file contains this pair.
 
-        Keys are hashes, so a key's position in its page can be computed to within some dozen of 4,096 places: usually
-        reading NEAR keys around it shows that it is absent. Otherwise the whole page is searched.
+        Keys are hashes, so a key's position in its page can be computed to within some dozen of
+        4,096 places: usually reading NEAR keys around it shows that it is absent. Otherwise the
+        whole page is searched.
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1
@@ -143,7 +159,9 @@ class Run:
         low, real = int(self._index[page]), min(PAGE, self.count - page * PAGE)
         high = int(self._index[page + 1]) if page + 1 < len(self._index) else 1 << 64
         first = max(0, min(real * (key - low) // max(high - low, 1) - NEAR // 2, real - NEAR))
-        data = os.pread(self._fd, 8 * min(NEAR, real), HEADER.size + page * self._page_bytes + 8 * first)
+        data = os.pread(
+            self._fd, 8 * min(NEAR, real), HEADER.size + page * self._page_bytes + 8 * first
+        )
         near = np.frombuffer(data, "<u8", len(data) // 8)
         where = int(np.searchsorted(near, sought))
         maybe = near[where] == sought if where < len(near) else first + where < real
@@ -152,7 +170,9 @@ class Run:
         return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
     def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
-        """Searches earlier pages: equal keys may span several, though with 64 bits only by accident or attack."""
+        """Searches earlier pages: equal keys may span several, though with 64 bits only by accident
+        or attack.
+        """
         while page > 0 and self._index[page] == key:
             page -= 1
             if _pair_in(self._read(page, page + 1), key, second):
@@ -169,7 +189,11 @@ class Run:
                 yield DamagedFile(self.path, at, "checksum of a page")
                 continue
             keys = np.frombuffer(data, "<u8", PAGE)
-            if int(keys[0]) < before or bool((keys[1:] < keys[:-1]).any()) or keys[0] != self._index[page]:
+            if (
+                int(keys[0]) < before
+                or bool((keys[1:] < keys[:-1]).any())
+                or keys[0] != self._index[page]
+            ):
                 yield DamagedFile(self.path, at, "keys out of order")
             before = int(keys[-1])
 
@@ -183,7 +207,12 @@ class Run:
 def between(rows: Keys, low: int, high: int) -> Keys:
     """The rows with low <= key <= high; keys are the first column, ascending."""
     keys = rows[0]
-    return rows[:, np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(keys, np.uint64(high), "right")]
+    return rows[
+        :,
+        np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(
+            keys, np.uint64(high), "right"
+        ),
+    ]
 
 
 def contained(needles: Keys, haystack: Keys) -> Mask:
@@ -197,11 +226,15 @@ def contained(needles: Keys, haystack: Keys) -> Mask:
 
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:
     """One checksum of the index, the pages' checksums and the trailer's numbers."""
-    return zlib.crc32(TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables))
+    return zlib.crc32(
+        TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables)
+    )
 
 
 def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
-    """The end of the keys that one read covers: at most SPAN pages, without gaps of more than GAP pages."""
+    """The end of the keys that one read covers: at most SPAN pages, without gaps of more than GAP
+    pages.
+    """
     end = int(np.searchsorted(pages, pages[at] + SPAN))
     gaps = np.nonzero(np.diff(pages[at:end]) > GAP)[0]
     return at + int(gaps[0]) + 1 if len(gaps) else end
@@ -219,7 +252,9 @@ class RunWriter:
     """
 
     def __init__(self, disk: Disk, path: Path, columns: int = 1) -> None:
-        self.path, self.count, self.columns = path, 0, columns
+        self.path = path
+        self.count = 0
+        self.columns = columns
         self._disk = disk
         self._rest = np.empty((columns, 0), np.uint64)
         self._last = np.uint64(0)
@@ -276,7 +311,10 @@ class RunWriter:
             index = b"".join(part.astype("<u8").tobytes() for part in self._index)
             tables = index + np.array(self._crcs, "<u4").tobytes()
             crc = trailer_crc(tables, self.columns, self.count)
-            self._put(tables + TRAILER.pack(MAGIC, VERSION, self.columns, self.count, len(self._crcs), crc))
+            self._put(
+                tables
+                + TRAILER.pack(MAGIC, VERSION, self.columns, self.count, len(self._crcs), crc)
+            )
             if self._fd is not None:
                 self._disk.sync(self._fd)
             self._disk.sync_folder(self.path.parent)

@@ -16,7 +16,9 @@ logger = logging.getLogger(__name__)
 
 VERSION = 5
 HEAD = 100  # bytes
-OTHERS = 0o077  # permission bits of all but the owner: the seen store's key and the secrets of hubs come from this file
+# permission bits of all but the owner: the seen store's key and the secrets of hubs come from this
+# file
+OTHERS = 0o077
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -63,8 +65,9 @@ LATER = {
     "subscription_due": "CREATE INDEX subscription_due ON subscription (due)",
 }
 LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-# No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its size shows how
-# long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all else is written before.
+# No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its
+# size shows how long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all
+# else is written before.
 PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -76,7 +79,9 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Creates the database under a temporary name, so that an incomplete one is never taken for a crawl's."""
+    """Creates the database under a temporary name, so that an incomplete one is never taken for a
+    crawl's.
+    """
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
         if _has_bytes(log):  # SQLite would replay it into the new file
             raise DamagedFile(log, 0, f"a log without its {path.name}")
@@ -104,7 +109,9 @@ def keep_private(path: Path, disk: Disk) -> None:
 
 
 def head_of(path: Path) -> bytes:
-    """The header of a database, read without SQLite, which might already write; not while SQLite has it open."""
+    """The header of a database, read without SQLite, which might already write; not while SQLite
+    has it open.
+    """
     if not path.is_file():
         raise DamagedFile(path, 0, "not a file")
     with path.open("rb") as file:
@@ -112,7 +119,9 @@ def head_of(path: Path) -> bytes:
 
 
 def check_header(path: Path, head: bytes) -> None:
-    """Raise DamagedFile if this header is not of a whole crawl.db, StateVersion if it is of another version."""
+    """Raise DamagedFile if this header is not of a whole crawl.db, StateVersion if it is of another
+    version.
+    """
     if len(head) < HEAD or not head.startswith(b"SQLite format 3\0"):
         raise DamagedFile(path, 0, "not a SQLite database")
     (application,) = struct.unpack_from(">I", head, 68)
@@ -123,7 +132,8 @@ def check_header(path: Path, head: bytes) -> None:
     if version != VERSION:
         raise StateVersion(_of_another_version(path, version))
     page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
-    # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may still come from it.
+    # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may
+    # still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
         raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
 
@@ -138,7 +148,10 @@ def _has_bytes(path: Path) -> bool:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The owner's connection. It reads first, so that a truncated file is refused before any pragma writes to it."""
+    """The owner's connection.
+
+    It reads first, so that a truncated file is refused before any pragma writes to it.
+    """
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()

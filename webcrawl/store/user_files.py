@@ -1,12 +1,14 @@
-"""Files of the user's, outside JOBDIR, to which a crawl appends: its feeds. After a crash they are cut back.
+"""Files of the user's, outside JOBDIR, to which a crawl appends: its feeds. After a crash they are
+cut back.
 
-They are not the crawl's alone: the user may edit, move or remove them, and other programs may append to them. So a file
-is cut back to the length that the last checkpoint noted only if this crawl alone has written what would go: the file is
-no longer than the crawl meant to make it, and its last bytes before the cut are those that were noted. Any other file
-stays as it is, and is appended to.
+They are not the crawl's alone: the user may edit, move or remove them, and other programs may
+append to them. So a file is cut back to the length that the last checkpoint noted only if this
+crawl alone has written what would go: the file is no longer than the crawl meant to make it, and
+its last bytes before the cut are those that were noted. Any other file stays as it is, and is
+appended to.
 
-The journal `state/feeds.N` says, since the last checkpoint, where the crawl began to write to a file, and how long it
-has meant to make it; each line is written before the bytes.
+The journal `state/feeds.N` says, since the last checkpoint, where the crawl began to write to a
+file, and how long it has meant to make it; each line is written before the bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from webcrawl.store.worker import side_by_side
 
 logger = logging.getLogger(__name__)
 
-OPEN, SHUT = "feed.open.", "feed.shut."  # before a path, in the table meta: written to at the checkpoint, or before it
+# before a path, in the table meta: written to at the checkpoint, or before it
+OPEN, SHUT = "feed.open.", "feed.shut."
 JOURNAL = "feeds."  # and a number: a file in the state folder
 NUMBER = "feeds"  # in the table meta: journals below this number say nothing new
 BEGUN, MEANT, ENDED = "begun", "meant", "ended"  # the first word of a line in the journal
@@ -59,15 +62,22 @@ class LeftFile:
     """A file as a former run has left it."""
 
     mark: FileMark
-    is_ended: bool = False  # after the run's last checkpoint: all of it is the checkpoint's, or ends the file
+    # after the run's last checkpoint: all of it is the checkpoint's, or ends the file
+    is_ended: bool = False
 
 
 class UserFile:
     """One file that is open for appending; made by `UserFiles.open`."""
 
-    def __init__(self, files: UserFiles, path: Path, mark: FileMark | None, *, overwrite: bool) -> None:
-        """`mark`: of the file as this crawl has left it; None if the file is another's, or not there."""
-        self.path, self._files, self.users = path, files, 1
+    def __init__(
+        self, files: UserFiles, path: Path, mark: FileMark | None, *, overwrite: bool
+    ) -> None:
+        """`mark`: of the file as this crawl has left it; None if the file is another's, or not
+        there.
+        """
+        self.path = path
+        self._files = files
+        self.users = 1
         self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
         self._waiting: list[bytes] = []
         self._buffered = 0
@@ -114,13 +124,18 @@ class UserFile:
         return self._file.length + self._buffered
 
     def keep(self, data: bytes) -> None:
-        """Remember the beginning and the end of what is written, which is `data` before it is compressed."""
+        """Remember the beginning and the end of what is written, which is `data` before it is
+        compressed.
+        """
         if b"\n" not in self.first and len(self.first) <= HEAD:
             self.first += data[: data.find(b"\n") + 1] or data[: HEAD + 1]
         self.last = (self.last + data[-16:])[-16:]
 
     def flush(self) -> None:
-        """Write the buffer. Raise StoreError if the disk does not take it, and cut off what it took."""
+        """Write the buffer.
+
+        Raise StoreError if the disk does not take it, and cut off what it took.
+        """
         if not self._waiting:
             return
         data = b"".join(self._waiting)
@@ -140,7 +155,9 @@ class UserFile:
         self.unsynced = True
 
     def _append(self, data: bytes) -> None:
-        """Append all of `data`, or nothing; in a shared file what fails stays: another program may write there."""
+        """Append all of `data`, or nothing; in a shared file what fails stays: another program may
+        write there.
+        """
         if not self.is_shared:
             self._file.append(data)
             return
@@ -150,7 +167,10 @@ class UserFile:
     def _look(self) -> None:
         """Notice what others have done to the file since it was written to last."""
         if identity(self.path) != self._identity:
-            logger.warning("%s: was moved or removed: what comes now goes to a new file of that name", self.path)
+            logger.warning(
+                "%s: was moved or removed: what comes now goes to a new file of that name",
+                self.path,
+            )
             self._files.let_go(self._file.fd)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._open(None)
@@ -166,7 +186,9 @@ class UserFile:
         """Return what a checkpoint notes; call `flush` first."""
         if self._final is not None:
             return replace(self._final, most=self._file.length)
-        return FileMark(self._file.length, zlib.crc32(self._tail), self._file.length, self.first, self.last)
+        return FileMark(
+            self._file.length, zlib.crc32(self._tail), self._file.length, self.first, self.last
+        )
 
     def freeze(self) -> None:
         """Call before what ends the file: a later run that appends cuts that off first."""
@@ -196,9 +218,11 @@ class UserFiles:
     """All files of the user's that the crawl appends to: a Part of the checkpoint."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db, self.disk = db, db.disk
+        self._db = db
+        self.disk = db.disk
         self._open: dict[Path, UserFile] = {}
-        self._ended: dict[Path, FileMark | None] = {}  # since the last checkpoint; None: shared with another program
+        # since the last checkpoint; None: shared with another program
+        self._ended: dict[Path, FileMark | None] = {}
         self._left: dict[Path, LeftFile] = {}  # by former runs, and not opened again
         self._closing: list[Future[None]] = []
         self._syncing: Future[None] | None = None
@@ -212,7 +236,10 @@ class UserFiles:
     # -- what former runs have left
 
     def recover(self) -> None:
-        """Cut back what a crashed run has written after its last checkpoint. A second call does nothing."""
+        """Cut back what a crashed run has written after its last checkpoint.
+
+        A second call does nothing.
+        """
         if self._is_read:
             return
         self._is_read = True
@@ -233,7 +260,9 @@ class UserFiles:
             self._left[Path(name.removeprefix(OPEN))] = LeftFile(FileMark(*msgpack.unpackb(value)))
         least = int(self._db.get(NUMBER) or 0)
         found = {
-            int(path.suffix[1:]): path for path in self._db.folder.glob(f"{JOURNAL}*") if path.suffix[1:].isdecimal()
+            int(path.suffix[1:]): path
+            for path in self._db.folder.glob(f"{JOURNAL}*")
+            if path.suffix[1:].isdecimal()
         }
         self._number = max([least, *(number + 1 for number in found)])
         self._journals = [found[number] for number in sorted(found)]
@@ -265,7 +294,9 @@ class UserFiles:
             left.is_ended = word == ENDED
 
     def _shut(self, path: Path) -> FileMark | None:
-        value = self._shut_marks.get(f"{SHUT}{path}") if self.is_over else self._db.get(f"{SHUT}{path}")
+        value = (
+            self._shut_marks.get(f"{SHUT}{path}") if self.is_over else self._db.get(f"{SHUT}{path}")
+        )
         return FileMark(*msgpack.unpackb(value)) if value else None
 
     def _cut(self, path: Path, left: LeftFile) -> None:
@@ -285,7 +316,8 @@ class UserFiles:
         return path in self._open or self._mark_of(path) is not None
 
     def open(self, path: Path, *, overwrite: bool) -> UserFile:
-        """Open an absolute path for appending, after what this crawl has written, or after what is there.
+        """Open an absolute path for appending, after what this crawl has written, or after what is
+        there.
 
         `overwrite`: empty a file that is there and not this crawl's.
         """
@@ -312,7 +344,8 @@ class UserFiles:
         del self._open[file.path]
         self._ended[file.path] = None if file.is_shared else file.mark()
         is_committed = file.is_late or file.mark().length == file.committed
-        if self.is_over and is_committed and not file.is_shared:  # else the next run cuts it back, if it may
+        # else the next run cuts it back, if it may
+        if self.is_over and is_committed and not file.is_shared:
             self.note(ENDED, file.mark().most, file.path)
         self.let_go(fd)
 
@@ -325,9 +358,11 @@ class UserFiles:
             self._closing.append(self._db.worker.submit(close))
 
     def end(self) -> None:
-        """The crawl is being closed: what ends its files is written later, and noted in the journal only.
+        """The crawl is being closed: what ends its files is written later, and noted in the journal
+        only.
 
-        Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says is read now.
+        Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says
+        is read now.
         """
         self.recover()
         self._shut_marks = dict(self._db.named(SHUT))
@@ -410,7 +445,12 @@ def _is_as_left(path: Path, mark: FileMark) -> bool:
             size = os.fstat(file.fileno()).st_size
             if not mark.length <= size <= mark.most:
                 return False
-            return zlib.crc32(os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))) == mark.crc
+            return (
+                zlib.crc32(
+                    os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))
+                )
+                == mark.crc
+            )
     except OSError:
         return False
 

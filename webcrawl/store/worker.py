@@ -1,7 +1,8 @@
 """A thread for work that must not block the event loop, started once and early.
 
-A thread that is started when it is needed may be refused then, in the middle of a crawl. Worse, `Thread.start` waits
-for ever for a thread that died at birth for want of memory; here that is noticed within a second.
+A thread that is started when it is needed may be refused then, in the middle of a crawl. Worse,
+`Thread.start` waits for ever for a thread that died at birth for want of memory; here that is
+noticed within a second.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Jobs = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
-STACK = 1 << 20  # bytes: address space, which a limit of memory counts; the system's default is eight times as much
+# bytes: address space, which a limit of memory counts; the system's default is eight times as much
+STACK = 1 << 20
 SYSTEMS = 0  # for the system's default
 PATIENCE = 30.0  # seconds in which the thread must say that it runs
 LOOK = 1.0  # seconds between two looks at whether it still lives
@@ -36,7 +38,8 @@ class Birth:
     def wait(self, heard: Callable[[float], bool]) -> None:
         """Return when `heard` reports the thread. `heard` waits for the seconds that it is given.
 
-        RuntimeError if that never will be: no thread lives that did not live before, or it says nothing for long.
+        RuntimeError if that never will be: no thread lives that did not live before, or it says
+        nothing for long.
         """
         end = time.monotonic() + PATIENCE
         while not heard(LOOK):
@@ -48,7 +51,10 @@ class Birth:
 
 
 class Worker:
-    """Does one job after the other, in their order. RuntimeError if its thread cannot be started."""
+    """Does one job after the other, in their order.
+
+    RuntimeError if its thread cannot be started.
+    """
 
     def __init__(self, *, stack: int = STACK) -> None:
         self._jobs: Jobs = SimpleQueue()
@@ -73,7 +79,10 @@ class Worker:
         return future
 
     def done(self, future: Future[T]) -> bool:
-        """True if this job has ended. MemoryError if it never will: a thread that cannot even report an error dies."""
+        """True if this job has ended.
+
+        MemoryError if it never will: a thread that cannot even report an error dies.
+        """
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):
             raise MemoryError("a thread has died")
@@ -133,7 +142,10 @@ Job = Callable[[], object]
 
 
 def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
-    """Does all jobs, in as many threads as may be had. When all have ended, raises the first error of any."""
+    """Does all jobs, in as many threads as may be had.
+
+    When all have ended, raises the first error of any.
+    """
     if len(jobs) < 2:
         for job in jobs:
             job()
@@ -147,7 +159,9 @@ def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
         except (RuntimeError, MemoryError):  # no more threads: those that there are do it
             pass
         ways = len(workers) + 1
-        under_way = [worker.submit(_in_turn, jobs[at::ways]) for at, worker in enumerate(workers, start=1)]
+        under_way = [
+            worker.submit(_in_turn, jobs[at::ways]) for at, worker in enumerate(workers, start=1)
+        ]
         errors = _in_turn(jobs[::ways])
         for worker, future in zip(workers, under_way, strict=True):
             found: list[Exception] = worker.result(future)

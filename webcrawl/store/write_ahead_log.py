@@ -1,8 +1,10 @@
-"""SQLite's write-ahead log: kept short and synced without blocking the crawl, and checked frame by frame.
+"""SQLite's write-ahead log: kept short and synced without blocking the crawl, and checked frame by
+frame.
 
-For the format see sqlite.org/fileformat2.html, section 4. A torn end is no damage: no checkpoint was finished there. It
-is damage if a finished checkpoint is cut off. That can be told because SQLite's index says how far the log was synced,
-and because no frame is written behind a COMMIT before that COMMIT is synced.
+For the format see sqlite.org/fileformat2.html, section 4. A torn end is no damage: no checkpoint
+was finished there. It is damage if a finished checkpoint is cut off. That can be told because
+SQLite's index says how far the log was synced, and because no frame is written behind a COMMIT
+before that COMMIT is synced.
 """
 
 from __future__ import annotations
@@ -47,20 +49,25 @@ def check_files(database: Path) -> None:
 class WriteAheadLog:
     """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
-    Between two transactions SQLite can cut the log when all of it was copied back. Ours are open from checkpoint to
-    checkpoint, and the next one begins at once, hence `cut_ahead` and `cut`.
+    Between two transactions SQLite can cut the log when all of it was copied back. Ours are open
+    from checkpoint to checkpoint, and the next one begins at once, hence `cut_ahead` and `cut`.
     """
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
-        self._database, self._worker, self._limit = database, worker, limit
+        self._database = database
+        self._worker = worker
+        self._limit = limit
         self._path, _ = files(database)
         self._copying: Future[None] | None = None
         self.copied = _size(database)  # bytes that the database has had, which never become fewer
         # for good: opened anew for each copy, it might find another crawl's files there
-        self._db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=60)
+        self._db = sqlite3.connect(
+            database, isolation_level=None, check_same_thread=False, timeout=60
+        )
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, too
-        self._db.execute("PRAGMA busy_timeout = 0")  # while somebody reads, it is not cut; nobody waits for that
+        # while somebody reads, it is not cut; nobody waits for that
+        self._db.execute("PRAGMA busy_timeout = 0")
 
     def close(self) -> None:
         """Call when the worker has ended. A second call does nothing."""
@@ -70,13 +77,16 @@ class WriteAheadLog:
         return _size(self._path)
 
     def sync_ahead(self) -> Iterator[None]:
-        """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little left to sync."""
+        """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little
+        left to sync.
+        """
         syncing = self._worker.submit(self._sync)
         yield from self._worker.until_done(syncing)
         syncing.result()
 
     def _sync(self) -> None:
-        with contextlib.suppress(OSError):  # COMMIT syncs again through SQLite's own descriptor; its failure counts
+        # COMMIT syncs again through SQLite's own descriptor; its failure counts
+        with contextlib.suppress(OSError):
             fd = os.open(self._path, os.O_RDWR)
             try:
                 os.fsync(fd)
@@ -94,7 +104,9 @@ class WriteAheadLog:
         return len(self) > self._limit
 
     def cut_ahead(self) -> Iterator[None]:
-        """Cuts a log that is too long, in the worker's thread: it does so between two transactions only."""
+        """Cuts a log that is too long, in the worker's thread: it does so between two transactions
+        only.
+        """
         if self.is_long:
             yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
 
@@ -109,7 +121,10 @@ class WriteAheadLog:
             self._worker.result(self._copying)
 
     def _copy(self, how: str = "PASSIVE") -> None:
-        """Failure loses nothing: the log stays as it is. So it does if the database has lost its end."""
+        """Failure loses nothing: the log stays as it is.
+
+        So it does if the database has lost its end.
+        """
         try:
             if _size(self._database) < self.copied:
                 return
@@ -143,7 +158,9 @@ class _Walk:
 
     @property
     def hides_commits(self) -> bool:
-        """True if finished transactions follow the invalid frame, so that the frame is no end that a crash tore."""
+        """True if finished transactions follow the invalid frame, so that the frame is no end that
+        a crash tore.
+        """
         return self.bad and self.commits_behind > 0 and self.behind
 
 
@@ -182,11 +199,15 @@ def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
     walk = _walk(file, head, size, sums)
     if walk.committed < synced or walk.hides_commits:
         at = HEADER + walk.frames * (FRAME + size)
-        yield DamagedFile(path, at, "checksum of a frame: SQLite would drop the checkpoints from here on")
+        yield DamagedFile(
+            path, at, "checksum of a frame: SQLite would drop the checkpoints from here on"
+        )
 
 
 def _synced(index: Path, salt: bytes) -> int:
-    """Frames up to the last COMMIT by SQLite's index; 0 if the index is torn or belongs to another log."""
+    """Frames up to the last COMMIT by SQLite's index; 0 if the index is torn or belongs to another
+    log.
+    """
     if not index.exists():
         return 0
     with regular(index) as file:
@@ -206,7 +227,9 @@ def _walk(file: BinaryIO, head: bytes, size: int, sums: list[int]) -> _Walk:
     while data := file.read(BATCH * (FRAME + size)):
         count = len(data) // (FRAME + size)
         frames = np.frombuffer(data, np.uint8, count * (FRAME + size)).reshape(count, FRAME + size)
-        words = np.concatenate((frames[:, :8], frames[:, FRAME:]), axis=1).view(order).astype(np.uint32)
+        words = (
+            np.concatenate((frames[:, :8], frames[:, FRAME:]), axis=1).view(order).astype(np.uint32)
+        )
         stored = frames[:, 16:24].copy().view(">u4").astype(np.uint32)
         seeds = np.concatenate((before, stored[:-1]))
         right: Flags = np.all(_sums(words) + _times(step, seeds) == stored, axis=1)
@@ -231,8 +254,8 @@ def _note(walk: _Walk, right: Flags, commits: Flags) -> None:
             walk.commits_behind += commit
 
 
-# -- SQLite's checksum: (a, b) -> (a + b + x, a + 2b + x + y) for each pair of words x, y. It is linear, so a whole
-# frame is a product with constants: 2 us where a loop takes 300.
+# -- SQLite's checksum: (a, b) -> (a + b + x, a + 2b + x + y) for each pair of words x, y. It is
+# linear, so a whole frame is a product with constants: 2 us where a loop takes 300.
 
 
 def _power(exponent: int) -> Words:
@@ -257,7 +280,8 @@ def _sums(rows: Words) -> Words:
 @lru_cache(4)
 def _factors(pairs: int) -> Words:
     """The part of each word in both sums."""
-    columns, matrix = [], np.array([[1, 0], [1, 1]], np.uint32)  # of the last pair: x to both, y to the second
+    # of the last pair: x to both, y to the second
+    columns, matrix = [], np.array([[1, 0], [1, 1]], np.uint32)
     step = np.array([[1, 1], [1, 2]], np.uint32)
     for _ in range(pairs):
         columns.append(matrix)

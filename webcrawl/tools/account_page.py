@@ -1,4 +1,6 @@
-"""The account for a site's owner: one HTML page that can be sent, and CSV for those who reckon with it."""
+"""The account for a site's owner: one HTML page that can be sent, and CSV for those who reckon with
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,25 @@ from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.report.elements import Column, note, section, standalone_page, table
 from webcrawl.tools.site_account import Account, AccountRow, unknown
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
+# nothing is loaded, and there is no script
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids
 SETTINGS = (
-    *("USER_AGENT", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
-    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "ROBOTSTXT_OBEY", "HOST_MAX_PAGES", "OUTPUTS", "PURPOSE"),
+    *(
+        "USER_AGENT",
+        "POLITENESS_POLICY",
+        "POLITENESS_FACTOR",
+        "POLITENESS_MIN_DELAY",
+        "POLITENESS_MAX_DELAY",
+    ),
+    *(
+        "CRAWL_DELAY_MAX",
+        "RETRY_AFTER_MAX",
+        "ROBOTSTXT_OBEY",
+        "HOST_MAX_PAGES",
+        "OUTPUTS",
+        "PURPOSE",
+    ),
 )
 READ = "robots.txt is read before anything else of a host, and again when its time is over."
 UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
@@ -35,8 +51,15 @@ def page(account: Account, now: float) -> str:
         tag("h1", account.site.name),
         tag("p", *_lead(account), class_="lead"),
     )
-    parts = (_doubts(account), *_wishes(account, now), *map(note, _figures(account)), *_rules(account))
-    footer = tag("footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC."))
+    parts = (
+        _doubts(account),
+        *_wishes(account, now),
+        *map(note, _figures(account)),
+        *_rules(account),
+    )
+    footer = tag(
+        "footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC.")
+    )
     body = tag("body", header, tag("main", *parts, _requests(account)), footer)
     return standalone_page(f"Requests to {account.site.name}", body, POLICY)
 
@@ -45,11 +68,19 @@ def _lead(account: Account) -> list[str]:
     if not account.requests:
         return ["No request to this site is known of."]
     first = account.first
-    all_known = "Requests" if account.unlogged or account.partly or account.absent else "All requests"
-    words = [f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
+    all_known = (
+        "Requests" if account.unlogged or account.partly or account.absent else "All requests"
+    )
+    words = [
+        f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "
+    ]
     words.append(f"{numbers.when(account.requests[-1].at)}.")
     if first is not None:
-        via = f"a link on {first.via}" if first.via else "a list of addresses with which the crawl began"
+        via = (
+            f"a link on {first.via}"
+            if first.via
+            else "a list of addresses with which the crawl began"
+        )
         words.append(f" The first page found was {first.url}, by {via}.")
         if first.via and first.seed:
             words.append(f" That way began at {first.seed}.")
@@ -82,7 +113,9 @@ def _doubts(account: Account) -> Html | None:
         )
     if account.absent:
         names = ", ".join(account.absent)
-        found.append(f"Of these parts of the crawler no files are here, so what they asked for is not listed: {names}.")
+        found.append(
+            f"Of these parts of the crawler no files are here, so what they asked for is not listed: {names}."
+        )
     return tag("div", *map(note, found), class_="warn") if found else None
 
 
@@ -94,7 +127,17 @@ def _wishes(account: Account, now: float) -> Iterator[Html]:
         why = f" ({one.why})" if one.why else ""
         until = f", until {numbers.when(one.until)}" if one.until else ", for good"
         over = "" if one.holds(now) else "; that time is over"
-        yield note("Left alone, and not asked for", since, ": ", tag("code", one.rule), by, why, until, over, ".")
+        yield note(
+            "Left alone, and not asked for",
+            since,
+            ": ",
+            tag("code", one.rule),
+            by,
+            why,
+            until,
+            over,
+            ".",
+        )
 
 
 def _figures(account: Account) -> Iterator[str]:
@@ -119,7 +162,9 @@ def _rules(account: Account) -> Iterator[Html]:
     rules = sorted({request.rule for request in account.requests if request.rule})
     if rules:
         said = "; ".join(f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in rules)
-        yield note(f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}.")
+        yield note(
+            f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}."
+        )
     connections = [name for name in account.terms if _is_ours(account, name)]
     if connections:
         yield note("With HOST_CONNECTIONS each of several connections waits for itself.")
@@ -132,7 +177,10 @@ def _terms(account: Account, names: Iterable[str]) -> list[str]:
 
 
 def _is_ours(account: Account, setting: str) -> bool:
-    """Return whether a setting gives hosts of this site several connections. An owner need not know of other sites."""
+    """Return whether a setting gives hosts of this site several connections.
+
+    An owner need not know of other sites.
+    """
     name, _, host = setting.partition(" ")
     if name != "HOST_CONNECTIONS" or not host:
         return False
@@ -147,18 +195,31 @@ def _is_within(host: str, domain: str) -> bool:
 def _requests(account: Account) -> Html:
     columns = (
         *(Column("Time"), Column("Request"), Column("Status", "code"), Column("Bytes", "size")),
-        *(Column("Waited", "seconds"), Column("Needed", "seconds"), Column("Rule"), Column("Kept"), Column("Outcome")),
+        *(
+            Column("Waited", "seconds"),
+            Column("Needed", "seconds"),
+            Column("Rule"),
+            Column("Kept"),
+            Column("Outcome"),
+        ),
     )
     shown = account.requests[-MOST:]
     left = len(account.requests) - len(shown)
     rows = [(one.at, _row(account, one)) for one in shown]
     rows += [(one.at, _unasked(one)) for one in account.refused[-MOST:]]
-    more = f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them."
+    more = (
+        f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them."
+    )
     return section(
         "requests",
         "Every request",
         note(more) if left else None,
-        table("requests", columns, [row for _, row in sorted(rows, key=itemgetter(0))], "In the order of time"),
+        table(
+            "requests",
+            columns,
+            [row for _, row in sorted(rows, key=itemgetter(0))],
+            "In the order of time",
+        ),
     )
 
 
@@ -167,19 +228,34 @@ def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
     status, size = (one.end.status, one.end.size) if one.end is not None else (None, None)
     return (
         *(numbers.when(one.at), f"{one.method} {one.url}{again}", status, size),
-        *(one.waited, one.needed, one.rule or None, kept(one), outcome(one, lost=unknown(account, one))),
+        *(
+            one.waited,
+            one.needed,
+            one.rule or None,
+            kept(one),
+            outcome(one, lost=unknown(account, one)),
+        ),
     )
 
 
 def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
     """A URL that robots.txt kept the crawl from."""
-    return (numbers.when(end.at), end.url, end.status, *(None,) * 4, "nothing", "not asked for: robots.txt forbids it")
+    return (
+        numbers.when(end.at),
+        end.url,
+        end.status,
+        *(None,) * 4,
+        "nothing",
+        "not asked for: robots.txt forbids it",
+    )
 
 
 def outcome(one: AccountRow, *, lost: bool) -> str:
     """The end of the request in words; `lost`: a kill may have taken the answer."""
     if one.end is None:
-        return "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
+        return (
+            "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
+        )
     status = one.end.status
     return "answered" if status > 0 else f"failed ({status})"
 
@@ -196,11 +272,26 @@ def kept(one: AccountRow) -> str:
         return "that it is the same as another page"
     if end.status == 304:
         return "that it has not changed"
-    return "head and body" if not any(note.startswith(TRUNCATED) for note in notes) else "head and part of the body"
+    return (
+        "head and body"
+        if not any(note.startswith(TRUNCATED) for note in notes)
+        else "head and part of the body"
+    )
 
 
 COLUMNS = (
-    *("time", "method", "url", "status", "bytes", "seconds", "waited", "wait_needed", "rule", "tries_before"),
+    *(
+        "time",
+        "method",
+        "url",
+        "status",
+        "bytes",
+        "seconds",
+        "waited",
+        "wait_needed",
+        "rule",
+        "tries_before",
+    ),
     *("robots_txt", "kept", "digest", "found_on", "path", "notes", "outcome"),
 )
 

@@ -16,7 +16,8 @@ WIDEST = 60  # characters of a cell; --json has all
 def shown(answer: Any) -> Iterator[str]:
     """Yield the lines of an answer; whatever is in it, a terminal can show them.
 
-    A mapping is a line for each key. A list of flat mappings is a table, and of any other list each item has its lines.
+    A mapping is a line for each key. A list of flat mappings is a table, and of any other list each
+    item has its lines.
     """
     for line in _lines(answer):
         yield readable(line)
@@ -26,7 +27,9 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     """Yield the progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
     state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
-    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}")
+    yield readable(
+        f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}"
+    )
     if waits := figures.get("waits"):
         yield readable(str(waits))
     if bound := figures.get("bound") or causes_in_words(figures):
@@ -42,7 +45,9 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(answer: Any) -> Iterator[str]:
     if isinstance(answer, Mapping):
-        width = max((len(str(name)) for name, value in answer.items() if _is_plain(value)), default=0)
+        width = max(
+            (len(str(name)) for name, value in answer.items() if _is_plain(value)), default=0
+        )
         for name, value in answer.items():
             if _is_plain(value):
                 yield f"{name!s:<{width}}  {_said(value)}".rstrip()
@@ -84,7 +89,9 @@ def _is_plain(value: Any) -> bool:
 
 def _is_cell(value: Any) -> bool:
     """Return True if it is plain, or has nothing in it that is not."""
-    return _is_plain(value) or all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
+    return _is_plain(value) or all(
+        map(_is_plain, value.values() if isinstance(value, Mapping) else value)
+    )
 
 
 def _short(cell: str) -> str:

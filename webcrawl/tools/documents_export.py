@@ -1,4 +1,6 @@
-"""Makes one file of a crawl's documents: Parquet, or lines of JSON with `text`, `id` and `metadata`."""
+"""Makes one file of a crawl's documents: Parquet, or lines of JSON with `text`, `id` and
+`metadata`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ AT_ONCE = 256  # rows
 HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbers of 64 bits
 
 
-def write(tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None) -> int:
+def write(
+    tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None
+) -> int:
     """Write all their rows to `target`, which appears when it is whole, and return their number.
 
     Rows of what is `forgotten` are left out.
@@ -65,20 +69,29 @@ def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa
 
 def _remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
     urls, times = (batch.column(name).to_pylist() for name in ("url", "fetch_time"))
-    return pa.array([not forgotten.has(url, at.timestamp()) for url, at in zip(urls, times, strict=True)])
+    return pa.array(
+        [not forgotten.has(url, at.timestamp()) for url, at in zip(urls, times, strict=True)]
+    )
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {name: _plain(name, value) for name, value in row.items() if name not in ("text", "id")}
+    metadata = {
+        name: _plain(name, value) for name, value in row.items() if name not in ("text", "id")
+    }
     return {"text": row["text"] or "", "id": row["id"], "metadata": metadata}
 
 
 def _plain(name: str, value: Any) -> Any:
     if value is None and (name in HEXADECIMAL or SCHEMA.field(name).type == pa.string()):
-        return ""  # datasets takes a column that has nothing in its first rows for one of nothing, and fails later
+        # datasets takes a column that has nothing in its first rows for one of nothing, and fails
+        # later
+        return ""
     if name in HEXADECIMAL:
         return f"{value:016x}"
     return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
 
 
-WRITERS: dict[str, Callable[[Iterable[pa.RecordBatch], Path], int]] = {".parquet": _parquet, ".jsonl.zst": _json}
+WRITERS: dict[str, Callable[[Iterable[pa.RecordBatch], Path], int]] = {
+    ".parquet": _parquet,
+    ".jsonl.zst": _json,
+}

@@ -1,4 +1,6 @@
-"""The graph of hosts, by numbers: which of them link to which, from the links that a crawl has written."""
+"""The graph of hosts, by numbers: which of them link to which, from the links that a crawl has
+written.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class Graph:
-    """Numbers hosts in the order in which they are met, and counts the links from each to each of the others.
+    """Numbers hosts in the order in which they are met, and counts the links from each to each of
+    the others.
 
     A host costs some 150 bytes, an edge 16.
     """
@@ -78,7 +81,8 @@ class Graph:
         edges, places = np.unique(np.concatenate((self._edges, fresh)), return_inverse=True)
         links = np.zeros(len(edges), np.uint64)
         np.add.at(links, places, np.concatenate((self._links, counts.astype(np.uint64))))
-        self._edges, self._links = edges, links
+        self._edges = edges
+        self._links = links
         del self._waiting[:]
 
     def edges(self) -> Iterator[tuple[int, int, int]]:
@@ -86,7 +90,9 @@ class Graph:
         self._count()
         for at in range(0, len(self._edges), ROWS):
             some, links = self._edges[at : at + ROWS], self._links[at : at + ROWS]
-            yield from zip((some >> 32).tolist(), (some & 0xFFFF_FFFF).tolist(), links.tolist(), strict=True)
+            yield from zip(
+                (some >> 32).tolist(), (some & 0xFFFF_FFFF).tolist(), links.tolist(), strict=True
+            )
 
 
 def write_graph(jobdir: Path, folder: Path) -> Graph:
@@ -95,7 +101,9 @@ def write_graph(jobdir: Path, folder: Path) -> Graph:
     for pairs in _links(jobdir, graph.left_out):
         graph.add(pairs)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "edges.tsv", (f"{one}\t{other}\t{links}\n" for one, other, links in graph.edges()))
+    _write(
+        folder / "edges.tsv", (f"{one}\t{other}\t{links}\n" for one, other, links in graph.edges())
+    )
     _write(folder / "hosts.tsv", (f"{number}\t{host}\n" for number, host in enumerate(graph.hosts)))
     return graph
 
@@ -121,7 +129,9 @@ def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
         made = CrawlTable("links")
         made.add(crawl)
         if not made.files:
-            why = made.left_out or [f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS"]
+            why = made.left_out or [
+                f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS"
+            ]
             raise NoCrawl(why[0])
         left_out += made.left_out
         yield from _of_tables(made.files)
@@ -131,7 +141,9 @@ def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
     with regular(path) as log:
         for _, lines in pieces_between(log, 0, length):
             links = map(read_link, lines.split(b"\n"))
-            yield [(one[0], one[2]) for one in links if one is not None and one[2] and one[3] in KINDS]
+            yield [
+                (one[0], one[2]) for one in links if one is not None and one[2] and one[3] in KINDS
+            ]
 
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:

@@ -1,4 +1,6 @@
-"""Reads from states who wants to be left alone, and finds where in archives everything of a site lies."""
+"""Reads from states who wants to be left alone, and finds where in archives everything of a site
+lies.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, rules_of
 
 
 def records_of(crawls: Iterable[Path]) -> list[OptOut]:
-    """All records of these JOBDIRs as of their last checkpoints, each once. StoreError if one cannot be read."""
+    """All records of these JOBDIRs as of their last checkpoints, each once.
+
+    StoreError if one cannot be read.
+    """
     found: dict[OptOut, None] = {}
     for crawl in crawls:
         if is_crawl(crawl):
@@ -46,7 +51,10 @@ def records_in(jobdir: Path) -> list[OptOut]:
 
 
 class SavedRecords:
-    """The records of a crawl that does not run, asked as one that runs is. StoreError if a state cannot be read."""
+    """The records of a crawl that does not run, asked as one that runs is.
+
+    StoreError if a state cannot be read.
+    """
 
     def __init__(self, jobdir: Path) -> None:
         crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
@@ -60,10 +68,18 @@ class SavedRecords:
 
 
 def crawls_with(archives: Sequence[Path]) -> list[Path]:
-    """The JOBDIRs in which these archive files lie, as far as they do, or the packages that they are in."""
+    """The JOBDIRs in which these archive files lie, as far as they do, or the packages that they
+    are in.
+    """
     found = [path.parent.parent for path in archives if path.parent.name == "warc"]
-    packages = dict.fromkeys(package for path in archives if (package := package_of(path)) is not None)
-    return [*dict.fromkeys([*found, *(crawl for package in packages for crawl in crawls_of(package.parent))])]
+    packages = dict.fromkeys(
+        package for path in archives if (package := package_of(path)) is not None
+    )
+    return [
+        *dict.fromkeys(
+            [*found, *(crawl for package in packages for crawl in crawls_of(package.parent))]
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +94,10 @@ class Place:
 
 
 class Offsets:
-    """The places of what a rule names. `unread`: archives that are not here, or not finished, in words."""
+    """The places of what a rule names.
+
+    `unread`: archives that are not here, or not finished, in words.
+    """
 
     def __init__(self, jobdir: Path, rule: str) -> None:
         """StoreError if it is no rule."""
@@ -90,10 +109,14 @@ class Offsets:
         self.unread: list[str] = []
 
     def __iter__(self) -> Iterator[Place]:
-        """File by file, in the order of each. DamagedFile: a record that should be there cannot be read."""
+        """File by file, in the order of each.
+
+        DamagedFile: a record that should be there cannot be read.
+        """
         for crawl in crawls_of(self._jobdir):
             try:
-                archives = archives_of(crawl, running=True)  # or killed: then its last file is not finished either
+                # or killed: then its last file is not finished either
+                archives = archives_of(crawl, running=True)
             except CannotPack as error:
                 self.unread.append(str(error))
                 continue
@@ -109,7 +132,9 @@ class Offsets:
                 for record in records(archive, file):
                     at = record.after.offset
                     if self._names(record.url):
-                        yield Place(archive, record.place.offset, record.length, record.url, record.kind)
+                        yield Place(
+                            archive, record.place.offset, record.length, record.url, record.kind
+                        )
             except Torn as torn:
                 raise DamagedFile(archive, at, str(torn)) from torn
 

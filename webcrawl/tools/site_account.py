@@ -1,4 +1,6 @@
-"""Reads what a crawl, or the drones of a hive, asked one site, by its files (docs/report.md#the-owners-account)."""
+"""Reads what a crawl, or the drones of a hive, asked one site, by its files
+(docs/report.md#the-owners-account).
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,11 @@ class Account:
     )  # URLs that ended without a request, refused ones for instance
     gaps: list[Gap] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
-    wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
+    # to be left alone, that name it or a part of it
+    wishes: list[OptOut] = field(default_factory=list)
     unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
-    partly: list[str] = field(default_factory=list)  # crawls whose requests.log lacks some that were answered
+    # crawls whose requests.log lacks some that were answered
+    partly: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)  # drones of which nothing is here
 
     @property
@@ -82,7 +86,9 @@ def account_of(jobdir: Path, site: Site) -> Account:
     account.absent = [crawl.name for crawl in absent_drones(jobdir)]
     for crawl in crawls:
         _add(account, crawl, crawl.path.name if is_hive else "")
-    account.wishes = [one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)]
+    account.wishes = [
+        one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)
+    ]
     account.requests.sort(key=attrgetter("at"))
     account.unasked.sort(key=attrgetter("at"))
     account.gaps.sort()
@@ -93,7 +99,9 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
     """Add what a crawl or drone did on the site, and the times of which nothing is known."""
     site = account.site
     crawl = jobdir.path
-    noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
+    noted, terms, data = jobdir.read(
+        lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY))
+    )
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site)]
     asked = [*asked_of(crawl / REQUESTS_LOG, site, drone)]
     without_request = joined(asked, ends)
@@ -104,12 +112,14 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
         account.partly.append(crawl.name)
     account.requests += asked
     account.requests += [
-        AccountRow(end.started or end.at, "GET", end.url, end.path, 0, end=end, drone=drone) for end in without_request
+        AccountRow(end.started or end.at, "GET", end.url, end.path, 0, end=end, drone=drone)
+        for end in without_request
     ]
     account.unasked += [end for end in ends if end.started is None]
 
     windows = _unknown_times(read(data), max((row.at for row in asked), default=0.0))
-    # A drone that never had to do with the site has no gaps; without a log it may have made requests unknown to us
+    # A drone that never had to do with the site has no gaps; without a log it may have made
+    # requests unknown to us
     had_to_do_with_site = bool(asked or ends)
     if had_to_do_with_site or not drone or not has_log:
         account.gaps += [Gap(since, until, drone) for since, until in windows]
@@ -117,7 +127,9 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
 
 
 def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float, float]]:
-    """Return the times of whose requests the log may lack some; the last is open if it goes on after the checkpoint."""
+    """Return the times of whose requests the log may lack some; the last is open if it goes on
+    after the checkpoint.
+    """
     windows = [*saved.windows]
     if is_open(saved, last_request):
         windows.append((saved.at, float("inf")))
@@ -128,7 +140,9 @@ def _about(wish: OptOut, site: Site) -> bool:
     """Return True if a record names the site or what is above it, or something of it."""
     rule = without_comment(wish.rule)
     try:
-        there = canonical(rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/")
+        there = canonical(
+            rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/"
+        )
     except InvalidUrl:  # of a damaged state
         return False
     return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))
@@ -206,7 +220,9 @@ def asked_of(path: Path, site: Site, drone: str = "") -> Iterator[AccountRow]:
 
 
 def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
-    """Give the lines of a file, or of its first `length` bytes, that have these bytes; none if it is not there."""
+    """Give the lines of a file, or of its first `length` bytes, that have these bytes; none if it
+    is not there.
+    """
     try:
         file = regular(path)
     except FileNotFoundError:
@@ -221,11 +237,12 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
 def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
     """Give each request what came of it, and return the ends that have no request.
 
-    An end belongs to the last request for its URL that was sent before it. Others for it were tried again, or repeated
-    after a kill.
+    An end belongs to the last request for its URL that was sent before it. Others for it were tried
+    again, or repeated after a kill.
     """
     by_url: dict[str, list[AccountRow]] = defaultdict(list)
-    for one in sorted(asked, key=attrgetter("at")):  # not as in the log if the machine's clock was set back
+    # not as in the log if the machine's clock was set back
+    for one in sorted(asked, key=attrgetter("at")):
         by_url[one.url].append(one)
     alone: list[CrawlLine] = []
     for end in ends:

@@ -49,7 +49,9 @@ def _underlined(line: str) -> tuple[str, ...]:
 
 
 def run_tool(words: Sequence[str]) -> int | None:
-    """The exit status of this command line; None, and nothing is done, if Scrapy is needed to run it."""
+    """The exit status of this command line; None, and nothing is done, if Scrapy is needed to run
+    it.
+    """
     name, *rest = words
     command = _command(name)
     if command is None:
@@ -57,7 +59,9 @@ def run_tool(words: Sequence[str]) -> int | None:
     parser = argparse.ArgumentParser(
         formatter_class=Headings,
         conflict_handler="resolve",
-        description=command.long_desc() if any(word.startswith(("-h", "--h")) for word in rest) else None,
+        description=command.long_desc()
+        if any(word.startswith(("-h", "--h")) for word in rest)
+        else None,
     )
     name_program(parser, command)
     command.add_options(parser)
@@ -85,12 +89,19 @@ def refusal(words: Sequence[str]) -> str:
         return ""
     from scrapy import commands  # noqa: PLC0415 - half a second that other commands need not wait
 
-    ours = [one for room in ROOMS for one in _names(import_module(f"webcrawl.{room}.commands")) if _module(one)]
+    ours = [
+        one
+        for room in ROOMS
+        for one in _names(import_module(f"webcrawl.{room}.commands"))
+        if _module(one)
+    ]
     known = {*ours, *_names(commands), *entry_points(group="scrapy.commands").names}
     if name in known:
         return ""
     close = get_close_matches(name, known, 1, LIKE)
-    return f"{program()} has no command {name}: " + (f"is {close[0]} meant?" if close else "-h lists all")
+    return f"{program()} has no command {name}: " + (
+        f"is {close[0]} meant?" if close else "-h lists all"
+    )
 
 
 def _names(package: ModuleType) -> list[str]:
@@ -101,7 +112,9 @@ def _module(name: str) -> ModuleType | None:
     """The module of our command of this name."""
     if not name.isidentifier():
         return None
-    found = [path for room in ROOMS if find_spec(path := f"webcrawl.{room}.commands.{name}") is not None]
+    found = [
+        path for room in ROOMS if find_spec(path := f"webcrawl.{room}.commands.{name}") is not None
+    ]
     module = import_module(found[0]) if found else None
     return module if hasattr(module, "Command") else None
 
@@ -128,7 +141,10 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
             "help": "set/override setting (may be repeated)",
         },
     ),
-    (("--pdb",), {"action": "store_true", "help": "enable pdb on failure (uses ipdb if installed)"}),
+    (
+        ("--pdb",),
+        {"action": "store_true", "help": "enable pdb on failure (uses ipdb if installed)"},
+    ),
 )
 
 
@@ -153,7 +169,10 @@ class ToolCommand:
 
     @cached_property
     def settings(self) -> Settings:
-        """Those of the project. Scrapy sets them; without it they are read when somebody asks for them."""
+        """Those of the project.
+
+        Scrapy sets them; without it they are read when somebody asks for them.
+        """
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
 
         settings = get_project_settings()
@@ -206,7 +225,9 @@ def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
 
 
 class CommandGroup(ToolCommand):
-    """`scrapy NAME MEMBER …` runs a command of the group with its own options, which stand behind its name."""
+    """`scrapy NAME MEMBER …` runs a command of the group with its own options, which stand behind
+    its name.
+    """
 
     name: ClassVar[str]
     members: ClassVar[dict[str, type[ToolCommand]]]
@@ -216,7 +237,9 @@ class CommandGroup(ToolCommand):
         return f"{'|'.join(self.members)} ..."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        kinds = parser.add_subparsers(title="commands", dest="member", required=True, metavar="|".join(self.members))
+        kinds = parser.add_subparsers(
+            title="commands", dest="member", required=True, metavar="|".join(self.members)
+        )
         for name, kind in self.members.items():
             member = kind()
             own = kinds.add_parser(
@@ -249,15 +272,17 @@ class CannotPrint(OSError):  # noqa: N818 - reads as what it is
 
 
 def say(line: str) -> None:
-    """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain anything."""
+    """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain
+    anything.
+    """
     say_all(f"{readable(line)}\n")
 
 
 def say_all(text: str | bytes) -> None:
     """Print a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
 
-    A reader who has read enough stops nothing: the command goes on, and its exit status says how it went. Nor does it
-    matter if nobody wants to read anything (`>&-`).
+    A reader who has read enough stops nothing: the command goes on, and its exit status says how it
+    went. Nor does it matter if nobody wants to read anything (`>&-`).
     """
     output: TextIO | None = sys.stdout
     if output is None:
@@ -275,7 +300,9 @@ def say_all(text: str | bytes) -> None:
 
 
 def complain(why: object, *, as_json: bool = False) -> None:
-    """Print why nothing could be done as one line on standard error; `as_json` answers with it, too."""
+    """Print why nothing could be done as one line on standard error; `as_json` answers with it,
+    too.
+    """
     line = readable(" ".join(str(why).split()))
     sys.stderr.write(f"{line}\n")
     if as_json:

@@ -1,4 +1,7 @@
-"""Checks everything that a crawl left, in one read transaction. It writes nothing and waits for no lock."""
+"""Checks everything that a crawl left, in one read transaction.
+
+It writes nothing and waits for no lock.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +44,19 @@ from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.write_ahead_log import check_log
 
 P = ParamSpec("P")
-ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
-# What only some crawls have, by its row in the table meta: the dotted path of a check that is loaded for those alone.
+# before a name, among the figures: a finished file that its owner has taken away
+ABSENT = "absent "
+# What only some crawls have, by its row in the table meta: the dotted path of a check that is
+# loaded for those alone.
 CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.walkers.check_walk"}
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 
 
 def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yields each damaged place; afterwards `found` has the summary's figures. StoreError: the check is impossible."""
+    """Yields each damaged place; afterwards `found` has the summary's figures.
+
+    StoreError: the check is impossible.
+    """
     state = jobdir / "state"
     if not is_crawl(jobdir) and (state / "crawl.db-wal").exists():
         yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db does not")
@@ -71,7 +79,8 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """The damage found while nothing changes: a mixture of old and new would look damaged too."""
-    log = list(check_log(jobdir / "state/crawl.db-wal"))  # before the snapshot: it opens and closes the log's index
+    # before the snapshot: it opens and closes the log's index
+    log = list(check_log(jobdir / "state/crawl.db-wal"))
     snapshot, files = opened(jobdir / "state")
     try:
         for damage in chain(log, _all(snapshot, files, jobdir, found)):
@@ -83,7 +92,9 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         snapshot.close()
 
 
-def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+def _all(
+    snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
+) -> Iterator[DamagedFile]:
     yield from guarded(snapshot.check)
     yield from guarded(meta_row.check_sums, snapshot)
     yield from guarded(check_seen, snapshot, files, found)
@@ -112,7 +123,9 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from stats_file.check(jobdir)
 
 
-def guarded(check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: P.kwargs) -> Iterator[DamagedFile]:
+def guarded(
+    check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: P.kwargs
+) -> Iterator[DamagedFile]:
     """Report damage that ends one check, so that the others still run."""
     try:
         yield from check(*args, **kwargs)
@@ -121,12 +134,17 @@ def guarded(check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: 
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read all outputs. Count files, bytes noted, bytes after those, records and lines, and absent files."""
+    """Read all outputs.
+
+    Count files, bytes noted, bytes after those, records and lines, and absent files.
+    """
     texts = Texts(jobdir, lengths(snapshot).get(LOG, 0), found)
     stored, store = stored_in(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
-        """Count a file that is not here, if its owner or the crawl has taken it away; else it is damage."""
+        """Count a file that is not here, if its owner or the crawl has taken it away; else it is
+        damage.
+        """
         if texts.holds(name):
             texts.absent()
         copy = stored.get(name)
@@ -153,7 +171,9 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
 
 
 def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
-    """The sizes of files begun since the last checkpoint; a running crawl may rename one at this moment."""
+    """The sizes of files begun since the last checkpoint; a running crawl may rename one at this
+    moment.
+    """
     for path in jobdir.glob(f"*/*{OPEN}"):
         name = path.relative_to(jobdir).as_posix()
         if length_of(name, noted) is None:
@@ -168,7 +188,8 @@ class _Check:
     snapshot: Snapshot
     found: Counter[str]
     texts: Texts
-    indexes: dict[str, Index] = field(default_factory=dict)  # until their archives follow, which come next by name
+    # until their archives follow, which come next by name
+    indexes: dict[str, Index] = field(default_factory=dict)
 
     def __call__(self, path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
         length, bytes_crc = mark
@@ -178,7 +199,8 @@ class _Check:
         self.found["behind"] += max(0, size - length)
         sound = True
         if size < length:
-            self.indexes.pop(name, None)  # what its lines are about may be gone: the loss is reported once
+            # what its lines are about may be gone: the loss is reported once
+            self.indexes.pop(name, None)
         index = self._index(path, file, name, min(size, length))
         form = index.read() if index else self._form(path, file, name, min(size, length))
         for damage in chain(check_length(path, file, name, mark), form):
@@ -186,14 +208,20 @@ class _Check:
             yield damage
         if index is not None and sound:
             self.indexes[archive_of(name)] = index
-        if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:  # else the places were reported
+        # else the places were reported
+        if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:
             yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
 
     def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> Index | None:
         if not name.removesuffix(OPEN).endswith(INDEX):
             return None
         if name.endswith(OPEN) and path.suffix != OPEN:  # finished since the checkpoint, so sorted
-            return Index(path, file, os.fstat(file.fileno()).st_size, lengths(self.snapshot).get(archive_of(name), 0))
+            return Index(
+                path,
+                file,
+                os.fstat(file.fileno()).st_size,
+                lengths(self.snapshot).get(archive_of(name), 0),
+            )
         return Index(path, file, length)
 
     def _form(self, path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
@@ -219,4 +247,6 @@ def check_statistics(
         yield snapshot.damaged(f"table meta, {STATISTICS}: {error!r}")
         return
     if not since and lines != found[LOG]:
-        yield snapshot.damaged(f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines")
+        yield snapshot.damaged(
+            f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines"
+        )

@@ -1,4 +1,6 @@
-"""Checks a hive: each drone as a crawl of its own, then what the drones say of each other (docs/operations.md)."""
+"""Checks a hive: each drone as a crawl of its own, then what the drones say of each other
+(docs/operations.md).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,17 @@ from webcrawl.record.warc.reader import NotWarc, Records, ignore
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
+from webcrawl.store.jobdir.crawl_line import (
+    FIELDS,
+    INLINE,
+    LOG,
+    NOTES,
+    PATH,
+    PREREQUISITE,
+    REVISIT,
+    URL,
+    each,
+)
 from webcrawl.store.jobdir.crawls import STATE, crawls_of
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, BadLine, index_of
 from webcrawl.store.jobdir.index_line import read as read_index_line
@@ -41,7 +53,8 @@ from webcrawl.tools.verify_crawl import ABSENT, guarded, verify
 
 TOLD = 20  # places of each kind; of the others only how many there are
 Crawls = Mapping[int, Path]  # by position
-Named = Iterator[tuple[bytes, Path, int]]  # a name, and where a drone has it: a file and a byte of it
+# a name, and where a drone has it: a file and a byte of it
+Named = Iterator[tuple[bytes, Path, int]]
 Has = Callable[[Path], Named]  # what a drone has
 
 
@@ -67,7 +80,9 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     """Check what the drones say of each other, and whether each has kept to its own hosts."""
-    before, after = ({crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2))
+    before, after = (
+        {crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2)
+    )
     yield from check_identities(after)
     yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
     yield from check_post(*({one.drone: one for one in read.values()} for read in (before, after)))
@@ -91,27 +106,42 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
 
 def _named(figure: str, crawl: Path) -> str:
     """Return a name as it is in the hive: names of absent files are below the drone's folder."""
-    return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}" if figure.startswith(ABSENT) else figure
+    return (
+        f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
+        if figure.startswith(ABSENT)
+        else figure
+    )
 
 
-def _once(crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str) -> Iterator[DamagedFile]:
+def _once(
+    crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str
+) -> Iterator[DamagedFile]:
     found[figure], twice = shared({number: partial(has, crawl) for number, crawl in crawls.items()})
     yield from _first(_told(crawls, twice, why))
 
 
 def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Several drones may ask for a robots.txt, and for what pages await; only the log says which URLs are such.
+    """Several drones may ask for a robots.txt, and for what pages await; only the log says which
+    URLs are such.
 
-    A host may change hands between two attempts at a URL, those that a wall answers too, and between two fetches of a
-    page.
+    A host may change hands between two attempts at a URL, those that a wall answers too, and
+    between two fetches of a page.
     """
-    found["archived"], twice = shared({number: partial(archived, crawl) for number, crawl in crawls.items()})
+    found["archived"], twice = shared(
+        {number: partial(archived, crawl) for number, crawl in crawls.items()}
+    )
     by_log = {visible(one.name.decode()).encode(): one for one in twice}
     if by_log:
         for crawl in crawls.values():
-            for name, _, _ in lines(crawl, (Line.PREREQUISITE, Line.AWAITED, Line.REVISIT, Line.WALLED)):
+            for name, _, _ in lines(
+                crawl, (Line.PREREQUISITE, Line.AWAITED, Line.REVISIT, Line.WALLED)
+            ):
                 by_log.pop(name, None)
-    final = [one for one in by_log.values() if sum(not tried_again(*place) for place in one.places.values()) > 1]
+    final = [
+        one
+        for one in by_log.values()
+        if sum(not tried_again(*place) for place in one.places.values()) > 1
+    ]
     yield from _first(_told(crawls, final, "is in the archive of {} too"))
 
 
@@ -119,7 +149,9 @@ def _told(crawls: Crawls, twice: Iterable[SharedName], why: str) -> Iterator[Dam
     for one in twice:
         (first, _), *others = one.places.items()
         for _, (path, at) in others:
-            yield DamagedFile(path, at, f"{one.name.decode(errors='replace')} {why.format(crawls[first].name)}")
+            yield DamagedFile(
+                path, at, f"{one.name.decode(errors='replace')} {why.format(crawls[first].name)}"
+            )
 
 
 # -- what several drones have of which each may have only its own: URLs, records, hosts
@@ -132,10 +164,12 @@ class Line(Enum):
     """The subject of a line of the log."""
 
     PAGE = auto()
-    PREREQUISITE = auto()  # robots.txt, which the former and the present owner of a host may ask for
+    # robots.txt, which the former and the present owner of a host may ask for
+    PREREQUISITE = auto()
     REVISIT = auto()  # a page that was fetched again: its host may have changed hands since
     AWAITED = auto()  # a download inside a page: pages of several drones may await the same
-    WALLED = auto()  # an answer of a wall: the URL is asked for again, and its host may have changed hands by then
+    # an answer of a wall: the URL is asked for again, and its host may have changed hands by then
+    WALLED = auto()
 
 
 def lines(crawl: Path, kinds: Container[Line]) -> Named:
@@ -152,7 +186,8 @@ def lines(crawl: Path, kinds: Container[Line]) -> Named:
 def _kind(fields: list[bytes]) -> Line:
     if fields[PATH][-1:] == PREREQUISITE:
         return Line.PREREQUISITE
-    notes = fields[NOTES].decode(errors="replace").split(",")  # a damaged line was reported with its drone
+    # a damaged line was reported with its drone
+    notes = fields[NOTES].decode(errors="replace").split(",")
     if REVISIT in notes:
         return Line.REVISIT
     if INLINE in notes:
@@ -174,7 +209,9 @@ def hosts(crawl: Path) -> Named:
 
 
 def archived(crawl: Path) -> Named:
-    """The URLs of which the archive holds an answer: by its index, or by its records where it has none."""
+    """The URLs of which the archive holds an answer: by its index, or by its records where it has
+    none.
+    """
     noted = _noted(crawl)
     for name, length in noted.items():
         if name.removesuffix(OPEN).endswith(INDEX):
@@ -196,7 +233,8 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """Return whether the archive has this answer as one after which another attempt was made, perhaps by another drone.
+    """Return whether the archive has this answer as one after which another attempt was made,
+    perhaps by another drone.
 
     `path` and `at`: the place of the answer's first record, or of its line in an index.
     """
@@ -255,10 +293,11 @@ class SharedName:
 
 
 def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
-    """The number of names read, each counted once per drone that has it; and those that several have, MOST at most.
+    """The number of names read, each counted once per drone that has it; and those that several
+    have, MOST at most.
 
-    SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are equal then count, so
-    that what a running crawl moves meanwhile does not.
+    SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are
+    equal then count, so that what a running crawl moves meanwhile does not.
     """
     count, wanted = _shared_hashes(drones)
     if not wanted:
@@ -272,13 +311,18 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
 
 
 def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
-    """Return how many different names the drones have, added up, and the hashes that several have, MOST at most."""
+    """Return how many different names the drones have, added up, and the hashes that several have,
+    MOST at most.
+    """
     try:
         with closing(sqlite3.connect("")) as db:  # a file that SQLite removes
             db.execute("PRAGMA journal_mode = OFF")
             db.execute("CREATE TABLE claim (hash INTEGER, drone INTEGER)")
             for drone, names in drones.items():
-                db.executemany("INSERT INTO claim VALUES (?, ?)", ((hash(name), drone) for name, _, _ in names()))
+                db.executemany(
+                    "INSERT INTO claim VALUES (?, ?)",
+                    ((hash(name), drone) for name, _, _ in names()),
+                )
             ((count,),) = db.execute(COUNT)
             wanted = {number for (number,) in db.execute(SHARED, (MOST,))}
     except sqlite3.Error as error:

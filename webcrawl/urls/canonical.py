@@ -1,7 +1,8 @@
-"""The fetched form of a URL: ada's serialisation by the URL standard, without fragment and credentials.
+"""The fetched form of a URL: ada's serialisation by the URL standard, without fragment and
+credentials.
 
-A canonical URL is ASCII without spaces or control characters. Its scheme is one of SCHEMES, its host is an address or
-a name that DNS can represent, and a `/` follows the host.
+A canonical URL is ASCII without spaces or control characters. Its scheme is one of SCHEMES, its
+host is an address or a name that DNS can represent, and a `/` follows the host.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from ada_url import join_url, normalize_url
 
 from webcrawl.base.model import Exchange
 
-# The characters that the URL standard leaves unchanged in a path and in the query of a special scheme.
+# The characters that the URL standard leaves unchanged in a path and in the query of a special
+# scheme.
 _PATH = r"A-Za-z0-9_~!$&'()*+,;=:@%.\[\]|-"
 _QUERY = r"\?[!$-&(-;=?-~]*+"
 _DOTS = r"(?!\.|%2[eE])"  # a segment that starts like this may be `.` or `..`
 _SEGMENTS = rf"(?:/{_DOTS}[{_PATH}]*+)"
-# A name of at least two labels, without punycode (IDNA has to check that), and not an IPv4 address in any of its
-# forms: those end in a label that starts with a digit.
+# A name of at least two labels, without punycode (IDNA has to check that), and not an IPv4 address
+# in any of its forms: those end in a label that starts with a digit.
 _PORT = r"(?::(?:[1-5][0-9]{4}|[1-9][0-9]{3}))?+"  # no default port has that many digits
-_HOST = rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
+_HOST = (
+    rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
+)
 _FRAGMENT = r"(?:#[ -~]*+)?"
 _TAIL = rf"{_SEGMENTS}*+(?:{_QUERY})?+"
 _NEIGHBOUR = rf"{_DOTS}[{_PATH.replace(':', '')}]++{_TAIL}"
@@ -46,7 +50,9 @@ Heads = tuple[str | None, ...]
 
 
 def heads(base: str) -> Heads:
-    """The prefix of each kind of plain link on the page `base` (canonical, or empty); None means: use the parser."""
+    """The prefix of each kind of plain link on the page `base` (canonical, or empty); None means:
+    use the parser.
+    """
     if not base.startswith("http"):
         return (None, "") + (None,) * 7
     scheme, _, rest = base.partition("//")
@@ -56,13 +62,15 @@ def heads(base: str) -> Heads:
     return (None, "", scheme, f"{scheme}//{host}", directory, path, base, None, None)
 
 
-ABSOLUTE, RELATIVE, STEPPED = 1, 4, 8  # kinds of links: a whole URL; relative by name; starting with ./ or ../
+# kinds of links: a whole URL; relative by name; starting with ./ or ../
+ABSOLUTE, RELATIVE, STEPPED = 1, 4, 8
 _STEPS = 7  # the group of the leading ./ and ../
 
 
 @lru_cache(64)
 def above(directory: str, dots: str) -> str:
-    """The directory to which the leading ./ and ../ of a link lead from `directory`; never above the root.
+    """The directory to which the leading ./ and ../ of a link lead from `directory`; never above
+    the root.
 
     Both are canonical URLs that end in a slash.
     """
@@ -81,7 +89,9 @@ LONGEST = 65_536  # the most that it can be
 
 
 class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
-    """The string is not a URL that can be fetched; `reason` is the short name under which it is counted."""
+    """The string is not a URL that can be fetched; `reason` is the short name under which it is
+    counted.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -91,7 +101,8 @@ class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
 def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
     """Returns the canonical form of a link on the page `base`. Raises InvalidUrl.
 
-    How long the URLs of a crawl may be is for those to say who take them: the pipeline of links, the reader of seeds.
+    How long the URLs of a crawl may be is for those to say who take them: the pipeline of links,
+    the reader of seeds.
     """
     if len(link) > max_length:
         raise InvalidUrl("length")
@@ -108,7 +119,8 @@ def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
         raise InvalidUrl("host")
     if scheme == "gopher":
         authority = _gopher_authority(authority)
-        path = "/" if path == "/1" else path  # RFC 4266 2.1: of an empty path "the <gophertype> defaults to 1"
+        # RFC 4266 2.1: of an empty path "the <gophertype> defaults to 1"
+        path = "/" if path == "/1" else path
     if not _has_dns_form(authority):
         raise InvalidUrl("host")
     return f"{scheme}{colon}//{authority}{path}"
@@ -117,10 +129,12 @@ def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
 def canonical_links(
     base: str, links: Iterable[str], invalid: Counter[str], max_length: int = MAX_LENGTH
 ) -> dict[str, str | None]:
-    """Maps each distinct link of the page `base`, in order of first appearance, to its canonical form.
+    """Maps each distinct link of the page `base`, in order of first appearance, to its canonical
+    form.
 
-    An invalid link maps to None, and its reason is counted in `invalid`. No string makes this raise. A link that is
-    plainly canonical already costs 0.5 us instead of the parser's 2 (`benchmarks.urls`).
+    An invalid link maps to None, and its reason is counted in `invalid`. No string makes this
+    raise. A link that is plainly canonical already costs 0.5 us instead of the parser's 2
+    (`benchmarks.urls`).
     """
     base, head = _start(base, max_length)
     directory = head[RELATIVE]
@@ -157,7 +171,10 @@ def _parsed(link: str, base: str, max_length: int) -> str:
 
 
 def _canonical_base(base: str, max_length: int) -> str:
-    """The canonical form of a base, or the empty string if it has none. Nearly all are canonical already."""
+    """The canonical form of a base, or the empty string if it has none.
+
+    Nearly all are canonical already.
+    """
     plain = match_plain(base) if len(base) <= max_length else None
     if plain is not None and plain.lastindex == ABSOLUTE:
         return plain[ABSOLUTE]
@@ -188,7 +205,9 @@ def _authority(rest: str) -> tuple[str, str]:
 
 
 def _gopher_authority(authority: str) -> str:
-    """Normalises the host as for http: the URL standard does not know gopher and leaves its hosts alone."""
+    """Normalises the host as for http: the URL standard does not know gopher and leaves its hosts
+    alone.
+    """
     try:
         href = normalize_url(f"http://{authority}/")
     except ValueError as error:
@@ -201,7 +220,9 @@ def _gopher_authority(authority: str) -> str:
 
 
 def _has_dns_form(authority: str) -> bool:
-    """RFC 1035, 2.3.4: labels of 1 to 63 octets, at most 253 characters; the root's dot may end the name."""
+    """RFC 1035, 2.3.4: labels of 1 to 63 octets, at most 253 characters; the root's dot may end the
+    name.
+    """
     if authority[0] == "[":
         return True
     host = authority.partition(":")[0].removesuffix(".")
@@ -209,7 +230,9 @@ def _has_dns_form(authority: str) -> bool:
 
 
 def redirect_target(exchange: Exchange) -> str:
-    """The canonical URL that the answer redirects to; empty if there is none, or none that can be fetched."""
+    """The canonical URL that the answer redirects to; empty if there is none, or none that can be
+    fetched.
+    """
     location = exchange.location
     if location is None:
         return ""

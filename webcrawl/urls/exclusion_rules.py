@@ -1,10 +1,12 @@
-"""Domains and URL prefixes never to request, one per line, and the wishes of owners that are behind them.
+"""Domains and URL prefixes never to request, one per line, and the wishes of owners that are behind
+them.
 
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
 http://example.com/~joe   this prefix, exactly
 
-What follows a `#` may say more of the wish: who said so, since when, why, and until when (`OptOut`).
+What follows a `#` may say more of the wish: who said so, since when, why, and until when
+(`OptOut`).
 """
 
 from __future__ import annotations
@@ -78,10 +80,11 @@ NAMES = tuple(one.name for one in fields(OptOut))
 
 
 def noted(rule: str, comment: str) -> tuple[OptOut, str]:
-    """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any order.
+    """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any
+    order.
 
-    A comment that begins with none of these words is a reason as a whole. The second value names the date that cannot
-    be understood: the rule holds all the same, for good if it is the end.
+    A comment that begins with none of these words is a reason as a whole. The second value names
+    the date that cannot be understood: the rule holds all the same, for good if it is the end.
     """
     comment = comment.strip()
     first = _KEY.match(comment)
@@ -95,7 +98,9 @@ def noted(rule: str, comment: str) -> tuple[OptOut, str]:
         except ValueError:
             times[name], odd = 0.0, name
     forget = found.get("forget", "").lower() in _YES
-    return OptOut(rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times), odd
+    return OptOut(
+        rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times
+    ), odd
 
 
 def _pairs(comment: str) -> Iterator[tuple[str, str]]:
@@ -104,9 +109,11 @@ def _pairs(comment: str) -> Iterator[tuple[str, str]]:
 
 
 def read_date(text: str, *, end: bool = False) -> float:
-    """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError if it is none.
+    """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError
+    if it is none.
 
-    `end`: a day or week is meant to its end. In UTC its year has four figures, too, so that it can be written again.
+    `end`: a day or week is meant to its end. In UTC its year has four figures, too, so that it can
+    be written again.
     """
     days = 1 if _DAY.fullmatch(text) else 7 if _WEEK.fullmatch(text) else 0
     found = datetime.fromisoformat(text)
@@ -138,13 +145,19 @@ def readable(path: Path) -> Iterator[None]:
         raise RulesError(f"{path}: is not UTF-8 text") from error
 
 
-NO_STAR = "a * stands for nothing here; a domain has all names below it, a prefix all that begins with it"
+NO_STAR = (
+    "a * stands for nothing here; a domain has all names below it, a prefix all that begins with it"
+)
 
 
 class ExclusionRules:
-    """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the list."""
+    """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the
+    list.
+    """
 
-    def __init__(self, domains: Iterable[str] = (), prefixes: Iterable[str] = (), ends: float = inf) -> None:
+    def __init__(
+        self, domains: Iterable[str] = (), prefixes: Iterable[str] = (), ends: float = inf
+    ) -> None:
         """`ends`: when the first of them is over."""
         self.ends = ends
         self._domains = frozenset(domains)
@@ -170,10 +183,11 @@ class ExclusionRules:
 
 
 def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules:
-    """Parses the text of a file. Raises RulesError with the number of the line that is not a rule, not its text.
+    """Parses the text of a file. Raises RulesError with the number of the line that is not a rule,
+    not its text.
 
-    Who gives `set URL_EXCLUDE_FILE` may name any file, and messages go further than that file may be read. Rules that
-    are over at `now` are left out.
+    Who gives `set URL_EXCLUDE_FILE` may name any file, and messages go further than that file may
+    be read. Rules that are over at `now` are left out.
     """
     found = _Collected()
     for number, line, comment in _lines(text):
@@ -187,7 +201,8 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
 
 
 def refuse_star(rule: str, where: str) -> None:
-    """Raises RulesError for a * in a host or at the end: who writes it means many URLs, and would think that they obey.
+    """Raises RulesError for a * in a host or at the end: who writes it means many URLs, and would
+    think that they obey.
 
     Not asked of rules that an earlier version has taken: it is in the state of its crawl.
     """
@@ -203,7 +218,9 @@ def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
         record, unread = noted(line, comment)
         found.append(record)
         if unread:
-            odd.append(f"{source}, line {number}: {unread} is not a date: passed over, the rule itself holds")
+            odd.append(
+                f"{source}, line {number}: {unread} is not a date: passed over, the rule itself holds"
+            )
     return found, odd
 
 
@@ -236,7 +253,9 @@ class _Collected:
 
     def take(self, rule: str, until: float, now: float) -> None:
         """Add a rule, unless it is over; raise InvalidUrl if it is none, whether it is over or not."""
-        kind, names = (self.prefixes, _prefixes(rule)) if "/" in rule else (self.domains, [_domain(rule)])
+        kind, names = (
+            (self.prefixes, _prefixes(rule)) if "/" in rule else (self.domains, [_domain(rule)])
+        )
         if not until or now < until:
             kind += names
             self.ends = min(self.ends, until or inf)
@@ -302,11 +321,15 @@ class Forgotten:
         for one in records:
             if one.forget:
                 by_end.setdefault(one.until or inf, []).append(one)
-        self._rules: list[tuple[float, ExclusionRules]] = [(end, rules_of(found)) for end, found in by_end.items()]
+        self._rules: list[tuple[float, ExclusionRules]] = [
+            (end, rules_of(found)) for end, found in by_end.items()
+        ]
 
     def __bool__(self) -> bool:
         return bool(self._rules)
 
     def has(self, url: str, at: float) -> bool:
-        """Return whether to leave out what was stored of this canonical URL at that time; 0: unknown."""
+        """Return whether to leave out what was stored of this canonical URL at that time; 0:
+        unknown.
+        """
         return any(at < end and rules.excludes(url) for end, rules in self._rules)

@@ -1,7 +1,7 @@
 """Foldings of the comparison form: each turns a canonical URL into the form that is fingerprinted.
 
-They decide which URLs count as the same (LARM's normaliser); the URL that is fetched stays as it is. All are off by
-default, because each is wrong for some site.
+They decide which URLs count as the same (LARM's normaliser); the URL that is fetched stays as it
+is. All are off by default, because each is wrong for some site.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from webcrawl.base.errors import RulesError
 from webcrawl.base.url_text import host_of
 from webcrawl.urls.exclusion_rules import readable
 
-# Names that mean nothing else, whatever the value; and common words if the value is long enough for an id (`sid=12` is
-# a story, `s=word` a search). Without look-around, which RE2 does not support.
+# Names that mean nothing else, whatever the value; and common words if the value is long enough for
+# an id (`sid=12` is a story, `s=word` a search). Without look-around, which RE2 does not support.
 SESSION_PARAMETER = (
     r"(?:phpsessid|jsessionid|aspsessionid[a-z]{8}|cfid|cftoken|oscsid|xtcsid|zenid)=[^&]*"
     r"|(?:sid|sess|sessid|session_?id|session)=[a-z0-9_-]{16,}"
@@ -36,7 +36,8 @@ def without_session(url: str) -> str:
     """The URL without the session ids in its path and query."""
     path, mark, query = url.partition("?")
     start = path.index("/", path.index("//") + 2)
-    path = path[:start] + _asp_net("/", _servlets("", path[start:]))  # the first may be inside the second's segment
+    # the first may be inside the second's segment
+    path = path[:start] + _asp_net("/", _servlets("", path[start:]))
     if not mark:
         return path
     kept = _SESSION_PARAMETER.sub("", mark + query)
@@ -86,15 +87,18 @@ def one_scheme(url: str) -> str:
     return "http" + url[5:] if url.startswith("https:") else url
 
 
-ROUNDS = 16  # a form that is not reached by then is not reached at all: a rule makes it longer each time
+# a form that is not reached by then is not reached at all: a rule makes it longer each time
+ROUNDS = 16
 
 
 def compose(foldings: Sequence[Folding]) -> Folding | None:
-    """Combines foldings, in their order, into one; no foldings become None, so that the usual case costs nothing.
+    """Combines foldings, in their order, into one; no foldings become None, so that the usual case
+    costs nothing.
 
-    They are applied until nothing changes: one may leave what an earlier one would fold, as without its session id
-    `/;jsessionid=1/a` has two slashes. So a folded URL is its own folding, whatever the order. Where they lead in a
-    circle, its first URL by the alphabet is the form of all of them.
+    They are applied until nothing changes: one may leave what an earlier one would fold, as without
+    its session id `/;jsessionid=1/a` has two slashes. So a folded URL is its own folding, whatever
+    the order. Where they lead in a circle, its first URL by the alphabet is the form of all of
+    them.
     """
     if not foldings:
         return None
@@ -128,7 +132,9 @@ Rules = dict[str, str]
 
 
 class HostRules:
-    """A folding: applies first startsWith, then endsWith, then synonym; of each kind, the longest rule that matches."""
+    """A folding: applies first startsWith, then endsWith, then synonym; of each kind, the longest
+    rule that matches.
+    """
 
     def __init__(self, starts: Rules, ends: Rules, synonyms: Rules, size: int = 2**16) -> None:
         self._starts = dict(sorted(starts.items(), key=_longest_first))
@@ -156,7 +162,8 @@ class HostRules:
             if name.endswith(end):
                 name = name[: -len(end)] + other
                 break
-        return self._synonyms.get(name, name) or host  # keep a host of which the rules would leave nothing
+        # keep a host of which the rules would leave nothing
+        return self._synonyms.get(name, name) or host
 
 
 def read_host_rules(path: Path) -> HostRules:

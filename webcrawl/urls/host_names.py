@@ -1,7 +1,8 @@
 """The host of a canonical URL, its registered domain (its site), and how many sites led to it.
 
-The public suffix list is tldextract's, whose own code is not imported: with requests, urllib3 and others it took a
-sixth of a second at each start. The answers are the same (tests/urls/test_hosts.py).
+The public suffix list is tldextract's, whose own code is not imported: with requests, urllib3 and
+others it took a sixth of a second at each start. The answers are the same
+(tests/urls/test_hosts.py).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}", re
 
 
 class Suffixes(NamedTuple):
-    """Of a host: below what names have owners of their own, and the part of it that is a registry's; empty if none."""
+    """Of a host: below what names have owners of their own, and the part of it that is a
+    registry's; empty if none.
+    """
 
     public: str
     registry: str
@@ -35,7 +38,9 @@ class _Rule(NamedTuple):
 
 
 def suffixes_of(host: str) -> Suffixes:
-    """By the longest rule that fits a host without a final dot, `*` being any label and `!` an exception from that."""
+    """By the longest rule that fits a host without a final dot, `*` being any label and `!` an
+    exception from that.
+    """
     rules = _rules()
     labels = host.split(".")
     public = registry = at = len(labels)
@@ -78,7 +83,9 @@ def _rules() -> dict[str, _Rule]:
     package = find_spec("tldextract")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("No module named 'tldextract'", name="tldextract")
-    public, _, private = Path(package.origin).with_name(FILE).read_text(encoding="utf-8").partition(PRIVATE)
+    public, _, private = (
+        Path(package.origin).with_name(FILE).read_text(encoding="utf-8").partition(PRIVATE)
+    )
     rules: dict[str, _Rule] = {}
     on_the_way = _Rule()
     for text, rule in ((public, _Rule(ends=True)), (private, _Rule(ends=True, private=True))):
@@ -107,12 +114,14 @@ def names_above(host: str) -> Iterator[str]:
 
 
 class RegisteredDomains:
-    """Maps hosts to registered domains by the public suffix list in tldextract; nothing is downloaded.
+    """Maps hosts to registered domains by the public suffix list in tldextract; nothing is
+    downloaded.
 
-    The list's private part counts: `a.github.io` and `b.github.io` have different owners. Under a top-level domain that
-    is not in the list, its rule `*` applies: two labels. An address, a public suffix and `localhost` are their own
-    domain, so that every host has one. The last `size` hosts are cached: a lookup takes 3 us per host. Whoever asks
-    several times per page calls `of`, which is the cache itself.
+    The list's private part counts: `a.github.io` and `b.github.io` have different owners. Under a
+    top-level domain that is not in the list, its rule `*` applies: two labels. An address, a public
+    suffix and `localhost` are their own domain, so that every host has one. The last `size` hosts
+    are cached: a lookup takes 3 us per host. Whoever asks several times per page calls `of`, which
+    is the cache itself.
     """
 
     def __init__(self, size: int = 2**16) -> None:
@@ -150,11 +159,15 @@ def sites(path: str) -> int:
 
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:
-    """The path of a page found on the page `via`, with a mark if the last hop led into another site."""
+    """The path of a page found on the page `via`, with a mark if the last hop led into another
+    site.
+    """
     if not path or not via or path[-1] not in HOPS or via.split("/", 3)[2] == url.split("/", 3)[2]:
         return path
     if domain_of(via) == domain_of(url):
         return path
     if path[-1] == "R" and not steps(path):
-        return path  # the page that redirects is where another site was entered, or a seed: this is the same place
+        # the page that redirects is where another site was entered, or a seed: this is the same
+        # place
+        return path
     return path[:-1] + path[-1].lower()

@@ -14,7 +14,15 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.base.own_code import checked, text
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
-from webcrawl.urls.filters.filter_protocol import Chain, Clock, Dropped, Origin, Setup, UrlFilter, named_filter
+from webcrawl.urls.filters.filter_protocol import (
+    Chain,
+    Clock,
+    Dropped,
+    Origin,
+    Setup,
+    UrlFilter,
+    named_filter,
+)
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.recent_urls import RecentUrls
@@ -29,18 +37,22 @@ NARROWS = {  # settings by which a crawl keeps within bounds, and the filter tha
 
 
 class Candidates(NamedTuple):
-    """Distinct URLs for the seen store, in columns: a tuple for each would cost as much as the filters do."""
+    """Distinct URLs for the seen store, in columns: a tuple for each would cost as much as the
+    filters do.
+    """
 
     keys: Sequence[int]  # fingerprints
     urls: Sequence[str]
-    found: Mapping[str, str | None]  # the canonical form of each distinct link of the page, whatever became of it
+    # the canonical form of each distinct link of the page, whatever became of it
+    found: Mapping[str, str | None]
 
 
 class LinkPipeline:
-    """Canonical form, filters, comparison form, fingerprint: one call per page; no link makes it raise.
+    """Canonical form, filters, comparison form, fingerprint: one call per page; no link makes it
+    raise.
 
-    `filtered` counts, by reason or filter, each distinct link without a canonical form and each distinct URL that a
-    filter dropped.
+    `filtered` counts, by reason or filter, each distinct link without a canonical form and each
+    distinct URL that a filter dropped.
     """
 
     def __init__(
@@ -62,12 +74,15 @@ class LinkPipeline:
 
     @property
     def is_usual(self) -> bool:
-        """True if its canonical forms are those of all other readers of links: URL_MAX_LENGTH is not set."""
+        """True if its canonical forms are those of all other readers of links: URL_MAX_LENGTH is
+        not set.
+        """
         return self._max_length == MAX_LENGTH
 
     def use(self, chain: Chain, max_length: int) -> None:
         """Use these filters from the next page on."""
-        self.chain, self._max_length = chain, max_length
+        self.chain = chain
+        self._max_length = max_length
         self.requisites = chain.for_requisites() if self._requisites else None
         self._learning = chain.learning()
 
@@ -82,33 +97,48 @@ class LinkPipeline:
         heard: Callable[[str, Sequence[str]], None] | None = None,
         chain: Chain | None = None,
     ) -> Candidates:
-        """Returns the distinct URLs among these links, which are `depth` links from a seed, that pass.
+        """Returns the distinct URLs among these links, which are `depth` links from a seed, that
+        pass.
 
-        Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
-        the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
-        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one.
+        Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs
+        in `lately` passed the filters and were submitted before, and are left out. `path` is the
+        links' discovery path. `heard` gets the page and all URLs, before any cache and any filter.
+        `chain` takes the place of the ordinary one.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = _distinct(found)
         if heard is not None:
             heard(page_url, fresh)
         if self.on_dropped is not None:
-            self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
+            self._tell_invalid(
+                self.on_dropped,
+                [link for link, url in found.items() if url is None],
+                page_url,
+                base,
+            )
         if lately is not None:
             fresh = lately.unknown(fresh)
         kept = fresh
         if fresh:
-            kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
-        return Candidates(self._fingerprints(self.compared(kept), kept) if kept else (), kept, found)
+            kept = (chain or self.chain).keep(
+                fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped
+            )
+        return Candidates(
+            self._fingerprints(self.compared(kept), kept) if kept else (), kept, found
+        )
 
-    def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
+    def passing(
+        self, page_url: str, depth: int, links: Sequence[str], base: str, path: str
+    ) -> frozenset[str]:
         """Return which of these links pass the filters; nothing is counted."""
         found = canonical_links(base or page_url, links, Counter(), self._max_length)
         urls = _distinct(found)
         kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
         return frozenset(link for link in links if found[link] in kept)
 
-    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
+    def _tell_invalid(
+        self, dropped: Dropped, links: Sequence[str], page_url: str, base: str
+    ) -> None:
         for link in links:
             try:
                 canonical(link, base or page_url, self._max_length)
@@ -116,7 +146,9 @@ class LinkPipeline:
                 dropped(error.reason, [link], page_url)
 
     def key(self, url: str, variant: str = "") -> int:
-        """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
+        """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for
+        it.
+        """
         compared = self.compared([url])[0]
         return self._fingerprints([f"{compared} {variant}" if variant else compared], [url])[0]
 
@@ -125,7 +157,9 @@ class LinkPipeline:
         return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
-        """Return those links, of another drone's, that the filters with a memory let through here too."""
+        """Return those links, of another drone's, that the filters with a memory let through here
+        too.
+        """
         chain = self._learning
         if not chain.filters:
             return records
@@ -133,7 +167,10 @@ class LinkPipeline:
         for (path, via), some in groupby(records, key=_found_on):
             by_url = {url_of(record): record for record in some}
             origin = Origin(via, depth_of(path), path)
-            kept += [by_url[url] for url in chain.keep(list(by_url), origin, self.filtered, self.on_dropped)]
+            kept += [
+                by_url[url]
+                for url in chain.keep(list(by_url), origin, self.filtered, self.on_dropped)
+            ]
         return kept
 
     def compared(self, urls: list[str]) -> list[str]:
@@ -161,7 +198,8 @@ def build_filters(
     domains: RegisteredDomains | None = None,
     last: Sequence[UrlFilter] = (),
 ) -> Chain:
-    """Return URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them.
+    """Return URL_FILTERS in their order, without those that the settings leave nothing to do;
+    `last` follow them.
 
     Raise RulesError if a setting needs a filter that URL_FILTERS lacks.
     """
@@ -178,7 +216,10 @@ def build_filters(
 
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
-    """The comparison form: host rules first, then URL_FOLDINGS in their order. None means the URL itself."""
+    """The comparison form: host rules first, then URL_FOLDINGS in their order.
+
+    None means the URL itself.
+    """
     name, form = "URL_FOLDINGS", "a text: the URL's comparison form"
     foldings: list[Folding] = [checked(name, load(path), text, form) for path in settings[name]]
     if settings["URL_HOST_RULES"]:

@@ -1,7 +1,8 @@
-"""A cache of recently submitted URLs in front of the filters, like the URL cache in front of the seen store.
+"""A cache of recently submitted URLs in front of the filters, like the URL cache in front of the
+seen store.
 
-Most links of a page are known already. For those the cache saves filters, fingerprint, record and submission: 3 us of 4
-(docs/decisions/urls-links.md).
+Most links of a page are known already. For those the cache saves filters, fingerprint, record and
+submission: 3 us of 4 (docs/decisions/urls-links.md).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 class RecentUrls:
     """Remembers URLs by Python's hashes: 64 bits, with a new key in every process.
 
-    Each hash has one place of 8 bytes, which keeps the latest; a set of as many would take ten times the memory.
+    Each hash has one place of 8 bytes, which keeps the latest; a set of as many would take ten
+    times the memory.
     """
 
     def __init__(self, size: int) -> None:
@@ -34,7 +36,10 @@ class RecentUrls:
         self._places = np.zeros(len(self._places), np.int64)
 
     def unknown(self, urls: Sequence[str]) -> list[str]:
-        """The URLs that are not remembered, in their order. Looked up all at once, they wait for memory together."""
+        """The URLs that are not remembered, in their order.
+
+        Looked up all at once, they wait for memory together.
+        """
         numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
         unknown = [*compress(urls, (self._places[numbers & self._mask] != numbers).tolist())]
         self.absorbed += len(urls) - len(unknown)

@@ -1,6 +1,7 @@
 """The keyed hashes that represent URLs (64 bits) and bodies (128 bits) in the seen stores.
 
-Each crawl draws its own key: with a public hash, a hostile site could construct collisions with other sites' pages.
+Each crawl draws its own key: with a public hash, a hostile site could construct collisions with
+other sites' pages.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ CONTENT = "webcrawl 2026-11-20 content seen"  # BLAKE3 requires a separate key f
 
 
 class Fingerprints:
-    """URLs in comparison form -> 64-bit numbers, by SipHash-2-4 (3.2 us for 40; keyed blake2b takes 25)."""
+    """URLs in comparison form -> 64-bit numbers, by SipHash-2-4 (3.2 us for 40; keyed blake2b takes
+    25).
+    """
 
     def __init__(self, key: bytes) -> None:
         _check(key)
         self._key = key
 
     def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
-        """The fingerprints of a batch, in the same order. `asked`: the URLs as they are asked for, without effect here.
+        """The fingerprints of a batch, in the same order. `asked`: the URLs as they are asked for,
+        without effect here.
 
         In a hive they say whose they are (crawl/hive/partition.py).
         """

@@ -1,4 +1,6 @@
-"""The language that a URL itself names: by a mark in its host, path or query, or by its top-level domain."""
+"""The language that a URL itself names: by a mark in its host, path or query, or by its top-level
+domain.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _CODES = """
 CODES = frozenset(_CODES.split())
 SPOKEN = {  # by top-level domain; those that are sold to everybody (io, co, tv, me) are not here
     **dict.fromkeys(("at", "de", "li"), ("de",)),
-    **dict.fromkeys(("es", "mx", "ar", "cl", "pe", "uy", "ve", "cr", "ec", "bo", "gt", "do"), ("es",)),
+    **dict.fromkeys(
+        ("es", "mx", "ar", "cl", "pe", "uy", "ve", "cr", "ec", "bo", "gt", "do"), ("es",)
+    ),
     **dict.fromkeys(("uk", "us", "ie", "au", "nz"), ("en",)),
     **dict.fromkeys(("pt", "br", "ao", "mz"), ("pt",)),
     **dict.fromkeys(("cn", "tw", "hk"), ("zh",)),
@@ -81,7 +85,9 @@ _LABEL = re.compile(r"//([a-z]{2})\.[^/]*\.", re.IGNORECASE)
 
 
 def marked_language(url: str) -> str:
-    """The code that the first folder, a parameter for it, or the first label of the host has; else nothing."""
+    """The code that the first folder, a parameter for it, or the first label of the host has; else
+    nothing.
+    """
     for pattern in (_FOLDER, _QUERY, _LABEL):
         found = pattern.search(url)
         if found is not None and (code := found[1].lower()) in CODES:

@@ -14,7 +14,10 @@ from crawlee.storage_clients import MemoryStorageClient
 
 
 async def crawl(seeds: list[str], delay: float) -> None:
-    """Follows every link, whatever its host. It knows no delay per host, only a rate of all requests."""
+    """Follows every link, whatever its host.
+
+    It knows no delay per host, only a rate of all requests.
+    """
     pace = ConcurrencySettings(min_concurrency=32, max_concurrency=256, desired_concurrency=64)
     if delay:
         pace = ConcurrencySettings(max_concurrency=256, max_tasks_per_minute=60 / delay)

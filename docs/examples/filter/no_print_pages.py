@@ -1,4 +1,7 @@
-"""Drops the printable twins of pages: /print/... and ...?print=1. The crawl counts them as url/filtered/print."""
+"""Drops the printable twins of pages: /print/... and ...?print=1.
+
+The crawl counts them as url/filtered/print.
+"""
 
 
 class NoPrintPages:

@@ -1,6 +1,7 @@
 """A plain frontier: hosts in turns, the URLs of each in the order in which they came.
 
-`FifoFrontier` is a queue. `Bare` answers for all that the crawl may ask of a frontier beyond a queue.
+`FifoFrontier` is a queue. `Bare` answers for all that the crawl may ask of a frontier beyond a
+queue.
 """
 
 from __future__ import annotations
@@ -162,7 +163,10 @@ class NoDomains:
 
 
 class Bare:
-    """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
+    """To be inherited by a frontier that has the methods of `protocol.Queue`.
+
+    No shares, budgets or levels.
+    """
 
     queued = in_flight = over_budget = 0
     take: Callable[..., Link | None]
@@ -215,7 +219,11 @@ class FifoLook(NoLook):
     """The heap has an entry for each host that may be asked, when its time has come."""
 
     def __init__(
-        self, frontier: FifoFrontier, heap: list[Entry], hosts: dict[str, Host], wait: Callable[[Host], float]
+        self,
+        frontier: FifoFrontier,
+        heap: list[Entry],
+        hosts: dict[str, Host],
+        wait: Callable[[Host], float],
     ) -> None:
         super().__init__(frontier)
         self._heap, self._hosts, self._wait = heap, hosts, wait
@@ -232,14 +240,23 @@ class FifoLook(NoLook):
 
 
 class FifoFrontier(Bare):
-    """One request to a host at a time, its wait, Crawl-delay, Retry-After and retries; and a row per URL on disk.
+    """One request to a host at a time, its wait, Crawl-delay, Retry-After and retries; and a row
+    per URL on disk.
 
-    Its memory grows by some hundred bytes for each URL and host. What is a host's fault uses up its URLs' attempts, and
-    a host that fails HOST_MAX_FAILURES times in a row is given up for good. It lacks all that `Bare` lacks.
+    Its memory grows by some hundred bytes for each URL and host. What is a host's fault uses up its
+    URLs' attempts, and a host that fails HOST_MAX_FAILURES times in a row is given up for good. It
+    lacks all that `Bare` lacks.
     """
 
     def __init__(
-        self, db: CrawlDB, _shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
+        self,
+        db: CrawlDB,
+        _shape: Shape,
+        rules: Rules,
+        hooks: Hooks,
+        *,
+        random: Random,
+        now: float = 0.0,
     ) -> None:  # `random` is a part of the interface
         del random
         self._db, self._politeness, self._limits = db, rules.politeness, rules.limits
@@ -324,7 +341,9 @@ class FifoFrontier(Bare):
                 break
             number = None if host.first else host.urls[0]
             link = host.first[0] if number is None else unpack(self._record(number))
-            decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
+            decision = host.retired or (
+                self._admission(link, now) if self._admission is not None else None
+            )
             if isinstance(decision, float):
                 host.ready_at = max(host.ready_at, decision)
                 break
@@ -367,7 +386,9 @@ class FifoFrontier(Bare):
         wait = max(self._wait(host), min(outcome.wait, self._limits.retry_after_max))
         host.failures = host.failures + 1 if has_failed(link, outcome) else 0
         if host.failures:
-            wait = max(wait, min(self._limits.retry_wait * 2.0 ** min(host.failures - 1, 60), LONGEST))
+            wait = max(
+                wait, min(self._limits.retry_wait * 2.0 ** min(host.failures - 1, 60), LONGEST)
+            )
         host.ready_at = max(host.ready_at, now + wait)
         if outcome.wait:
             self._told.note(host.name, host.ready_at)
@@ -403,7 +424,9 @@ class FifoFrontier(Bare):
         self._return(link, now + wait, "put back")
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        self._return(link, now + max(self._politeness.wait([seconds]), self._limits.retry_wait), "cut")
+        self._return(
+            link, now + max(self._politeness.wait([seconds]), self._limits.retry_wait), "cut"
+        )
 
     def _return(self, link: Link, ready_at: float, why: str) -> None:
         host, number = self._received(link)
@@ -446,6 +469,9 @@ class FifoFrontier(Bare):
 
     def save(self) -> None:
         hosts = [
-            (one.name, one.ready_at, one.times, one.delay, one.failures, one.retired) for one in self._hosts.values()
+            (one.name, one.ready_at, one.times, one.delay, one.failures, one.retired)
+            for one in self._hosts.values()
         ]
-        self._db.set(META, msgpack.packb({"number": self._number, "counters": self.counters, "hosts": hosts}))
+        self._db.set(
+            META, msgpack.packb({"number": self._number, "counters": self.counters, "hosts": hosts})
+        )

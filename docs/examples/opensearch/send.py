@@ -2,9 +2,10 @@
 
     python send.py JOBDIR http://localhost:9200/pages
 
-It reads the finished files of OUTPUTS=text (or index), which no crash takes back, while the crawl runs or afterwards.
-Run it again whenever you like: it goes on where it came to. What is sent twice does no harm: a page's URL is its
-identifier and the time of its fetch its version. OPENSEARCH_AUTH has user:password, if they are needed.
+It reads the finished files of OUTPUTS=text (or index), which no crash takes back, while the crawl
+runs or afterwards. Run it again whenever you like: it goes on where it came to. What is sent twice
+does no harm: a page's URL is its identifier and the time of its fetch its version. OPENSEARCH_AUTH
+has user:password, if they are needed.
 """
 
 import base64
@@ -23,15 +24,20 @@ BYTES = 5_000_000  # of one request, about
 WAITS = (1, 2, 4, 8, 16, 32, 64)  # seconds, while the server is away or has too much to do
 FIELDS = ("url", "title", "headings", "text", "language", "type", "fetched_at", "digest")
 MAPPING = {
-    **{name: {"type": "keyword", "ignore_above": 8000} for name in ("url", "language", "type", "digest")},
+    **{
+        name: {"type": "keyword", "ignore_above": 8000}
+        for name in ("url", "language", "type", "digest")
+    },
     **{name: {"type": "text"} for name in ("title", "headings", "text")},
     "fetched_at": {"type": "date"},
 }
-HARMLESS = {("index", 409), ("delete", 409), ("delete", 404)}  # a later state is there already; it never was there
+# a later state is there already; it never was there
+HARMLESS = {("index", 409), ("delete", 409), ("delete", 404)}
 
 
 def main(jobdir, index):
-    ask(index, "PUT", json.dumps({"mappings": {"properties": MAPPING}}).encode(), also=400)  # 400: it exists
+    # 400: it exists
+    ask(index, "PUT", json.dumps({"mappings": {"properties": MAPPING}}).encode(), also=400)
     place = Path(jobdir) / "opensearch.json"
     sent = json.loads(place.read_text()) if place.exists() else 0  # the number of the next page
     refused, batch, size = 0, [], 0
@@ -64,11 +70,18 @@ def action(line):
     }
     if not line["text"]:
         return json.dumps({"delete": about}) + "\n"
-    return json.dumps({"index": about}) + "\n" + json.dumps({name: line[name] for name in FIELDS}) + "\n"
+    return (
+        json.dumps({"index": about})
+        + "\n"
+        + json.dumps({name: line[name] for name in FIELDS})
+        + "\n"
+    )
 
 
 def send(index, batch, place, sent):
-    """Sends a batch until the server has taken or refused all of it, and notes that; returns how many it refused."""
+    """Sends a batch until the server has taken or refused all of it, and notes that; returns how
+    many it refused.
+    """
     refused = 0
     for wait in (*WAITS, None):
         answer = ask(f"{index}/_bulk", "POST", "".join(batch).encode()) if batch else {"items": []}
@@ -95,7 +108,9 @@ def send(index, batch, place, sent):
 def ask(url, method, body, also=200):
     headers = {"Content-Type": "application/x-ndjson" if method == "POST" else "application/json"}
     if os.environ.get("OPENSEARCH_AUTH"):
-        headers["Authorization"] = "Basic " + base64.b64encode(os.environ["OPENSEARCH_AUTH"].encode()).decode()
+        headers["Authorization"] = (
+            "Basic " + base64.b64encode(os.environ["OPENSEARCH_AUTH"].encode()).decode()
+        )
     for wait in (*WAITS, None):
         try:
             request = urllib.request.Request(url, body, headers, method=method)

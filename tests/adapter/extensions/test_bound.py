@@ -28,7 +28,9 @@ def test_archives_are_not_looked_at():
     ],
 )
 def test_a_pause_is_of_all_hosts(outlook, no_way, words):
-    """Without name servers hosts with known addresses are fetched: a pause is what keeps all that wait from it."""
+    """Without name servers hosts with known addresses are fetched: a pause is what keeps all that
+    wait from it.
+    """
     assert stopped_by(SimpleNamespace(**outlook), no_way=no_way) == words
 
 
@@ -45,7 +47,9 @@ def test_the_last_word_on_a_pause(now, helps):
 
 
 def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
-    """What a look costs decides when the next one is; on a busy core it may take long and cost nothing."""
+    """What a look costs decides when the next one is; on a busy core it may take long and cost
+    nothing.
+    """
     counters, seconds = Counter(), [0.0]
     extension = Bound(SimpleNamespace())
     extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=False))
@@ -56,7 +60,9 @@ def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
         return Look(seconds=1.0)
 
     monkeypatch.setattr(extension, "_look", look)
-    monkeypatch.setattr(bound, "time", SimpleNamespace(monotonic=lambda: seconds[0], thread_time=time.thread_time))
+    monkeypatch.setattr(
+        bound, "time", SimpleNamespace(monotonic=lambda: seconds[0], thread_time=time.thread_time)
+    )
     extension.look()
     extension.look()
 
@@ -65,7 +71,9 @@ def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
 
 @pytest.mark.parametrize(("begun", "looks"), [(False, 1), (True, 0)])
 def test_the_end_is_bound_by_nothing(begun, looks, monkeypatch):
-    """While a crawl closes, which a slow disk may make minutes, it fetches nothing, and no cause of that is counted."""
+    """While a crawl closes, which a slow disk may make minutes, it fetches nothing, and no cause of
+    that is counted.
+    """
     seen = []
     monkeypatch.setattr(Bound, "_look", lambda _: seen.append(1) or Look(seconds=1.0))
     extension = Bound(SimpleNamespace())

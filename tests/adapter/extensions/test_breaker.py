@@ -50,9 +50,13 @@ def raise_it():
     raise ValueError
 
 
-@pytest.mark.parametrize("why", ["No space left on device", "No such file or directory", "not a regular file"])
+@pytest.mark.parametrize(
+    "why", ["No space left on device", "No such file or directory", "not a regular file"]
+)
 def test_a_file_that_takes_nothing_is_told_once(breaker, tmp_path, caplog, capfd, why):
-    """Whether the disk is full, the folder gone or a pipe there, that is one warning, and no "Logging error"."""
+    """Whether the disk is full, the folder gone or a pipe there, that is one warning, and no
+    "Logging error".
+    """
     if "space" in why:
         (tmp_path / "logs/errors.log").symlink_to("/dev/full")
     elif "regular" in why:
@@ -62,7 +66,9 @@ def test_a_file_that_takes_nothing_is_told_once(breaker, tmp_path, caplog, capfd
 
     fail()
 
-    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    (said,) = [
+        record.getMessage() for record in caplog.records if record.levelno == logging.WARNING
+    ]
     assert said.startswith(f"{tmp_path}/logs/errors.log: not written: [Errno ")
     assert why in said
     assert "Logging error" not in capfd.readouterr().err
@@ -76,7 +82,9 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
 
 
 def test_of_another_crawl_of_this_process(breaker, tmp_path):
-    """What Scrapy says is another spider's belongs in that one's file, and counts for its ERROR_BREAKER alone."""
+    """What Scrapy says is another spider's belongs in that one's file, and counts for its
+    ERROR_BREAKER alone.
+    """
     breaker._crawler.spider = ours = object()
     for spider in (ours, object()):
         try:

@@ -20,7 +20,9 @@ def crawl_of(tmp_path, server, **settings):
 class TestTotal:
     @pytest.mark.campaign
     def test_ends_and_goes_on(self, tmp_path, simweb):
-        """The crawl ends cleanly, over all its runs; with a larger number, or none, the same command resumes it."""
+        """The crawl ends cleanly, over all its runs; with a larger number, or none, the same
+        command resumes it.
+        """
         crawl = crawl_of(tmp_path, simweb(10, 300), CONCURRENT_REQUESTS=4)
         said = []
         for most in ("500 kB", "500kB", "1MB", "none"):
@@ -28,7 +30,12 @@ class TestTotal:
             said.append((crawl.stats["reason"], crawl.stats["pages"]))
         reasons, pages = zip(*said, strict=True)
 
-        assert reasons == ("closespider_bytes", "closespider_bytes", "closespider_bytes", "finished")
+        assert reasons == (
+            "closespider_bytes",
+            "closespider_bytes",
+            "closespider_bytes",
+            "finished",
+        )
         assert 0 < pages[0] == pages[1] < pages[2] < pages[3] == 300
 
     def test_the_line(self, tmp_path, simweb):
@@ -41,13 +48,20 @@ class TestTotal:
 
     def test_without(self):
         """0 and none are no limit."""
-        assert [check({"CLOSESPIDER_BYTES": value})["CLOSESPIDER_BYTES"] for value in (0, None, "none", "0")] == [0] * 4
+        assert [
+            check({"CLOSESPIDER_BYTES": value})["CLOSESPIDER_BYTES"]
+            for value in (0, None, "none", "0")
+        ] == [0] * 4
 
 
 class TestRate:
     def test_slows_a_crawl(self, tmp_path, simweb):
-        """A crawl brings little more than it may, nobody is charged for it, and Ctrl-C ends it as ever."""
-        crawl = crawl_of(tmp_path, simweb(10, 2000), **QUICK, BANDWIDTH_MAX="200kB", CLOSESPIDER_TIMEOUT=4)
+        """A crawl brings little more than it may, nobody is charged for it, and Ctrl-C ends it as
+        ever.
+        """
+        crawl = crawl_of(
+            tmp_path, simweb(10, 2000), **QUICK, BANDWIDTH_MAX="200kB", CLOSESPIDER_TIMEOUT=4
+        )
 
         assert crawl.run() == 0
         assert crawl.stats["failures"] == 0, (crawl.stats, crawl.output.read_text())
@@ -72,8 +86,20 @@ class TestSizes:
     @pytest.mark.parametrize(
         ("value", "size"),
         [
-            *(("10000", 10_000), (20_000, 20_000), ("10 kB", 10_000), ("10KB", 10_000), ("1.5 MB", 1_500_000)),
-            *(("2MiB", 2 << 20), ("1GB/s", 10**9), ("64KiB", 65_536), ("30000 B", 30_000), (" 1 TB ", 10**12)),
+            *(
+                ("10000", 10_000),
+                (20_000, 20_000),
+                ("10 kB", 10_000),
+                ("10KB", 10_000),
+                ("1.5 MB", 1_500_000),
+            ),
+            *(
+                ("2MiB", 2 << 20),
+                ("1GB/s", 10**9),
+                ("64KiB", 65_536),
+                ("30000 B", 30_000),
+                (" 1 TB ", 10**12),
+            ),
             *((1e6, 1_000_000), ("1e6", 1_000_000)),
         ],
     )
@@ -82,11 +108,28 @@ class TestSizes:
         assert check({"BANDWIDTH_MAX": value})["BANDWIDTH_MAX"] == size
 
     @pytest.mark.parametrize(
-        "value", ["1", 9999, -1, "10 Mb", "10 Mbit/s", "10 mb", "fast", "1.5", "kB", "1,5 MB", "nan", "2 TB", True, [1]]
+        "value",
+        [
+            "1",
+            9999,
+            -1,
+            "10 Mb",
+            "10 Mbit/s",
+            "10 mb",
+            "fast",
+            "1.5",
+            "kB",
+            "1,5 MB",
+            "nan",
+            "2 TB",
+            True,
+            [1],
+        ],
     )
     def test_others(self, value):
         """Anything else is refused, 1 byte per second and bits among them."""
         with pytest.raises(
-            SettingError, match=r"must be a number of bytes from 10000 to 1000000000000, also as 500 kB"
+            SettingError,
+            match=r"must be a number of bytes from 10000 to 1000000000000, also as 500 kB",
         ):
             check({"BANDWIDTH_MAX": value})

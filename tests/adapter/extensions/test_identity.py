@@ -35,5 +35,7 @@ def test_a_key(caplog, tmp_path):
     key = SigningKey.new(tmp_path / "bot.pem")
     (line,) = said(caplog, BOT_KEY=tmp_path / "bot.pem", BOT_AGENT="https://bot.example.org")
 
-    assert line.startswith(f"requests are signed: key {key.keyid}, directory https://bot.example.org ")
+    assert line.startswith(
+        f"requests are signed: key {key.keyid}, directory https://bot.example.org "
+    )
     assert pem_of(key._private).decode().split("\n")[1] not in line

@@ -13,11 +13,15 @@ from webcrawl.adapter.extensions.limits import Limits
 
 @pytest.fixture(name="limits_of")
 def _limits_of(monkeypatch):
-    """Makes the extension; `ended` gets the reasons for which it ends the crawl, `timers` what it waits for."""
+    """Makes the extension; `ended` gets the reasons for which it ends the crawl, `timers` what it
+    waits for.
+    """
     ended, timers = [], []
     monkeypatch.setattr(limits, "close_spider", lambda _, reason: ended.append(reason))
     timer = SimpleNamespace(cancel=lambda: timers.append("cancelled"))
-    monkeypatch.setattr(limits, "call_later", lambda seconds, *_: timers.append(round(seconds)) or timer)
+    monkeypatch.setattr(
+        limits, "call_later", lambda seconds, *_: timers.append(round(seconds)) or timer
+    )
 
     def make(**settings):
         crawler = SimpleNamespace(settings=Settings(settings), signals=SignalManager())
@@ -30,7 +34,9 @@ def _limits_of(monkeypatch):
 
 def answered(extension, times):
     for _ in range(times):
-        extension.crawler.signals.send_catch_log(signals.response_received, response=None, request=None, spider=None)
+        extension.crawler.signals.send_catch_log(
+            signals.response_received, response=None, request=None, spider=None
+        )
 
 
 def test_a_limit_where_there_was_none(limits_of):
@@ -46,7 +52,9 @@ def test_a_limit_where_there_was_none(limits_of):
 
 
 def test_a_limit_beside_another_that_counts_the_same(limits_of):
-    """Pages that CLOSESPIDER_PAGECOUNT_NO_ITEM has counted before do not hide that the limit is reached."""
+    """Pages that CLOSESPIDER_PAGECOUNT_NO_ITEM has counted before do not hide that the limit is
+    reached.
+    """
     extension, ended, _ = limits_of(CLOSESPIDER_PAGECOUNT_NO_ITEM=100)
     answered(extension, 5)
     extension._change({"CLOSESPIDER_PAGECOUNT": 3})

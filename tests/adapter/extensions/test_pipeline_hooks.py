@@ -87,9 +87,13 @@ class TestPositions:
             outputs.close()
             assert db.query("SELECT path, length FROM output") == [("rest.txt", 9)]
 
-    @pytest.mark.parametrize(("position", "call"), [(1, fail), (object(), None)], ids=["raises", "cannot be packed"])
+    @pytest.mark.parametrize(
+        ("position", "call"), [(1, fail), (object(), None)], ids=["raises", "cannot be packed"]
+    )
     def test_a_checkpoint_that_fails(self, tmp_path, position, call):
-        """A hook that raises, or that gives what cannot be packed, fails the checkpoint; the last one stays."""
+        """A hook that raises, or that gives what cannot be packed, fails the checkpoint; the last
+        one stays.
+        """
         with closing(CrawlDB(tmp_path / "state")) as db:
             pipeline = Remembering(1)
             Positions(db, [pipeline])
@@ -111,7 +115,9 @@ class TestPositions:
             db.checkpoint()
 
         (line,) = caplog.messages
-        assert line.endswith("Half has checkpoint, but not both hooks: it takes no part in the checkpoint")
+        assert line.endswith(
+            "Half has checkpoint, but not both hooks: it takes no part in the checkpoint"
+        )
 
 
 @pytest.fixture(name="project")
@@ -136,7 +142,9 @@ def pages(crawl):
 
 
 def interrupted(crawl, *, kill):
-    """Runs the crawl three times, to its end; twice it is stopped before, when a checkpoint has so many pages."""
+    """Runs the crawl three times, to its end; twice it is stopped before, when a checkpoint has so
+    many pages.
+    """
     file = crawl.jobdir / "stats.json"
     for many in (30, 60):
         running = crawl.start(CHECKPOINT_INTERVAL=0.2)
@@ -154,12 +162,22 @@ class TestCrawls:
     @pytest.mark.campaign
     @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
     def test_every_page_once(self, tmp_path, simweb, project, kill):
-        """The pipelines of docs/extending.md and a feed have each page once, of a crawl that is stopped or killed."""
+        """The pipelines of docs/extending.md and a feed have each page once, of a crawl that is
+        stopped or killed.
+        """
         server = simweb(8, 120, latency=0.02)
         for name in ("TitlesFilePipeline", "AddressesPipeline"):
-            (project / f"myproject/{name.lower()}.py").write_text(example("docs/extending.md", name))
-        names = ("myproject.titlesfilepipeline.TitlesFilePipeline", "myproject.addressespipeline.AddressesPipeline")
-        settings = {"ITEM_PIPELINES": json.dumps(dict.fromkeys(names, 300)), "FEEDS": json.dumps(FEEDS)}
+            (project / f"myproject/{name.lower()}.py").write_text(
+                example("docs/extending.md", name)
+            )
+        names = (
+            "myproject.titlesfilepipeline.TitlesFilePipeline",
+            "myproject.addressespipeline.AddressesPipeline",
+        )
+        settings = {
+            "ITEM_PIPELINES": json.dumps(dict.fromkeys(names, 300)),
+            "FEEDS": json.dumps(FEEDS),
+        }
         crawl = crawl_of(tmp_path, server, project, **settings)
 
         interrupted(crawl, kill=kill)
@@ -173,12 +191,16 @@ class TestCrawls:
         assert sorted(fed) == pages(crawl)
 
     def test_a_hook_that_fails_ends_the_crawl(self, tmp_path, simweb, project):
-        """A hook's mistake ends the crawl with a line and its traceback; with it mended, each page is there once."""
+        """A hook's mistake ends the crawl with a line and its traceback; with it mended, each page
+        is there once.
+        """
         server = simweb(4, 60, latency=0.02)
         good = example("docs/extending.md", "TitlesFilePipeline")
         module = project / "myproject/titles.py"
         module.write_text(
-            good.replace("return self.file.tell()", "return self.file.tell() // (self.file.tell() < 900)")
+            good.replace(
+                "return self.file.tell()", "return self.file.tell() // (self.file.tell() < 900)"
+            )
         )
         names = '{"myproject.titles.TitlesFilePipeline": 300}'
         crawl = crawl_of(tmp_path, server, project, ITEM_PIPELINES=names, CHECKPOINT_INTERVAL=0.2)
@@ -203,9 +225,14 @@ class TestCrawls:
         text = example("docs/extending.md", "TitlesFilePipeline")
         text = re.sub(r"self\.file\.seek\(.*\)", "raise FileNotFoundError('titles.tsv')", text)
         (project / "myproject/titles.py").write_text(text)
-        crawl = crawl_of(tmp_path, server, project, ITEM_PIPELINES='{"myproject.titles.TitlesFilePipeline": 300}')
+        crawl = crawl_of(
+            tmp_path, server, project, ITEM_PIPELINES='{"myproject.titles.TitlesFilePipeline": 300}'
+        )
 
         assert crawl.run() == 1
-        assert "TitlesFilePipeline.restore: FileNotFoundError('titles.tsv')" in crawl.output.read_text()
+        assert (
+            "TitlesFilePipeline.restore: FileNotFoundError('titles.tsv')"
+            in crawl.output.read_text()
+        )
         assert server.log.hits == []
         assert crawl.stats["reason"] == "store_failed"

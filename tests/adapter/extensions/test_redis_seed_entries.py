@@ -34,13 +34,22 @@ def test_a_plain_url(data, url):
 
 def test_another_encoding():
     """REDIS_ENCODING says how entries are encoded."""
-    assert meaning("http://a.example/ü".encode("latin-1"), encoding="latin-1")[0].url == "http://a.example/%C3%BC"
+    assert (
+        meaning("http://a.example/ü".encode("latin-1"), encoding="latin-1")[0].url
+        == "http://a.example/%C3%BC"
+    )
 
 
 def test_a_form():
     """Fields that are no part of a request are those of a form."""
-    (request,) = meaning(b'{"url": "http://a.example/", "method": "post", "meta": {"job": 7}, "q": "x y", "n": [1, 2]}')
-    assert (request.method, request.url, request.body) == ("POST", "http://a.example/", b"q=x+y&n=1&n=2")
+    (request,) = meaning(
+        b'{"url": "http://a.example/", "method": "post", "meta": {"job": 7}, "q": "x y", "n": [1, 2]}'
+    )
+    assert (request.method, request.url, request.body) == (
+        "POST",
+        "http://a.example/",
+        b"q=x+y&n=1&n=2",
+    )
     assert request.meta == {"job": 7, START: True}
 
 
@@ -59,8 +68,22 @@ def test_our_own_meta():
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"", b"no url", b"12", b"mailto:a@example.com", b"\xff\xfe", b"{", b"{}", b'{"url": 1}', b'{"url": ""}'),
-        *(b'{"url": "http://a.example/", "meta": 1}', b'{"url": "http://a.example/", "meta": [1]}', b"[" * 100_000),
+        *(
+            b"",
+            b"no url",
+            b"12",
+            b"mailto:a@example.com",
+            b"\xff\xfe",
+            b"{",
+            b"{}",
+            b'{"url": 1}',
+            b'{"url": ""}',
+        ),
+        *(
+            b'{"url": "http://a.example/", "meta": 1}',
+            b'{"url": "http://a.example/", "meta": [1]}',
+            b"[" * 100_000,
+        ),
         *(b'{"a":' * 100_000, b"http://a.example/" + b"a" * 3000, b'["http://a.example/"]'),
     ],
 )
@@ -74,12 +97,22 @@ def test_what_is_no_seed(data):
 @pytest.mark.parametrize(
     "meta",
     [
-        *({"proxy": "http://127.0.0.1:1"}, {"bindaddress": "127.0.0.2"}, {"depth": 10**9}, {"webcrawl_private": True}),
-        *({"playwright": True, "playwright_page_init_callback": "os.system"}, {"download_timeout": "soon"}),
+        *(
+            {"proxy": "http://127.0.0.1:1"},
+            {"bindaddress": "127.0.0.2"},
+            {"depth": 10**9},
+            {"webcrawl_private": True},
+        ),
+        *(
+            {"playwright": True, "playwright_page_init_callback": "os.system"},
+            {"download_timeout": "soon"},
+        ),
     ],
 )
 def test_meta_that_is_refused(meta):
-    """A seed does not say where a connection goes, what is loaded, or what the crawl itself notes; it is told which."""
+    """A seed does not say where a connection goes, what is loaded, or what the crawl itself notes;
+    it is told which.
+    """
     with pytest.raises(BadLineError, match=f"is refused: meta {[*meta][-1]}: "):
         meaning(json.dumps({"url": "http://a.example/", "meta": meta}).encode())
 
@@ -87,14 +120,21 @@ def test_meta_that_is_refused(meta):
 def test_methods():
     """A method is one word, not the beginning of a request."""
     with pytest.raises(BadLineError, match="no method"):
-        meaning(json.dumps({"url": "http://a.example/", "method": "GET / HTTP/1.1\r\nHost: b\r\n\r\nGET"}).encode())
+        meaning(
+            json.dumps(
+                {"url": "http://a.example/", "method": "GET / HTTP/1.1\r\nHost: b\r\n\r\nGET"}
+            ).encode()
+        )
 
 
 class Own(Spider):
     name = "own"
 
     def make_request_from_data(self, data):
-        return {b"one": Request("http://one/"), b"many": [Request("http://a/"), Request("http://b/")]}.get(data)
+        return {
+            b"one": Request("http://one/"),
+            b"many": [Request("http://a/"), Request("http://b/")],
+        }.get(data)
 
 
 def test_a_spider_that_makes_requests_itself():

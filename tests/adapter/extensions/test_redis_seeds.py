@@ -55,10 +55,19 @@ def said(crawl):
 
 
 def test_what_scripts_of_scrapy_redis_push(tmp_path, url, server, site):  # noqa: F811
-    """URLs and JSON are fetched, once each, bad entries are counted, and nothing is left in the server."""
+    """URLs and JSON are fetched, once each, bad entries are counted, and nothing is left in the
+    server.
+    """
     address, asked = site
     form = json.dumps({"url": f"{address}/form", "method": "POST", "q": "x"})
-    server.lpush("web:start_urls", f"{address}/a", f"{address}/a", json.dumps({"url": f"{address}/b"}), form, "no url")
+    server.lpush(
+        "web:start_urls",
+        f"{address}/a",
+        f"{address}/a",
+        json.dumps({"url": f"{address}/b"}),
+        form,
+        "no url",
+    )
     crawl = crawl_of(tmp_path, url)
 
     assert crawl.run() == 0, said(crawl)
@@ -66,7 +75,9 @@ def test_what_scripts_of_scrapy_redis_push(tmp_path, url, server, site):  # noqa
     assert pages(asked) == ["/a", "/b", "/form q=x"]
     assert server.keys() == []
     assert (crawl.stats["redis_seeds"], crawl.stats["redis_seeds/bad"]) == (4, 1)
-    assert re.search(r"web:start_urls: an entry is neither a URL nor a domain|contains a space", said(crawl))
+    assert re.search(
+        r"web:start_urls: an entry is neither a URL nor a domain|contains a space", said(crawl)
+    )
 
 
 def test_more_than_may_be_held():
@@ -78,7 +89,9 @@ def test_more_than_may_be_held():
         async def turn(self):
             return 0
 
-    seeds = RedisSeeds(SimpleNamespace(), {"MAX_IDLE_TIME_BEFORE_CLOSE": None}, lambda: None, "utf-8")
+    seeds = RedisSeeds(
+        SimpleNamespace(), {"MAX_IDLE_TIME_BEFORE_CLOSE": None}, lambda: None, "utf-8"
+    )
     seeds._taking = Full()
     asyncio.run(seeds._turn(SimpleNamespace()))
 
@@ -86,18 +99,33 @@ def test_more_than_may_be_held():
 
 
 def test_forged_seeds(tmp_path, url, server, site):  # noqa: F811
-    """Seeds that name a proxy, or other things that are the spider's alone, are refused, counted and told."""
+    """Seeds that name a proxy, or other things that are the spider's alone, are refused, counted
+    and told.
+    """
     address, asked = site
     crawl = crawl_of(tmp_path, url)
     crawl.environment["TRAP"] = str(tmp_path / "imported")
     with serving(Site) as proxy:
         metas = [
-            *({"proxy": proxy}, {"_auth_proxy": proxy}, {"depth": 10**9}, {"webcrawl": {"link": 1}, "proxy": proxy}),
-            *({"playwright": 1, "playwright_context_kwargs": {"proxy": {"server": proxy}}}, {"cookiejar": []}),
+            *(
+                {"proxy": proxy},
+                {"_auth_proxy": proxy},
+                {"depth": 10**9},
+                {"webcrawl": {"link": 1}, "proxy": proxy},
+            ),
+            *(
+                {"playwright": 1, "playwright_context_kwargs": {"proxy": {"server": proxy}}},
+                {"cookiejar": []},
+            ),
         ]
-        forged = [{"url": f"{address}/forged/{number}", "meta": meta} for number, meta in enumerate(metas)]
+        forged = [
+            {"url": f"{address}/forged/{number}", "meta": meta} for number, meta in enumerate(metas)
+        ]
         named = {"_class": "tests.support.trap.thing", "callback": "absent"}
-        fields = [{"url": f"{address}/form", "method": "POST", **named}, {"url": f"{address}/good", "meta": {"job": 1}}]
+        fields = [
+            {"url": f"{address}/form", "method": "POST", **named},
+            {"url": f"{address}/good", "meta": {"job": 1}},
+        ]
         server.lpush("web:start_urls", *map(json.dumps, [*forged, *fields]))
 
         assert crawl.run() == 0, said(crawl)
@@ -120,7 +148,9 @@ def test_an_empty_key(tmp_path, url):  # noqa: F811
 def test_a_crawl_that_waits(tmp_path, url, server, site):  # noqa: F811
     """With MAX_IDLE_TIME_BEFORE_CLOSE = 0 it takes what comes, until it is stopped."""
     address, asked = site
-    running = crawl_of(tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=0, REDIS_START_URLS_KEY="mine").start()
+    running = crawl_of(
+        tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=0, REDIS_START_URLS_KEY="mine"
+    ).start()
     for number in range(2):
         server.sadd("mine", f"{address}/{number}")
         wait_until(lambda number=number: f"/{number}" in asked)
@@ -142,7 +172,9 @@ def test_idle_seconds(tmp_path, url, server, site):  # noqa: F811
 
 
 def test_a_kill_loses_no_seed(tmp_path, url, server, site):  # noqa: F811
-    """What a killed crawl had taken is fetched by the next run, and pages that a checkpoint has are not again."""
+    """What a killed crawl had taken is fetched by the next run, and pages that a checkpoint has are
+    not again.
+    """
     address, asked = site
     crawl = crawl_of(tmp_path, url, MAX_IDLE_TIME_BEFORE_CLOSE=0, CHECKPOINT_INTERVAL=3600)
     running = crawl.start()
@@ -160,7 +192,9 @@ def test_a_kill_loses_no_seed(tmp_path, url, server, site):  # noqa: F811
 
 def test_a_wrong_password(tmp_path, url):  # noqa: F811
     """The crawl ends with a line and status 1."""
-    crawl = crawl_of(tmp_path, url, REDIS_PARAMS=json.dumps({"username": "nobody", "password": "wrong-word"}))
+    crawl = crawl_of(
+        tmp_path, url, REDIS_PARAMS=json.dumps({"username": "nobody", "password": "wrong-word"})
+    )
     assert crawl.run() == 1
     assert "CRITICAL: REDIS_URL: the server does not let us in" in said(crawl)
     assert "wrong-word" not in said(crawl)
@@ -168,7 +202,10 @@ def test_a_wrong_password(tmp_path, url):  # noqa: F811
 
 def test_impossible_settings(tmp_path, url):  # noqa: F811
     """They are refused before the start, in one line."""
-    for name, value in (("REDIS_START_URLS_KEY", "%(nmae)s:x"), ("MAX_IDLE_TIME_BEFORE_CLOSE", "-1")):
+    for name, value in (
+        ("REDIS_START_URLS_KEY", "%(nmae)s:x"),
+        ("MAX_IDLE_TIME_BEFORE_CLOSE", "-1"),
+    ):
         crawl = crawl_of(tmp_path, url, **{name: value})
         assert crawl.run() == 1
         assert re.fullmatch(rf"webcrawl: {name} = .*\n|.*{name}.*\n", said(crawl)), said(crawl)
@@ -204,7 +241,9 @@ def test_a_spider_of_a_project(tmp_path, url, server, site):  # noqa: F811
         '        yield {"found": response.url}\n'
     )
     server.rpush("mine:start_urls", f"{address}/a", f"{address}/a")
-    crawl = crawl_of(tmp_path, url, FEEDS=json.dumps({str(tmp_path / "items.json"): {"format": "json"}}))
+    crawl = crawl_of(
+        tmp_path, url, FEEDS=json.dumps({str(tmp_path / "items.json"): {"format": "json"}})
+    )
     crawl.spider, crawl.project = "mine", tmp_path / "project"
 
     assert crawl.run() == 0, said(crawl)
@@ -218,7 +257,8 @@ def test_drones_share_them(tmp_path, url, server, site):  # noqa: F811
     address, asked = site
     server.rpush("web:start_urls", *(f"{address}/{number}" for number in range(30)))
     crawls = [
-        crawl_of(tmp_path / f"{drone}", url, HIVE_DRONES=2, HIVE_DRONE=drone, CHECKPOINT_INTERVAL=1) for drone in (0, 1)
+        crawl_of(tmp_path / f"{drone}", url, HIVE_DRONES=2, HIVE_DRONE=drone, CHECKPOINT_INTERVAL=1)
+        for drone in (0, 1)
     ]
     running = [crawl.start() for crawl in crawls]
 
@@ -240,6 +280,13 @@ def test_archives_need_no_seeds(tmp_path, url, server, site):  # noqa: F811
     settings = [f"JOBDIR={tmp_path / 'read'}", f"REDIS_URL={url}", "REDIS_START_URLS_KEY=mine"]
     options = [word for setting in settings for word in ("-s", setting)]
 
-    assert scrapy(["process", *map(str, crawl.jobdir.rglob("*.warc.gz")), *options], ROOT, tmp_path / "out") == 0
+    assert (
+        scrapy(
+            ["process", *map(str, crawl.jobdir.rglob("*.warc.gz")), *options],
+            ROOT,
+            tmp_path / "out",
+        )
+        == 0
+    )
 
     assert server.lrange("mine", 0, -1) == [f"{address}/b".encode()]

@@ -35,7 +35,9 @@ def test_a_redirect():
     assert posted((307, "/there"), (202, None)) == (202, [HUB, "http://hub.test/there"])
 
 
-@pytest.mark.parametrize("location", ["http://[", "http://a:99999/", "file:///etc/passwd", "ftp://a/", "x" * 9999])
+@pytest.mark.parametrize(
+    "location", ["http://[", "http://a:99999/", "file:///etc/passwd", "ftp://a/", "x" * 9999]
+)
 def test_a_redirect_to_nowhere(location):
     """The hub has not answered; nothing else is asked, and nothing is raised."""
     assert posted((308, location)) == (0, [HUB])
@@ -48,7 +50,9 @@ def test_a_redirect_for_ever():
 
 
 def test_pushes_have_a_tenth_of_the_time():
-    """After a push that took long to read, the next one waits nine times as long, whether it was there or comes now."""
+    """After a push that took long to read, the next one waits nine times as long, whether it was
+    there or comes now.
+    """
     times, idle = [], asyncio.Event()
 
     async def run():

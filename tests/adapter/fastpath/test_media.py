@@ -1,4 +1,6 @@
-"""Scrapy's media pipelines, `engine.download_async` and the HTTP cache: the same items as with plain Scrapy."""
+"""Scrapy's media pipelines, `engine.download_async` and the HTTP cache: the same items as with
+plain Scrapy.
+"""
 
 import base64
 import importlib.util
@@ -39,7 +41,10 @@ class Media(Site):
             return self.say(503, b"later")
         if self.path == "/moved":
             return self.moved()
-        return self.say(404 if "missing" in self.path else 200, PNG if "png" in self.path else self.path.encode())
+        return self.say(
+            404 if "missing" in self.path else 200,
+            PNG if "png" in self.path else self.path.encode(),
+        )
 
     def moved(self):
         self.send_response(302)
@@ -94,13 +99,18 @@ def _crawled(tmp_path):
     [
         FILES,
         pytest.param(
-            IMAGES, marks=pytest.mark.skipif(not importlib.util.find_spec("PIL"), reason="Pillow is not installed")
+            IMAGES,
+            marks=pytest.mark.skipif(
+                not importlib.util.find_spec("PIL"), reason="Pillow is not installed"
+            ),
         ),
     ],
     ids=["files", "images"],
 )
 def test_items_are_as_with_plain_scrapy(crawled, pipelines):
-    """Files, images, checksums, failures and responses are those of plain Scrapy, and so is what the servers see."""
+    """Files, images, checksums, failures and responses are those of plain Scrapy, and so is what
+    the servers see.
+    """
     ours, plain = (crawled(kind, pipelines) for kind in ("ours", "plain"))
 
     assert ours == plain
@@ -110,7 +120,9 @@ def test_items_are_as_with_plain_scrapy(crawled, pipelines):
 
 @pytest.mark.campaign
 def test_the_http_cache_is_as_with_plain_scrapy(crawled):
-    """What the HTTP cache has is not asked for again, neither by requests nor by whoever awaits a download."""
+    """What the HTTP cache has is not asked for again, neither by requests nor by whoever awaits a
+    download.
+    """
     first = crawled("ours", FILES)
     ours = crawled("ours", FILES, 2)
     crawled("plain", FILES)

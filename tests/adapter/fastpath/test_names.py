@@ -31,7 +31,9 @@ def test_another_version_is_refused(version):
 @pytest.mark.parametrize("kind", PRIVATE, ids=lambda kind: kind.__name__)
 def test_each_missing_name_is_refused(kind):
     """A private name that is not there any more is named."""
-    with pytest.raises(ForeignScrapy, match=rf"has no {kind.__name__}\._gone, {kind.__name__}\._lost:"):
+    with pytest.raises(
+        ForeignScrapy, match=rf"has no {kind.__name__}\._gone, {kind.__name__}\._lost:"
+    ):
         check((2, 19, 0), {kind: (*PRIVATE[kind], "_gone", "_lost")})
 
 

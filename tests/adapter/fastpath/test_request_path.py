@@ -1,4 +1,6 @@
-"""What a user's spider and components see is what they see with plain Scrapy: same calls, same signals, same order."""
+"""What a user's spider and components see is what they see with plain Scrapy: same calls, same
+signals, same order.
+"""
 
 import json
 import socket
@@ -32,7 +34,12 @@ ALL = {**DOWNLOADS, **CALLBACKS, **PIPELINES}
 # The ways that the request path knows; each shortens another part of Scrapy's
 WAYS = {
     "middlewares": {**ALL, "CONCURRENT_ITEMS": 1},
-    "no spider middleware": {**DOWNLOADS, **PIPELINES, "CONCURRENT_ITEMS": 1, "SPIDER_MIDDLEWARES_BASE": {}},
+    "no spider middleware": {
+        **DOWNLOADS,
+        **PIPELINES,
+        "CONCURRENT_ITEMS": 1,
+        "SPIDER_MIDDLEWARES_BASE": {},
+    },
     "own item processor": {**ALL, "CONCURRENT_ITEMS": 1, "ITEM_PROCESSOR": f"{OURS}.OwnProcessor"},
     "items together": {**ALL, "CONCURRENT_ITEMS": 8},
 }
@@ -99,12 +106,17 @@ PAGES = {  # what a spider's `parse` gives back -> how it ends
     "dropped": ["dropped", "item"],
     "breaks": ["item error", "item"],
 }
-EVERY_WAY = ["middlewares", *in_campaign("no spider middleware", "own item processor", "items together")]
+EVERY_WAY = [
+    "middlewares",
+    *in_campaign("no spider middleware", "own item processor", "items together"),
+]
 NAMES = [scene for group in SCENES.values() for scene in group]
-# A download that fails is tried again here, three times in all; with plain Scrapy that is a middleware's affair.
+# A download that fails is tried again here, three times in all; with plain Scrapy that is a
+# middleware's affair.
 UNDER_WAY = {"scheduled", "reached", "downloaded", "left", "received"}
 REPEATED = {"refused", "refused and unheard", "errback raises", "errback yields", "swallowed"}
-# Scrapy reads on in a generator while an item is still in the pipelines; here one comes after the other.
+# Scrapy reads on in a generator while an item is still in the pipelines; here one comes after the
+# other.
 READ_ON = {"raises late", "raises async", "recovered late", "link", "download"}
 
 
@@ -116,27 +128,38 @@ def _here():
 
 @pytest.fixture(name="closed_port", scope="module")
 def _closed_port():
-    with socket.socket() as bound:  # and not listening: connections to it are refused, and nobody else gets it
+    # and not listening: connections to it are refused, and nobody else gets it
+    with socket.socket() as bound:
         bound.bind(("0.0.0.0", 0))  # noqa: S104 - it accepts nobody
         yield bound.getsockname()[1]
 
 
 @pytest.fixture(name="crawled", scope="module")
 def _crawled(tmp_path_factory, here, closed_port):
-    """Crawls once for all tests that ask for the same; gives what was noted, by scene, and the crawl."""
+    """Crawls once for all tests that ask for the same; gives what was noted, by scene, and the
+    crawl.
+    """
     done = {}
 
     def crawl(kind, spider, *, settings=(), **arguments):
         key = json.dumps([kind, spider, dict(settings), arguments])
         if key not in done:
             folder = tmp_path_factory.mktemp(kind)
-            given = {**COMMON, **dict(settings), "NOTES": folder / "notes", "EXTENSIONS": {f"{OURS}.Recorder": 500}}
+            given = {
+                **COMMON,
+                **dict(settings),
+                "NOTES": folder / "notes",
+                "EXTENSIONS": {f"{OURS}.Recorder": 500},
+            }
             project = ROOT
             if kind == "plain":
                 (folder / "scrapy.cfg").write_text("[settings]\ndefault = plain\n")
                 (folder / "plain.py").write_text(PLAIN)
                 project = folder
-            words = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
+            words = {
+                name: json.dumps(value) if isinstance(value, dict) else value
+                for name, value in given.items()
+            }
             run = Crawl(folder / "job", {"here": here, **arguments}, words, spider, project)
             status = run.run()
             assert status == 0, run.output.read_text()
@@ -159,7 +182,9 @@ def _both(crawled, closed_port):
 
     def both(way):
         arguments = {"scenes": ",".join(NAMES), "closed_port": closed_port}
-        return [crawled(kind, "each", settings=WAYS[way], **arguments)[0] for kind in ("ours", "plain")]
+        return [
+            crawled(kind, "each", settings=WAYS[way], **arguments)[0] for kind in ("ours", "plain")
+        ]
 
     return both
 
@@ -168,7 +193,9 @@ class TestScenes:
     @pytest.mark.parametrize("way", EVERY_WAY)
     @pytest.mark.parametrize("scene", NAMES)
     def test_it_is_as_with_plain_scrapy(self, both, scene, way):
-        """Calls, items and signals of a request are those of plain Scrapy, in the same order, with the same values."""
+        """Calls, items and signals of a request are those of plain Scrapy, in the same order, with
+        the same values.
+        """
         ours, plain = (found[scene] for found in both(way))
         if scene in REPEATED:
             ours = [event for number, event in enumerate(ours) if event not in ours[:number]]
@@ -177,9 +204,13 @@ class TestScenes:
 
         assert ours == plain
 
-    @pytest.mark.parametrize(("scene", "ends"), [(s, e) for group in SCENES.values() for s, e in group.items()])
+    @pytest.mark.parametrize(
+        ("scene", "ends"), [(s, e) for group in SCENES.values() for s, e in group.items()]
+    )
     def test_it_ends_as_documented(self, both, scene, ends):
-        """Whatever a callback, middleware or pipeline does, the request comes to the end that Scrapy documents."""
+        """Whatever a callback, middleware or pipeline does, the request comes to the end that
+        Scrapy documents.
+        """
         ours, _ = both("middlewares")
 
         assert [event[0] for event in ours[scene] if event[0] not in UNDER_WAY] == ends
@@ -187,7 +218,9 @@ class TestScenes:
 
     @pytest.mark.parametrize("way", EVERY_WAY)
     def test_the_counters_are_the_same(self, both, way):
-        """Errors of callbacks are counted as Scrapy does, and the crawl ends with the same reason and signals."""
+        """Errors of callbacks are counted as Scrapy does, and the crawl ends with the same reason
+        and signals.
+        """
         ours, plain = both(way)
 
         assert ours[""] == plain[""]
@@ -197,11 +230,19 @@ class TestScenes:
 
     @pytest.mark.parametrize("way", EVERY_WAY)
     def test_every_request_is_booked(self, both, crawled, closed_port, way):
-        """However a request ended, nothing of it is left queued or in flight, and its download is counted."""
+        """However a request ended, nothing of it is left queued or in flight, and its download is
+        counted.
+        """
         both(way)
-        _, run = crawled("ours", "each", settings=WAYS[way], scenes=",".join(NAMES), closed_port=closed_port)
+        _, run = crawled(
+            "ours", "each", settings=WAYS[way], scenes=",".join(NAMES), closed_port=closed_port
+        )
 
-        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
+        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (
+            0,
+            0,
+            "finished",
+        )
         assert run.stats["status/404"] == 1
 
 
@@ -209,22 +250,34 @@ class TestPages:
     @pytest.mark.parametrize("at_once", [1, *in_campaign(8)])
     @pytest.mark.parametrize("spider", ["paging", *in_campaign("paging late"), "paging together"])
     def test_the_short_way_is_as_with_plain_scrapy(self, crawled, spider, at_once):
-        """A spider that makes pages, with no middleware, sees and causes what it does with plain Scrapy."""
+        """A spider that makes pages, with no middleware, sees and causes what it does with plain
+        Scrapy.
+        """
         settings = {**PIPELINES, "CONCURRENT_ITEMS": at_once}
         ours, plain = (
-            crawled(kind, spider, settings=settings, scenes=",".join(PAGES))[0] for kind in ("ours", "plain")
+            crawled(kind, spider, settings=settings, scenes=",".join(PAGES))[0]
+            for kind in ("ours", "plain")
         )
         if at_once > 1:  # an item in the pipelines and the request beside it: either may be first
-            ours, plain = (found | {"link": sorted(found["link"], key=itemgetter(0))} for found in (ours, plain))
+            ours, plain = (
+                found | {"link": sorted(found["link"], key=itemgetter(0))}
+                for found in (ours, plain)
+            )
 
         assert ours == plain
-        assert {scene: [event[0] for event in ours[scene] if event[0] not in UNDER_WAY] for scene in PAGES} == PAGES
+        assert {
+            scene: [event[0] for event in ours[scene] if event[0] not in UNDER_WAY]
+            for scene in PAGES
+        } == PAGES
 
     def test_whoever_overrides_parse_gets_each_page_there(self, crawled):
-        """A subclass with a `parse` of its own is asked page by page, whatever `parse_all` it inherits."""
+        """A subclass with a `parse` of its own is asked page by page, whatever `parse_all` it
+        inherits.
+        """
         settings = {**PIPELINES, "CONCURRENT_ITEMS": 1}
         ours, plain = (
-            crawled(kind, "paging alone", settings=settings, scenes="list,link")[0] for kind in ("ours", "plain")
+            crawled(kind, "paging alone", settings=settings, scenes="list,link")[0]
+            for kind in ("ours", "plain")
         )
 
         assert ours == plain
@@ -232,19 +285,30 @@ class TestPages:
 
     @pytest.mark.parametrize("spider", ["paging badly", "paging short"])
     def test_an_error_of_a_batch_is_each_pages(self, crawled, spider):
-        """A `parse_all` that raises, or forgets a page, is the error of every page it got; the crawl goes on."""
+        """A `parse_all` that raises, or forgets a page, is the error of every page it got; the
+        crawl goes on.
+        """
         heard, run = crawled("ours", spider, settings=PIPELINES, scenes=",".join(PAGES))
 
-        assert [[event[0] for event in heard[scene] if event[0] not in UNDER_WAY] for scene in PAGES] == [["error"]] * 8
-        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
+        assert [
+            [event[0] for event in heard[scene] if event[0] not in UNDER_WAY] for scene in PAGES
+        ] == [["error"]] * 8
+        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (
+            0,
+            0,
+            "finished",
+        )
 
 
 class TestErrors:
     @pytest.mark.parametrize(
-        ("scenes", "many"), [("refused and unheard,ignored and unheard,missing", 0), ("broken and unheard", 1)]
+        ("scenes", "many"),
+        [("refused and unheard,ignored and unheard,missing", 0), ("broken and unheard", 1)],
     )
     def test_only_mistakes_are_unexpected(self, crawled, closed_port, scenes, many):
-        """A download that fails is no unexpected error though no errback hears of it; a middleware's mistake is one."""
+        """A download that fails is no unexpected error though no errback hears of it; a
+        middleware's mistake is one.
+        """
         _, run = crawled("ours", "each", settings=DOWNLOADS, scenes=scenes, closed_port=closed_port)
 
         assert run.stats["errors"] == many
@@ -252,7 +316,9 @@ class TestErrors:
 
     @pytest.mark.parametrize("items", [1, 8])
     def test_a_panic_is_an_error_of_its_page(self, crawled, closed_port, items):
-        """What is raised and is no Exception, or cancels the page's own task, is one more error; the crawl ends."""
+        """What is raised and is no Exception, or cancels the page's own task, is one more error;
+        the crawl ends.
+        """
         settings = {
             "ITEM_PIPELINES": {f"{SPIDERS}.PanickingItems": 300},
             "DOWNLOADER_MIDDLEWARES": {f"{SPIDERS}.PanickingDownloads": 950},
@@ -264,11 +330,17 @@ class TestErrors:
         assert heard["failed"] == [["download"]]
         assert sorted(heard["read on"]) == [["cancelled_pipeline"], ["late_pipeline"], ["pipeline"]]
         assert run.stats["errors"] == 9
-        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
+        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (
+            0,
+            0,
+            "finished",
+        )
 
     def test_a_panic_of_start(self, tmp_path, here, closed_port):
         """The crawl ends, with status 1 and the reason that Scrapy has for any error of `start`."""
-        run = Crawl(tmp_path / "job", {"here": here, "closed_port": closed_port}, COMMON, "start panicking")
+        run = Crawl(
+            tmp_path / "job", {"here": here, "closed_port": closed_port}, COMMON, "start panicking"
+        )
 
         assert (run.run(), run.stats["reason"]) == (1, "start_error")
 
@@ -291,14 +363,18 @@ class TestSignals:
 
     def test_a_pause_holds_the_next_request_back(self, heard):
         """While the engine is paused nothing is asked for; afterwards the crawl goes on."""
-        pages = [event[0] for event in heard["page"] if event[0] not in ("reached", "downloaded", "left")]
+        pages = [
+            event[0] for event in heard["page"] if event[0] not in ("reached", "downloaded", "left")
+        ]
         paused = pages.index("paused")
 
         assert pages[paused : paused + 5] == ["paused", "item", "scheduled", "unpaused", "received"]
         assert pages.count("item") == 13
 
     def test_an_idle_spider_may_stay(self, heard):
-        """DontCloseSpider keeps an idle spider open for what was asked for meanwhile; CloseSpider gives a reason."""
+        """DontCloseSpider keeps an idle spider open for what was asked for meanwhile; CloseSpider
+        gives a reason.
+        """
         assert heard["idle"] == [[1], [2]]
         assert heard[""][0] == ["closed", "nothing more"]
 

@@ -83,7 +83,9 @@ class TestPlainListeners:
         assert crawl.said == ["first one"]
 
     def test_order_and_answers(self):
-        """They are called in their order, with the arguments that they name, and what they return is the answer."""
+        """They are called in their order, with the arguments that they name, and what they return
+        is the answer.
+        """
         crawl = Crawl()
         first, second = crawl.plain("first"), crawl.plain("second", result=2)
 
@@ -99,12 +101,18 @@ class TestPlainListeners:
         (record,) = caplog.records
 
         assert answers == [(first, error), (second, None)]
-        assert (record.name, record.levelno, record.spider) == ("scrapy.utils.signal", logging.ERROR, "the spider")
+        assert (record.name, record.levelno, record.spider) == (
+            "scrapy.utils.signal",
+            logging.ERROR,
+            "the spider",
+        )
         assert record.getMessage() == f"Error caught on signal handler: {first}"
         assert record.exc_info[1] is error
 
     def test_come_and_go(self):
-        """Listeners may be connected and disconnected between two signals, and one that is no more is not called."""
+        """Listeners may be connected and disconnected between two signals, and one that is no more
+        is not called.
+        """
         crawl = Crawl()
         first, second = crawl.plain("first"), crawl.plain("second")
         crawl.send()
@@ -165,7 +173,9 @@ class TestPlainListeners:
         crawl.send()
         crawl.send()
 
-        assert [record.getMessage() for record in caplog.records] == [f"Error caught on signal handler: {listener}"] * 2
+        assert [record.getMessage() for record in caplog.records] == [
+            f"Error caught on signal handler: {listener}"
+        ] * 2
 
     def test_returns_an_awaitable(self):
         """What a plain listener returns is awaited, if that is possible."""
@@ -190,7 +200,9 @@ class TestPlainListeners:
         ((listener, error),) = crawl.send()
 
         assert (listener, str(error)) == (first, "no")
-        assert [record.getMessage() for record in caplog.records] == [f"Error caught on signal handler: {first}"]
+        assert [record.getMessage() for record in caplog.records] == [
+            f"Error caught on signal handler: {first}"
+        ]
 
 
 class TestCoroutines:

@@ -17,7 +17,9 @@ async def asks(*, scraper_slot):
     nextcall = CallLaterOnce(lambda: asked.append(1))
     slot = SimpleNamespace(nextcall=nextcall, closing=None, close=print, inprogress=set())
     scraper = SimpleNamespace(slot=scraper_slot)
-    engine = SimpleNamespace(_slot=slot, scraper=scraper, start_async=None, close_spider_async=None, stop_async=None)
+    engine = SimpleNamespace(
+        _slot=slot, scraper=scraper, start_async=None, close_spider_async=None, stop_async=None
+    )
     handle = Engine(engine, print, lambda: None)
     handle.wake()
     handle.wake()

@@ -23,7 +23,9 @@ def fake(code):
     return DocumentProcess((sys.executable, "-c", start + code))
 
 
-@pytest.mark.parametrize("code", ["os.abort()", "os._exit(0)", "wire.sendall(struct.pack('<Q', 4) + b'none')"])
+@pytest.mark.parametrize(
+    "code", ["os.abort()", "os._exit(0)", "wire.sendall(struct.pack('<Q', 4) + b'none')"]
+)
 def test_a_page_that_brings_it_down(code):
     """It has no text; its row says why."""
     reader = fake(code)
@@ -69,13 +71,17 @@ class TestReal:
         assert (len(found["text"]), found["cut"]) == (1 << 20, True)
 
     @pytest.mark.parametrize(
-        ("base", "found"), [("", "http://a.test/folder/x"), ("<base href=//b.test/y/>", "http://b.test/y/x")]
+        ("base", "found"),
+        [("", "http://a.test/folder/x"), ("<base href=//b.test/y/>", "http://b.test/y/x")],
     )
     def test_links(self, reader, base, found):
         """They are absolute, as a browser has them."""
         body = f"<head>{base}</head><body><article><p>{'word ' * 60}<a href=x>link</a></p></article></body>".encode()
 
-        assert f"[link]({found})" in reader.document({**HEAD, "url": "http://a.test/folder/page"}, body)["text"]
+        assert (
+            f"[link]({found})"
+            in reader.document({**HEAD, "url": "http://a.test/folder/page"}, body)["text"]
+        )
 
     def test_an_error_of_a_library(self, reader):
         """It is named."""
@@ -83,7 +89,10 @@ class TestReal:
 
     def test_lines_of_the_markup_are_no_lines_of_the_text(self, reader):
         """Text that is broken and indented in the markup is one line; code stays as it is."""
-        text = b"<body><article><p>%b\n            more</p><pre>a\n        b</pre></article></body>" % (b"word " * 60)
+        text = (
+            b"<body><article><p>%b\n            more</p><pre>a\n        b</pre></article></body>"
+            % (b"word " * 60)
+        )
         found = reader.document(HEAD, text)["text"]
 
         assert "word more" in found
@@ -108,7 +117,8 @@ class TestCode:
     def _text(self, reader):
         """The text of a page with this in the middle of it."""
         return lambda markup: reader.document(
-            HEAD, f"<html><body><main><h1>Title</h1>{PROSE}{markup}{PROSE}</main></body></html>".encode()
+            HEAD,
+            f"<html><body><main><h1>Title</h1>{PROSE}{markup}{PROSE}</main></body></html>".encode(),
         )["text"]
 
     @pytest.mark.parametrize(
@@ -121,10 +131,19 @@ class TestCode:
             f"<pre><code>{CODE.replace('let', '<span class=kw>let</span>')}</code></pre>",
             f"<pre><code>{CODE.replace(chr(10), '<br>')}</code></pre>",
         ],
-        ids=["plain", "in a figure", "with a link to run it", "with links", "in colours", "with br"],
+        ids=[
+            "plain",
+            "in a figure",
+            "with a link to run it",
+            "with links",
+            "in colours",
+            "with br",
+        ],
     )
     def test_code_is_as_it_is_written(self, text, markup):
-        """Empty lines, indentation and brackets are there, between fences; what stands around it does not matter."""
+        """Empty lines, indentation and brackets are there, between fences; what stands around it
+        does not matter.
+        """
         assert f"```\n{WRITTEN}\n```" in text(markup)
 
     def test_code_in_a_list_is_part_of_its_item(self, text):
@@ -156,20 +175,27 @@ class TestCode:
 
     def test_a_link_that_shows_nothing_takes_no_text(self, text):
         """An image with a link before a paragraph does not make that paragraph a link."""
-        found = text("<p><a href=/image><img src=x></a>Some words, <a href=/y>then a link</a>, and the rest of it.</p>")
+        found = text(
+            "<p><a href=/image><img src=x></a>Some words, <a href=/y>then a link</a>, and the rest of it.</p>"
+        )
 
         assert "Some words, [then a link](http://a.test/y), and the rest of it." in found
 
     def test_the_language_is_that_of_the_prose(self, reader):
         """Code says nothing of it, however long it is."""
-        words = "The lamp is bright when the night is dark, and people read their books until they go to sleep. " * 3
+        words = (
+            "The lamp is bright when the night is dark, and people read their books until they go to sleep. "
+            * 3
+        )
         lines = "impl de la dans pour le mut une est i32;\n" * 200
         body = f"<body><main><p>{words}</p><pre><code>{lines}</code></pre></main></body>"
 
         assert reader.document(HEAD, body.encode())["language_detected"] == "en"
 
 
-LINES = "A line that ends well.\nno end\n- a bullet, and more of it behind\nto be continued...\nno end"
+LINES = (
+    "A line that ends well.\nno end\n- a bullet, and more of it behind\nto be continued...\nno end"
+)
 
 
 def measured(text):
@@ -198,7 +224,8 @@ def measured(text):
         ("top_3_grams", "a b c a b c d d", 0.75),
         ("top_4_grams", "a b c d a b c d", 1.0),
         ("repeated_5_grams", "a b c d e a b c d e", 0.5),
-        ("repeated_5_grams", "a a a a a a a a a a a", 10 / 11),  # of two runs that overlap, one is counted
+        # of two runs that overlap, one is counted
+        ("repeated_5_grams", "a a a a a a a a a a a", 10 / 11),
         ("repeated_6_grams", "a b c d e a b c d e", 0.0),
         ("repeated_10_grams", "a b c d e f g h i j a b c d e f g h i j", 0.5),
         ("curly_brackets", "function() {", True),
@@ -213,7 +240,10 @@ def test_a_measure(name, text, value):
 
 def test_what_nobody_reads_is_left_out():
     """Addresses of links, and marks of headings."""
-    assert plain("## About [us](http://a.test/us)\n\n- C# is [one] (two)") == "About us\n\n- C# is [one] (two)"
+    assert (
+        plain("## About [us](http://a.test/us)\n\n- C# is [one] (two)")
+        == "About us\n\n- C# is [one] (two)"
+    )
 
 
 @given(st.text(max_size=300) | st.text("a b\n#-.", max_size=300))
@@ -227,10 +257,15 @@ def test_any_text_has_all_measures(text):
 
 
 def test_as_datatrove_counts():
-    """Runs that come again are counted as datatrove's Gopher filter counts them, but for its blanks."""
-    filters = pytest.importorskip("datatrove.pipeline.filters.gopher_repetition_filter", reason="needs datatrove")
+    """Runs that come again are counted as datatrove's Gopher filter counts them, but for its
+    blanks.
+    """
+    filters = pytest.importorskip(
+        "datatrove.pipeline.filters.gopher_repetition_filter", reason="needs datatrove"
+    )
     words = (
-        "the lamp is lit and the lamp is bright and the lamp is lit and so is the lamp that is lit and bright " * 3
+        "the lamp is lit and the lamp is bright and the lamp is lit and so is the lamp that is lit and bright "
+        * 3
     ).split()
     letters = sum(map(len, words))
 

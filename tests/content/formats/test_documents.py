@@ -11,7 +11,9 @@ from webcrawl.content.formats.sniffing import form_of
 from webcrawl.content.html import link_kinds
 from webcrawl.content.html.link_kinds import ALL, ALL_LOGGED
 
-SITEMAP = b'<?xml version="1.0"?><!-- <rss> --><urlset><url><loc>http://a.test/1</loc></url></urlset>'
+SITEMAP = (
+    b'<?xml version="1.0"?><!-- <rss> --><urlset><url><loc>http://a.test/1</loc></url></urlset>'
+)
 RSS = b"<rss version='2.0'><channel><item><link>http://a.test/1</link></item></channel></rss>"
 ATOM = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='/hub'/><entry><link href='/1'/></entry></feed>"
 JSON = b'{"version": "https:\\/\\/jsonfeed.org\\/version\\/1", "items": [{"url": "/1"}]}'
@@ -56,7 +58,9 @@ PDF = b"%PDF-1.4 <a href=x>"
     ids=itertools.count(),
 )
 def test_forms(media, body, form):
-    """The media type says it, or how the body begins, where servers are known to say something else."""
+    """The media type says it, or how the body begins, where servers are known to say something
+    else.
+    """
     assert form_of(media, body) == form
 
 
@@ -115,15 +119,29 @@ def test_pages_are_read_as_before():
 
 @pytest.mark.parametrize("body", [b"<p><a href=/1>one</a>", RSS, SVG])
 def test_what_is_read_for_a_link_log_is_not_read_again(body):
-    """A page's links are whole if all kinds were looked for that a link log has: pipelines take them as they are."""
-    assert DocumentReader(ALL_LOGGED, anchor_text=True).links(body, "text/html", "http://a.test/").whole
-    assert not DocumentReader(ALL_LOGGED - {"img"}, anchor_text=True).links(body, "text/html", "http://a.test/").whole
+    """A page's links are whole if all kinds were looked for that a link log has: pipelines take
+    them as they are.
+    """
+    assert (
+        DocumentReader(ALL_LOGGED, anchor_text=True)
+        .links(body, "text/html", "http://a.test/")
+        .whole
+    )
+    assert (
+        not DocumentReader(ALL_LOGGED - {"img"}, anchor_text=True)
+        .links(body, "text/html", "http://a.test/")
+        .whole
+    )
 
 
 def test_a_hub_is_never_wanted_by_a_setting():
-    """It is where news are subscribed to, not a page: no setting can name it, and the link log has it."""
+    """It is where news are subscribed to, not a page: no setting can name it, and the link log has
+    it.
+    """
     assert "hub" not in ALL
-    assert "hub" in {link[0] for link in all_links(ATOM, "application/atom+xml", "http://a.test/").links}
+    assert "hub" in {
+        link[0] for link in all_links(ATOM, "application/atom+xml", "http://a.test/").links
+    }
 
 
 class TestHeaders:
@@ -135,7 +153,9 @@ class TestHeaders:
 
     def test_they_are_relative_to_the_answer(self):
         """Not to the document's base."""
-        assert self.found(["header"], b"<x>; rel=next").links == [("header", "http://a.test/d/x", "", "next")]
+        assert self.found(["header"], b"<x>; rel=next").links == [
+            ("header", "http://a.test/d/x", "", "next")
+        ]
 
     def test_canonical(self):
         """It counts as the element does, which is followed by default; the element goes before it."""
@@ -152,19 +172,26 @@ class TestHeaders:
 
     def test_invalid_addresses_are_left_out(self):
         """As anywhere."""
-        assert self.found(["header"], b"<http://[>, <y>").links == [("header", "http://a.test/d/y", "", "")]
+        assert self.found(["header"], b"<http://[>, <y>").links == [
+            ("header", "http://a.test/d/y", "", "")
+        ]
 
 
 def test_a_format_that_is_not_wanted_is_read_as_before():
     """What a server calls HTML is HTML then, whatever other formats are wanted."""
     body = b"<?xml version='1.0'?><rss><a href='/1'></rss>"
 
-    assert DocumentReader(["a", "sitemap"]).links(body, "text/html", "http://a.test/").links == [("a", "/1", "", "")]
+    assert DocumentReader(["a", "sitemap"]).links(body, "text/html", "http://a.test/").links == [
+        ("a", "/1", "", "")
+    ]
     assert DocumentReader(["a", "feed"]).links(body, "text/html", "http://a.test/").links == []
 
 
 def links(*values):
-    return [(kind, address, rel) for kind, address, _, rel in document_reader.links([(b"LINK", one) for one in values])]
+    return [
+        (kind, address, rel)
+        for kind, address, _, rel in document_reader.links([(b"LINK", one) for one in values])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -205,9 +232,13 @@ def test_one_header(value, expected):
 )
 def test_a_refresh(values, expected):
     """It leads where that of a document would, and the first one counts."""
-    links_ = document_reader.links([*((b"Refresh", value) for value in values), (b"expires", b"0; url=/no")])
+    links_ = document_reader.links(
+        [*((b"Refresh", value) for value in values), (b"expires", b"0; url=/no")]
+    )
 
-    assert [(kind, address) for kind, address, _, _ in links_] == [("refresh", one) for one in expected]
+    assert [(kind, address) for kind, address, _, _ in links_] == [
+        ("refresh", one) for one in expected
+    ]
 
 
 def test_a_refresh_beside_links():
@@ -234,11 +265,16 @@ NAMES = 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns="http://www.w3.org/200
 
 
 def xlinks_of(xml):
-    return [link[:2] for link in xml_stream.xlinks(xml.encode(), "image/svg+xml", "http://a.test/d/x.svg")]
+    return [
+        link[:2]
+        for link in xml_stream.xlinks(xml.encode(), "image/svg+xml", "http://a.test/d/x.svg")
+    ]
 
 
 def test_svg():
-    """SVG's own href goes before XLink's; images and scripts are called as in HTML; its own parts are no links."""
+    """SVG's own href goes before XLink's; images and scripts are called as in HTML; its own parts
+    are no links.
+    """
     assert xlinks_of(f"""<svg {NAMES}><a href="1" xlink:href="0"/><a xlink:href="2"/><image href="3"/><script href="4"/>
         <use href="#part"/><use href="other.svg#part"/><p href="5" xmlns="urn:x"/></svg>""") == [
         ("xlink", "1"),
@@ -273,9 +309,16 @@ def test_bases_within_bases():
 
 
 def test_what_is_broken():
-    """What comes before the damage is kept; undeclared entities and bytes that are no UTF-8 end nothing."""
-    assert xlinks_of(f"<svg {NAMES}>&nbsp;<a href='1'/><b></c><a href='2'/>") == [("xlink", "1"), ("xlink", "2")]
-    found = xml_stream.xlinks(b"<svg " + NAMES.encode() + b">\xff\xfe<a href='1'/>", "image/svg+xml", "http://a.test/")
+    """What comes before the damage is kept; undeclared entities and bytes that are no UTF-8 end
+    nothing.
+    """
+    assert xlinks_of(f"<svg {NAMES}>&nbsp;<a href='1'/><b></c><a href='2'/>") == [
+        ("xlink", "1"),
+        ("xlink", "2"),
+    ]
+    found = xml_stream.xlinks(
+        b"<svg " + NAMES.encode() + b">\xff\xfe<a href='1'/>", "image/svg+xml", "http://a.test/"
+    )
     assert [link[1] for link in found] == ["1"]
 
 

@@ -58,7 +58,11 @@ class TestSitemaps:
 
     def test_no_endless_text(self):
         """Of one text only its beginning is kept."""
-        body = b"<urlset><url><loc>" + b"x" * 1_000_000 + b"</loc></url><url><loc>/2</loc></url></urlset>"
+        body = (
+            b"<urlset><url><loc>"
+            + b"x" * 1_000_000
+            + b"</loc></url><url><loc>/2</loc></url></urlset>"
+        )
 
         assert [len(url) for url in listings.read(body).urls("item")] == [listings.LONGEST, 2]
 
@@ -75,29 +79,42 @@ class TestSitemaps:
         assert listings.read_list(b"http://a.test/\xe9\n").urls("item") == ["http://a.test/%E9"]
 
     def test_packed(self):
-        """A gzip file is unpacked as far as it is whole, and no further than a sitemap may be large."""
+        """A gzip file is unpacked as far as it is whole, and no further than a sitemap may be
+        large.
+        """
         body = gzip.compress(URLSET)
 
         assert sniffing.unpacked(body) == URLSET
-        assert sniffing.unpacked(body[:-100]) == URLSET[: len(sniffing.unpacked(body[:-100]))] != b""
+        assert (
+            sniffing.unpacked(body[:-100]) == URLSET[: len(sniffing.unpacked(body[:-100]))] != b""
+        )
         assert len(sniffing.unpacked(gzip.compress(bytes(sniffing.MOST + 1000)))) == sniffing.MOST
         assert sniffing.unpacked(b"\x1f\x8b\x08 nothing") == b""
 
     def test_a_gzip_file_of_several_members(self):
-        """All of them are read, up to damage or a bound; what follows the last one and is none does not count."""
+        """All of them are read, up to damage or a bound; what follows the last one and is none does
+        not count.
+        """
         pieces = [URLSET[at : at + 50] for at in range(0, len(URLSET), 50)]
         body = b"".join(map(gzip.compress, pieces))
         last = len(gzip.compress(pieces[-1]))
 
         assert sniffing.unpacked(body) == sniffing.unpacked(body + bytes(99)) == URLSET
         assert sniffing.unpacked(body[:-last] + b"\x1f\x8b\x08 nothing") == b"".join(pieces[:-1])
-        assert len(sniffing.unpacked(2 * gzip.compress(bytes(sniffing.MOST - 1000)))) == sniffing.MOST
-        assert sniffing.unpacked(sniffing.MEMBERS * gzip.compress(b"") + 2 * gzip.compress(b"x")) == b"x"
+        assert (
+            len(sniffing.unpacked(2 * gzip.compress(bytes(sniffing.MOST - 1000)))) == sniffing.MOST
+        )
+        assert (
+            sniffing.unpacked(sniffing.MEMBERS * gzip.compress(b"") + 2 * gzip.compress(b"x"))
+            == b"x"
+        )
 
 
 class TestFeeds:
     def test_rss(self):
-        """Items with their dates, guids that are addresses, enclosures; the feed's own page; its image's is none."""
+        """Items with their dates, guids that are addresses, enclosures; the feed's own page; its
+        image's is none.
+        """
         found = listings.read(b"""<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>
             <title> A &amp; B </title><link>http://a.test/</link><item><title>One</title><link>http://a.test/1</link>
             <guid isPermaLink="false">x</guid><pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate>
@@ -115,7 +132,9 @@ class TestFeeds:
         assert (found.entries[1].title, found.entries[1].modified) == ("One", 1031356801.0)
 
     def test_an_item_with_an_image(self):
-        """What an item says of itself counts, whatever stands before the address of its image or behind it."""
+        """What an item says of itself counts, whatever stands before the address of its image or
+        behind it.
+        """
         found = listings.read(b"""<rss><channel><item><title>One</title><link>/1</link>
             <pubDate>Sat, 07 Sep 2002 00:00:01 GMT</pubDate><image><url>/1.png</url></image><guid>http://a.test/1</guid>
             </item></channel></rss>""")
@@ -131,10 +150,16 @@ class TestFeeds:
             xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">
             <channel><link>/</link></channel><item><link>/1</link><dc:date>2020-01-01T00:00Z</dc:date></item></rdf:RDF>""")
 
-        assert (found.form, found.urls("item"), found.entries[1].modified) == ("RDF", ["/1"], 1577836800.0)
+        assert (found.form, found.urls("item"), found.entries[1].modified) == (
+            "RDF",
+            ["/1"],
+            1577836800.0,
+        )
 
     def test_atom(self):
-        """The pages of entries, further pages of the feed, its hub; not where entries are edited; xml:base counts."""
+        """The pages of entries, further pages of the feed, its hub; not where entries are edited;
+        xml:base counts.
+        """
         found = listings.read(
             b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/blog/"><link rel="hub" href="http://hub.test/"/>
             <link rel="next" href="?p=2"/><link rel="self" href="f"/><link href="."/><entry xml:base="2020/">
@@ -174,7 +199,9 @@ class TestFeeds:
         ]
         assert found.entries[3].modified == 1577836800.0
 
-    @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"[" * 100_000, b'{"items": 5, "hubs": {}}', b"9" * 9999])
+    @pytest.mark.parametrize(
+        "body", [b"", b"[]", b"{", b"[" * 100_000, b'{"items": 5, "hubs": {}}', b"9" * 9999]
+    )
     def test_what_is_no_json_feed(self, body):
         """It has no entries."""
         assert listings.read_feed(body).entries == []
@@ -205,7 +232,15 @@ def test_dates(written, found):
 
 
 READER = DocumentReader(ALL_LOGGED, anchor_text=True)
-TYPES = ["application/xml", "application/rss+xml", "image/svg+xml", "text/xml", "text/plain", "text/html", ""]
+TYPES = [
+    "application/xml",
+    "application/rss+xml",
+    "image/svg+xml",
+    "text/xml",
+    "text/plain",
+    "text/html",
+    "",
+]
 
 
 def each(name):
@@ -213,7 +248,11 @@ def each(name):
     folder = cases(name)
     for case in json.loads((folder / "index.json").read_text()):
         body = (folder / case["file"]).read_bytes()
-        yield case["file"], sniffing.unpacked(body) if is_packed("", body) else body, case["reference"]
+        yield (
+            case["file"],
+            sniffing.unpacked(body) if is_packed("", body) else body,
+            case["reference"],
+        )
 
 
 def test_every_sitemap_has_its_locations():
@@ -225,7 +264,9 @@ def test_every_sitemap_has_its_locations():
             assert found.form == reference["kind"], name
             assert found.urls("item") == reference["locs"], name
             assert found.urls("alternate") == reference.get("hreflang_links", []), name
-            assert sum(one.modified is not None for one in found.entries) == reference.get("lastmods", 0), name
+            assert sum(one.modified is not None for one in found.entries) == reference.get(
+                "lastmods", 0
+            ), name
             count += 1
     assert count == 17
 
@@ -253,12 +294,17 @@ def test_every_feed_has_its_links(name):
 
 
 def test_every_case_is_recognised():
-    """Whatever the server calls it: a sitemap is one, and so is a feed, but for two fragments and a feed in a page."""
+    """Whatever the server calls it: a sitemap is one, and so is a feed, but for two fragments and a
+    feed in a page.
+    """
     unknown = []
     for name in ("feeds", "sitemaps"):
         for file, body, _ in each(name):
             unknown += [file for _ in [0] if form_of("", body) not in ("sitemap", "text", "feed")]
-            assert form_of("text/html", body) in ("html", form_of("", body)) or form_of("", body) == "text"
+            assert (
+                form_of("text/html", body) in ("html", form_of("", body))
+                or form_of("", body) == "text"
+            )
     assert {name.partition("__")[2] for name in unknown} == {
         "DuplicateContentAtomFeed.xml",
         "HREFConsideredHarmfulFirstEntry.xml",
@@ -268,13 +314,20 @@ def test_every_case_is_recognised():
 
 @pytest.mark.parametrize("media", TYPES)
 def test_bombs(media):
-    """The collected XML bombs are read within bounds, and nothing found in them is from this machine or expanded."""
+    """The collected XML bombs are read within bounds, and nothing found in them is from this
+    machine or expanded.
+    """
     folder = cases("malicious")
     before = reset_peak()
 
     for case in json.loads((folder / "xml-index.json").read_text()):
         body = (folder / case["file"]).read_bytes()
-        for kind in (body, body.replace(b"<bomb>", b"<rss><item><link>").replace(b"</bomb>", b"</link></item></rss>")):
+        for kind in (
+            body,
+            body.replace(b"<bomb>", b"<rss><item><link>").replace(
+                b"</bomb>", b"</link></item></rss>"
+            ),
+        ):
             found = repr(READER.links(kind, media, "http://site.test/"))
             assert "root:" not in found, case
             assert len(found) < 4000, case

@@ -43,7 +43,9 @@ def addresses(found):
 class TestWhatIsRead:
     def test_links(self, reader):
         """Those of annotations, as written, and addresses that stand in the text, each once."""
-        found = reader.read(pdf("http://a.test/1", "../2", "http://a.test/1", text="see http://a.test/3 there"), URL)
+        found = reader.read(
+            pdf("http://a.test/1", "../2", "http://a.test/1", text="see http://a.test/3 there"), URL
+        )
 
         assert addresses(found) == ["http://a.test/1", "../2", "http://a.test/3"]
         assert (found.base, found.note, {link[0] for link in found.links}) == (URL, "", {"pdf"})
@@ -55,20 +57,31 @@ class TestWhatIsRead:
         assert text(pdf(text="Hello", pages=2)) == "Hello\nHello"
 
     def test_only_what_is_wanted(self):
-        """Where links are not followed there are none, and no text where no output wants it; the title is there."""
+        """Where links are not followed there are none, and no text where no output wants it; the
+        title is there.
+        """
         body = pdf("http://a.test/1", text="Hello")
-        body = body.replace(b"trailer<<", b"5 0 obj<</Title(A  lamp)>>endobj trailer<</Info 5 0 R").replace(
-            b"R/Root", b"R /Root"
-        )
+        body = body.replace(
+            b"trailer<<", b"5 0 obj<</Title(A  lamp)>>endobj trailer<</Info 5 0 R"
+        ).replace(b"R/Root", b"R /Root")
         for links, texts in ((True, False), (False, True)):
             reader = PdfProcess(links=links, text=texts)
             found = reader.read(body, URL)
             reader.close()
-            assert (bool(found.links), bool(found.text), found.title, found.note) == (links, texts, "A lamp", "")
+            assert (bool(found.links), bool(found.text), found.title, found.note) == (
+                links,
+                texts,
+                "A lamp",
+                "",
+            )
 
-    @pytest.mark.parametrize(("written", "title"), [("0041D83D", "A\ufffd"), ("DC000041", "\ufffdA")])
+    @pytest.mark.parametrize(
+        ("written", "title"), [("0041D83D", "A\ufffd"), ("DC000041", "\ufffdA")]
+    )
     def test_a_title_with_half_a_character(self, reader, written, title):
-        """Where a program has cut it between the halves of a surrogate pair, the rest is read all the same."""
+        """Where a program has cut it between the halves of a surrogate pair, the rest is read all
+        the same.
+        """
         about = f"5 0 obj<</Title<FEFF{written}>>>endobj trailer<</Info 5 0 R /Root".encode()
         found = reader.read(pdf("http://a.test/1").replace(b"trailer<</Root", about), URL)
 
@@ -94,7 +107,9 @@ class TestWhatIsRead:
         body = with_content(b"BT /F1 12 Tf 72 700 Td (light-) Tj 0 -14 Td (house keeper) Tj ET")
         assert text(body) == "lighthouse keeper"
 
-    @pytest.mark.parametrize("body", [b"", b"%PDF-1.4", b"%PDF-" + bytes(range(256)), b"<html>", pdf()[:60]])
+    @pytest.mark.parametrize(
+        "body", [b"", b"%PDF-1.4", b"%PDF-" + bytes(range(256)), b"<html>", pdf()[:60]]
+    )
     def test_what_is_no_pdf_has_no_links_and_a_note(self, reader, body):
         """It has no links, and a note."""
         found = reader.read(body, URL)
@@ -104,12 +119,17 @@ class TestWhatIsRead:
     @pytest.mark.parametrize("cut", range(100, len(pdf("http://a.test/1")), 90))
     def test_one_that_is_cut_off(self, reader, cut):
         """It is read as far as that is possible; the reader lives on."""
-        assert addresses(reader.read(pdf("http://a.test/1")[:cut], URL)) in ([], ["http://a.test/1"])
+        assert addresses(reader.read(pdf("http://a.test/1")[:cut], URL)) in (
+            [],
+            ["http://a.test/1"],
+        )
         assert addresses(reader.read(pdf("http://a.test/1"), URL)) == ["http://a.test/1"]
 
     def test_a_page_that_cannot_be_read(self, reader):
         """The others are, and a note says that not all was."""
-        body = pdf("http://a.test/1", pages=3).replace(b"11 0 obj\n<</Type/Page/", b"11 0 obj\n<</Type/Font/")
+        body = pdf("http://a.test/1", pages=3).replace(
+            b"11 0 obj\n<</Type/Page/", b"11 0 obj\n<</Type/Font/"
+        )
         found = reader.read(body, URL)
 
         assert (addresses(found), found.note) == (["http://a.test/1"], "pdf:cut")
@@ -144,7 +164,9 @@ class TestWhatIsRead:
 class TestWhatItSurvives:
     @pytest.mark.campaign
     def test_a_pdf_that_unpacks_to_very_much_ends_its_process(self, reader):
-        """One that unpacks to very much ends the process at its limit of memory; the next one has another."""
+        """One that unpacks to very much ends the process at its limit of memory; the next one has
+        another.
+        """
         found = reader.read(bomb(), URL)
 
         assert (found.links, found.note) == ([], "pdf:died")
@@ -197,15 +219,21 @@ class TestWhatItSurvives:
         reader.close()
 
     def test_it_can_open_nothing(self, reader):
-        """A PDF that gets the better of its reader finds no file and no socket: its process may open none."""
+        """A PDF that gets the better of its reader finds no file and no socket: its process may
+        open none.
+        """
         reader.read(pdf("http://a.test/"), URL)
         limits = Path(f"/proc/{reader._process.pid}/limits").read_text()
 
         assert re.search(r"Max open files +0 +0 ", limits)
 
     def test_killed_by_somebody_else(self, tmp_path):
-        """The PDF is read once more by a new process, and only once: it is not its fault, as far as one can see."""
-        reader = fake(f"open({str(tmp_path / 'tries')!r}, 'a').write('x'); os.kill(os.getpid(), signal.SIGKILL)")
+        """The PDF is read once more by a new process, and only once: it is not its fault, as far as
+        one can see.
+        """
+        reader = fake(
+            f"open({str(tmp_path / 'tries')!r}, 'a').write('x'); os.kill(os.getpid(), signal.SIGKILL)"
+        )
 
         assert reader.read(pdf(), URL).note == "pdf:died"
         assert (tmp_path / "tries").read_text() == "xx"
@@ -286,7 +314,9 @@ class TestTheEnd:
         assert reader._process is None
 
     def test_killed_while_its_process_starts(self, reader, monkeypatch):
-        """There is no process yet that could be killed; the one that comes up reads nothing any more."""
+        """There is no process yet that could be killed; the one that comes up reads nothing any
+        more.
+        """
         really = reader._open
 
         def killed_before():

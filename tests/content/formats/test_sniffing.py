@@ -16,7 +16,9 @@ from webcrawl.urls.canonical import canonical_links
 XHTML = b"""<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
 <html xmlns="http://www.w3.org/1999/xhtml"><p>page</p></html>"""
-WIDE = '<?xml version="1.0" encoding="utf-16"?><html xmlns="http://www.w3.org/1999/xhtml"/>'.encode("utf-16")
+WIDE = '<?xml version="1.0" encoding="utf-16"?><html xmlns="http://www.w3.org/1999/xhtml"/>'.encode(
+    "utf-16"
+)
 FEED = b'<?xml version="1.0"?><!-- made --><rss version="2.0"/>'
 
 
@@ -41,7 +43,9 @@ class TestIdentifiedType:
         ],
     )
     def test_the_bytes_decide(self, content_type, body, expected):
-        """Marks in the body name its type; the header only tells HTML without a mark from plain text."""
+        """Marks in the body name its type; the header only tells HTML without a mark from plain
+        text.
+        """
         assert identified_type(content_type, body) == expected
 
     @pytest.mark.parametrize("content_type", ["image/jpeg", "text/javascript", "application/pdf"])
@@ -87,7 +91,8 @@ READERS = {
     "xlink": lambda body: xml_stream.xlinks(body, "", "http://a.test/"),
     "header": lambda body: document_reader.links([(b"link", body)]),
     "jsonld": lambda body: [
-        ("jsonld", url, "", "") for url in embedded_addresses.jsonld_urls(body.decode("utf-8", "replace"))
+        ("jsonld", url, "", "")
+        for url in embedded_addresses.jsonld_urls(body.decode("utf-8", "replace"))
     ],
 }
 

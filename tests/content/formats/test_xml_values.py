@@ -1,4 +1,6 @@
-"""Values of XML, against two other parsers: their references are resolved once, wherever they stand."""
+"""Values of XML, against two other parsers: their references are resolved once, wherever they
+stand.
+"""
 
 from itertools import pairwise
 
@@ -14,11 +16,30 @@ from webcrawl.content.html.trees import with_sound_references
 
 SPELLINGS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
 NAMES = 'xmlns:l="http://www.w3.org/1999/xlink"'
-# Texts that look like references once they are resolved are the ones that a second resolving would spoil.
+# Texts that look like references once they are resolved are the ones that a second resolving would
+# spoil.
 PIECES = st.sampled_from(
-    ["&", "<", ">", '"', "'", "&amp;", "&lt;", "#38;", "amp;", "a", "=", "?", "#", "é", "\U0001f30d"]
+    [
+        "&",
+        "<",
+        ">",
+        '"',
+        "'",
+        "&amp;",
+        "&lt;",
+        "#38;",
+        "amp;",
+        "a",
+        "=",
+        "?",
+        "#",
+        "é",
+        "\U0001f30d",
+    ]
 )
-VALUES = st.lists(PIECES | st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=12)
+VALUES = st.lists(
+    PIECES | st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=12
+)
 
 
 def _spelled(piece):
@@ -47,14 +68,15 @@ def test_attributes_as_a_tree_has_them(written):
     value = etree.fromstring(f'<a h="{address}"/>'.encode(), etree.XMLParser(recover=True)).get("h")
 
     assert [one.url for one in listings.read(in_atom(address)).entries] == [value.strip()]
-    assert [link[1] for link in xml_stream.xlinks(f'<a {NAMES} l:href="{address}"/>'.encode(), "", "")] == [
-        value.strip()
-    ]
+    assert [
+        link[1] for link in xml_stream.xlinks(f'<a {NAMES} l:href="{address}"/>'.encode(), "", "")
+    ] == [value.strip()]
 
 
 @given(
     written=st.lists(
-        WRITTEN | VALUES.map("".join).map(lambda text: f"<![CDATA[{text.replace(']]>', '')}]]>"), max_size=4
+        WRITTEN | VALUES.map("".join).map(lambda text: f"<![CDATA[{text.replace(']]>', '')}]]>"),
+        max_size=4,
     )
 )
 def test_texts_as_a_tree_has_them(written):
@@ -65,14 +87,20 @@ def test_texts_as_a_tree_has_them(written):
     assert listings.read(body).urls("item") == [value.strip()]
 
 
-@given(names=st.lists(st.sampled_from(["a", "b2", "id", "lt", "utm_source"]), min_size=1, max_size=5))
+@given(
+    names=st.lists(st.sampled_from(["a", "b2", "id", "lt", "utm_source"]), min_size=1, max_size=5)
+)
 def test_bare_ampersands_as_feedparser_reads_them(names):
     """An address whose `&` are not escaped keeps its parameters' names, in attributes and in texts."""
     address = "http://a.test/?" + "&".join(f"{name}=1" for name in names)
     rss = f"<rss><channel><item><link>{address}</link></item></channel></rss>".encode()
 
     for body in (in_atom(address), rss):
-        assert listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link] == [address]
+        assert (
+            listings.read(body).urls("item")
+            == [feedparser.parse(body).entries[0].link]
+            == [address]
+        )
 
 
 @pytest.mark.parametrize("name", ["eacute", "uuml", "copy", "Aring", "yen"])
@@ -105,20 +133,29 @@ def test_odd_references(written, read):
 
 
 def test_declared_entities():
-    """An address may be written with entities that the document declares itself, and so may a namespace."""
+    """An address may be written with entities that the document declares itself, and so may a
+    namespace.
+    """
     body = (
         b'<!DOCTYPE svg [<!ENTITY host "http://a.test/?a&#38;amp;b"><!ENTITY ns "http://www.w3.org/1999/xlink">'
         b'<!ENTITY file SYSTEM "file:///etc/passwd">]>'
         b'<x xmlns:l="&ns;" l:href="&host;=1&c=2"><y l:href="/&file;1"/></x>'
     )
 
-    assert [link[1] for link in xml_stream.xlinks(body, "", "http://b.test/")] == ["http://a.test/?a&b=1&c=2", "/1"]
+    assert [link[1] for link in xml_stream.xlinks(body, "", "http://b.test/")] == [
+        "http://a.test/?a&b=1&c=2",
+        "/1",
+    ]
 
 
 @pytest.mark.parametrize(
     ("declared", "written", "read"),
     [
-        ("<!ENTITY a 'http://a.test/'><!ENTITY b '&a;p?'><!ENTITY c '&b;q&#38;amp;r'>", "&c;", "http://a.test/p?q&r"),
+        (
+            "<!ENTITY a 'http://a.test/'><!ENTITY b '&a;p?'><!ENTITY c '&b;q&#38;amp;r'>",
+            "&c;",
+            "http://a.test/p?q&r",
+        ),
         (f"<!ENTITY a 'http://a.test/{'y' * 300}'>", "&a;z", f"http://a.test/{'y' * 300}z"),
         ("<!ENTITY a '/1'><!ENTITY a '/2'>", "&a;", "/1"),
         ("<!ENTITY amp 'x'>", "/&amp;&b", "/&&b"),
@@ -128,7 +165,9 @@ def test_declared_entities():
     ids=["nested", "long", "twice", "predefined", "quotes", "of itself"],
 )
 def test_declared_entities_within_others(declared, written, read):
-    """An entity may be long, and have others in it; the first declaration counts, and none within itself."""
+    """An entity may be long, and have others in it; the first declaration counts, and none within
+    itself.
+    """
     doctype = f"<!DOCTYPE x [{declared}]>".encode()
     text = f"<urlset><url><loc>{written}</loc></url></urlset>".encode()
 
@@ -158,11 +197,17 @@ def test_characters_that_xml_forbids(char):
     assert listings.read(in_atom(f"/1{char}&amp;a=2")).urls("item") == ["/1&a=2"]
 
 
-@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf\n\xef\xbb\xbf "])
+@pytest.mark.parametrize(
+    "before", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf\n\xef\xbb\xbf "]
+)
 def test_byte_order_marks(before):
-    """Several marks and blanks before a document, as scripts put together from files leave them, are no text."""
+    """Several marks and blanks before a document, as scripts put together from files leave them,
+    are no text.
+    """
     found = DocumentReader(["sitemap"]).links(
-        before + b"<?xml version='1.0'?><urlset><url><loc>/1</loc></url></urlset>", "text/xml", "http://a.test/"
+        before + b"<?xml version='1.0'?><urlset><url><loc>/1</loc></url></urlset>",
+        "text/xml",
+        "http://a.test/",
     )
 
     assert [link[1] for link in found.links] == ["/1"]
@@ -201,7 +246,9 @@ class TestPlaces:
         assert listings.read(body).urls("item") == ["/x"]
 
     def test_an_identifier_is_a_link_if_there_is_no_other(self):
-        """Atom's id of an entry without a link, if it is an address; not beside one, and not a feed's."""
+        """Atom's id of an entry without a link, if it is an address; not beside one, and not a
+        feed's.
+        """
         feed = b"<feed><id>http://a.test/feed</id><entry><id>%s</id>%s</entry></feed>"
 
         assert self.urls(feed % (b"http://a.test/1", b""))[1] == ["http://a.test/1"]
@@ -215,7 +262,9 @@ class TestPlaces:
         body = f'<{channel} {base}="/b/"><{item} {href}="1?a&amp;b" {date}="2004-04-06T23:05:43-05:00"></{item}>'
         found = listings.read(body.encode(), url="http://a.test/")
 
-        assert [(one.url, one.modified) for one in found.entries] == [("http://a.test/b/1?a&b", 1081310743.0)]
+        assert [(one.url, one.modified) for one in found.entries] == [
+            ("http://a.test/b/1?a&b", 1081310743.0)
+        ]
 
     def test_addresses_of_channel_definitions_in_elements(self):
         """An `A` has the address of the channel or the item around it."""
@@ -236,7 +285,9 @@ class TestPlaces:
         """A relative xml:base is relative to it, too."""
         feed = b"<feed xml:base='b/'><entry><link href='1'/></entry></feed>"
 
-        assert self.urls(feed, (b"Content-Location", b"http://c.test/d/"))[1] == ["http://c.test/d/b/1"]
+        assert self.urls(feed, (b"Content-Location", b"http://c.test/d/"))[1] == [
+            "http://c.test/d/b/1"
+        ]
 
 
 def test_pages_served_as_xml():

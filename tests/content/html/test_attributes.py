@@ -30,7 +30,9 @@ from webcrawl.content.html.link_reader import LinkReader, with_query
     ],
 )
 def test_srcset_is_split_as_the_standard_splits_it(value, expected):
-    """Commas end a candidate after a space, at the end of a URL and outside parentheses, but not within a URL."""
+    """Commas end a candidate after a space, at the end of a URL and outside parentheses, but not
+    within a URL.
+    """
     assert embedded_addresses.srcset_urls(value) == expected
 
 
@@ -66,7 +68,10 @@ def test_refresh_is_read_as_the_standard_reads_it(content, expected):
     [
         ("a{background:url(x.png)}", ["x.png"]),
         ("a{background:URL( 'x y' ), url(\"z\")}", ["x y", "z"]),
-        ("@import 'a.css'; @import\"b.css\" screen; @import url(c.css)", ["a.css", "b.css", "c.css"]),
+        (
+            "@import 'a.css'; @import\"b.css\" screen; @import url(c.css)",
+            ["a.css", "b.css", "c.css"],
+        ),
         ("/* url(a) */ url(b) /* url(c)", ["b"]),
         ('content:"url(a)"; x:url(b)', ["b"]),
         ("url(a\\)b) url('\\27 x') url(\\e9)", ["a)b", "'x", "é"]),
@@ -80,11 +85,31 @@ def test_refresh_is_read_as_the_standard_reads_it(content, expected):
     ],
 )
 def test_styles_are_read_by_their_tokens(style, expected):
-    """url() and @import are found, including escapes; comments, strings and other functions are not."""
+    """url() and @import are found, including escapes; comments, strings and other functions are
+    not.
+    """
     assert embedded_addresses.css_urls(style) == expected
 
 
-PIECES = ["url(", "@import", "'", '"', "\\", "/*", "*/", ")", "(", "\n", " ", "a", "\\27 ", ",", "1x", "\0", "\ud800"]
+PIECES = [
+    "url(",
+    "@import",
+    "'",
+    '"',
+    "\\",
+    "/*",
+    "*/",
+    ")",
+    "(",
+    "\n",
+    " ",
+    "a",
+    "\\27 ",
+    ",",
+    "1x",
+    "\0",
+    "\ud800",
+]
 
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
@@ -96,7 +121,9 @@ def test_no_attribute_raises(text):
 
 
 def test_queries_are_encoded_as_the_standard_encodes_them():
-    """A query in a page of another encoding is percent-encoded in that encoding, as in the web platform tests."""
+    """A query in a page of another encoding is percent-encoded in that encoding, as in the web
+    platform tests.
+    """
     for row in json.loads((cases("url-wpt") / "percent-encoding.json").read_text()):
         if isinstance(row, str):
             continue
@@ -122,7 +149,9 @@ def test_queries_are_encoded_as_the_standard_encodes_them():
     ],
 )
 def test_only_the_query_of_a_web_address_is_in_the_pages_encoding(url, encoding, expected):
-    """Path and fragment are UTF-8 whatever the page's encoding; so are other schemes' URLs as a whole."""
+    """Path and fragment are UTF-8 whatever the page's encoding; so are other schemes' URLs as a
+    whole.
+    """
     assert with_query(url, encoding) == expected
 
 
@@ -138,7 +167,10 @@ class TestUrls:
             ('@import "x";', ["x"]),
             ("@IMPORT url(x) screen;", ["x"]),
             ('@import/* no: url(y) */"x";', ["x"]),
-            ("@font-face{src:url(a.eot?#iefix) format('x'),url(a.woff2)format('y')}", ["a.eot?#iefix", "a.woff2"]),
+            (
+                "@font-face{src:url(a.eot?#iefix) format('x'),url(a.woff2)format('y')}",
+                ["a.eot?#iefix", "a.woff2"],
+            ),
             ('a{b:image-set("x.png" 1x, "y.png" type("image/png") 2x)}', ["x.png", "y.png"]),
             ("a{b:-webkit-image-set(url(x) 1x, 'y' .5dppx)}", ["x", "y"]),
             (r"a{b:url(\61 b)}", ["ab"]),
@@ -212,12 +244,15 @@ class TestSheets:
     def test_names_are_in_that_encoding(self):
         """A name that is not ASCII is read in the encoding of the sheet."""
         body = '@charset "koi8-r";a{b:url(картина.png)}'.encode("koi8-r")
-        assert [url for _, url, _, _ in embedded_addresses.style_sheet_links(body, "text/css", URL).links] == [
-            "картина.png"
-        ]
+        assert [
+            url
+            for _, url, _, _ in embedded_addresses.style_sheet_links(body, "text/css", URL).links
+        ] == ["картина.png"]
 
     def test_a_reader_that_wants_styles_reads_sheets(self):
-        """Links of a file of its own are of the kind `style`, relative to the file; other readers leave it alone."""
+        """Links of a file of its own are of the kind `style`, relative to the file; other readers
+        leave it alone.
+        """
         body = b"a{b:url(x)}"
 
         found = LinkReader(["style"]).links(body, "text/css", URL)

@@ -55,13 +55,25 @@ class TestLabels:
 
     @pytest.mark.parametrize(
         "label",
-        ["", "no-such", "utf-\u0661", "\u212aoi8-r", "utf-7", "punycode", "zlib_codec", "unicode_escape", "undefined"],
+        [
+            "",
+            "no-such",
+            "utf-\u0661",
+            "\u212aoi8-r",
+            "utf-7",
+            "punycode",
+            "zlib_codec",
+            "unicode_escape",
+            "undefined",
+        ],
     )
     def test_unknown_labels_name_nothing(self, label):
         """A label that the standard does not list is unknown, even if Python has a codec for it."""
         assert encodings.lookup(label) is None
 
-    @given(st.binary(max_size=60), st.sampled_from(sorted(set(encodings.webencodings.LABELS.values()))))
+    @given(
+        st.binary(max_size=60), st.sampled_from(sorted(set(encodings.webencodings.LABELS.values())))
+    )
     @example(b"\xff\xfe<\0", "utf-16le")
     @example(b"\xd8\x00", "utf-16be")
     def test_decoding_never_raises(self, body, encoding):
@@ -123,7 +135,21 @@ class TestPrescan:
 
     @given(
         st.lists(
-            st.sampled_from([b"<meta", b" charset", b"=", b"'", b'"', b"koi8-r", b">", b"<!--", b"-", b"/", b"\0"])
+            st.sampled_from(
+                [
+                    b"<meta",
+                    b" charset",
+                    b"=",
+                    b"'",
+                    b'"',
+                    b"koi8-r",
+                    b">",
+                    b"<!--",
+                    b"-",
+                    b"/",
+                    b"\0",
+                ]
+            )
         )
     )
     def test_the_prescan_ends(self, pieces):
@@ -154,7 +180,9 @@ class TestOrder:
 
     @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be", "utf-32-le", "utf-32-be"])
     def test_xml_may_be_wide(self, encoding):
-        """The first character of a document tells how wide its characters are (XML 1.0, appendix F)."""
+        """The first character of a document tells how wide its characters are (XML 1.0, appendix
+        F).
+        """
         assert encoding_of("<a>".encode(encoding), "application/xml") == encoding
 
     @given(st.binary(max_size=200), st.text(max_size=30))
@@ -169,9 +197,13 @@ class TestGuess:
         """The detector distinguishes Cyrillic encodings."""
         assert guess(RUSSIAN.encode(encodings.codec(encoding))) == encoding
 
-    @pytest.mark.parametrize("encoding", ["cp855", "x-mac-cyrillic", "utf-16le", "utf-16be", "utf-32-le", "utf-32-be"])
+    @pytest.mark.parametrize(
+        "encoding", ["cp855", "x-mac-cyrillic", "utf-16le", "utf-16be", "utf-32-le", "utf-32-be"]
+    )
     def test_what_browsers_do_not_guess(self, encoding):
-        """DOS's and Mac OS's encodings are recognised, and UTF-16 and UTF-32 without a byte order mark."""
+        """DOS's and Mac OS's encodings are recognised, and UTF-16 and UTF-32 without a byte order
+        mark.
+        """
         text = f"<title>{RUSSIAN}</title><p>{RUSSIAN}"
         body = text.encode(encodings.codec(encoding))
 
@@ -181,17 +213,25 @@ class TestGuess:
     @pytest.mark.parametrize("encoding", ["cp850", "macintosh", "cp1252"])
     @pytest.mark.parametrize(
         "markup",
-        ["<p class=item>", "<script>var one = 1; if (one < 2) f(one);</script>", "<style>p {}</style>", "<!-- a -->"],
+        [
+            "<p class=item>",
+            "<script>var one = 1; if (one < 2) f(one);</script>",
+            "<style>p {}</style>",
+            "<!-- a -->",
+        ],
     )
     def test_markup_is_no_text(self, encoding, markup):
-        """The guess is that of the text, however much markup, code and comments there are around it."""
+        """The guess is that of the text, however much markup, code and comments there are around
+        it.
+        """
         text = f"<html><body>{markup * 30}<p>{GERMAN}</p>{markup * 30}</body></html>"
         body = text.encode(encodings.codec(encoding))
 
         assert encodings.decode(body, guess(body)) == text
 
     @pytest.mark.parametrize(
-        ("encoding", "name"), [("euc-jp", "いろはにほへと"), ("windows-1251", "Петропавловск-Камчатский")]
+        ("encoding", "name"),
+        [("euc-jp", "いろはにほへと"), ("windows-1251", "Петропавловск-Камчатский")],
     )
     def test_a_few_words_in_other_letters(self, encoding, name):
         """A page in English with a name in other letters is in an encoding that has these."""
@@ -202,7 +242,9 @@ class TestGuess:
     @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be", "utf-32-le", "utf-32-be"])
     @pytest.mark.parametrize("sentence", SENTENCES)
     def test_the_order_of_bytes_is_that_of_the_markup(self, sentence, encoding):
-        """In UTF-16 and UTF-32 without a mark, the zeros of spaces and markup tell which byte comes first."""
+        """In UTF-16 and UTF-32 without a mark, the zeros of spaces and markup tell which byte comes
+        first.
+        """
         text = f"<p>{sentence}</p>" * 40
 
         assert guess(text.encode(encoding)) == encoding
@@ -255,7 +297,9 @@ class TestGuess:
                 .replace("cp932", "shift_jis")
             )
             wanted = encodings.lookup(name.replace("_", "-") if name.startswith("euc") else name)
-            right += found == wanted or encodings.decode(body, found) == body.decode(row["python_codec"])
+            right += found == wanted or encodings.decode(body, found) == body.decode(
+                row["python_codec"]
+            )
         assert right >= 205
 
 
@@ -278,7 +322,9 @@ def _undeclared():
     for name in ("html-newspaper", "html-readability"):
         for line in gzip.decompress((cases(name) / "links.jsonl.gz").read_bytes()).splitlines():
             row = json.loads(line)
-            page = encodings.decode(gzip.decompress((cases(name) / row["file"]).read_bytes()), row["encoding"])
+            page = encodings.decode(
+                gzip.decompress((cases(name) / row["file"]).read_bytes()), row["encoding"]
+            )
             text = DECLARED.sub("", page)
             if text.isascii():
                 continue
@@ -312,7 +358,9 @@ def _without_markup(body):
 )
 def test_guesses_of_real_pages(undeclared, guessed, right):
     """So many of them are right as docs/html.md says."""
-    found = Counter(column for column, data, text in undeclared if encodings.decode(data, guessed(data)) == text)
+    found = Counter(
+        column for column, data, text in undeclared if encodings.decode(data, guessed(data)) == text
+    )
 
     assert [found[column] for column in COLUMNS] == right
     assert len(undeclared) == 319
@@ -327,7 +375,11 @@ def _serialised(mime):
     text = mime.essence
     for name, value in mime.parameters.items():
         plain = re.fullmatch(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+", value)
-        text += f";{name}={value}" if plain else ';{}="{}"'.format(name, re.sub(r'([\\"])', r"\\\1", value))
+        text += (
+            f";{name}={value}"
+            if plain
+            else ';{}="{}"'.format(name, re.sub(r'([\\"])', r"\\\1", value))
+        )
     return text
 
 

@@ -27,11 +27,22 @@ def _numbered(pattern, count):
 ATTACKS = {
     "formatting left open": b"<p>" + _numbered(b"<b a=%d>", 3000) + _many(b"<p>x"),
     "font left open, upper case": b"<p>" + _numbered(b"<FONT\n%d>", 3000) + _many(b"<P>x"),
-    "few, but with many attributes": b"<p>" + (b"<i " + _numbered(b"a%d ", 300) + b">") * 3 + _many(b"<p>x"),
+    "few, but with many attributes": b"<p>"
+    + (b"<i " + _numbered(b"a%d ", 300) + b">") * 3
+    + _many(b"<p>x"),
     "one anchor with many attributes": b"<a " + _numbered(b"a%d ", 6000) + b">" + _many(b"<p>x"),
-    "the same behind a quoted bracket": b"<a x='>' y=\"<\"" + _numbered(b"a%d ", 6000) + b">" + _many(b"<p>x"),
-    "the same behind a quote in a name": b"<a q' x='>' " + _numbered(b"a%d ", 6000) + b">" + _many(b"<p>x"),
-    "the same begun within a comment": b"<!-- <a ' --><a x='>' " + _numbered(b"a%d ", 6000) + b">" + _many(b"<p>x"),
+    "the same behind a quoted bracket": b"<a x='>' y=\"<\""
+    + _numbered(b"a%d ", 6000)
+    + b">"
+    + _many(b"<p>x"),
+    "the same behind a quote in a name": b"<a q' x='>' "
+    + _numbered(b"a%d ", 6000)
+    + b">"
+    + _many(b"<p>x"),
+    "the same begun within a comment": b"<!-- <a ' --><a x='>' "
+    + _numbered(b"a%d ", 6000)
+    + b">"
+    + _many(b"<p>x"),
     "a long value": b"<a x=" + b"y" * 100_000 + b">" + _many(b"<p>x"),
     "ends that do not end": _numbered(b"<b a=%d><object></b></object>", 1500) + _many(b"<p>x</p>"),
     "one without end": b"<b x=' " + _many(b"<p>x") * 2,
@@ -41,7 +52,9 @@ ATTACKS = {
 class TestHeavy:
     @pytest.mark.parametrize("name", ATTACKS)
     def test_pages_that_grow_are_known(self, name):
-        """Markup that would be reopened in every paragraph is detected, wherever a tag seems to begin or to end."""
+        """Markup that would be reopened in every paragraph is detected, wherever a tag seems to
+        begin or to end.
+        """
         assert tree_guard.heavy(ATTACKS[name])
 
     @pytest.mark.parametrize("piece", [b"<div>", b"<ul><li>", b"<dl><dd>", b"<a href=x>", b"<p>"])
@@ -52,7 +65,9 @@ class TestHeavy:
     def test_an_ordinary_page_is_not_heavy(self):
         """A page of 500 tags with closed formatting elements is not heavy."""
         row = b"<p class=x>text <b class=y>bold</b> <i>i</i> <a href='/x?y=z' title='t > u'>link</a></p>"
-        assert not tree_guard.heavy(b"<!DOCTYPE html><html><head><title>t</title></head><body>" + row * 60)
+        assert not tree_guard.heavy(
+            b"<!DOCTYPE html><html><head><title>t</title></head><body>" + row * 60
+        )
 
     def test_an_empty_page_is_not_heavy(self):
         """An empty page is not heavy."""
@@ -63,7 +78,10 @@ class TestDefused:
     def test_a_tag_with_too_many_attributes_becomes_text(self):
         """Only its bracket is replaced."""
         crowded = b"<div " + _numbered(b"a%d ", 600) + b">"
-        assert tree_guard.defused(b"<p>" + crowded + b"<a href=x>") == b"<p> " + crowded[1:] + b"<a href=x>"
+        assert (
+            tree_guard.defused(b"<p>" + crowded + b"<a href=x>")
+            == b"<p> " + crowded[1:] + b"<a href=x>"
+        )
 
     def test_ordinary_pages_are_left_alone(self):
         """A long value, many tags, quoted brackets: nothing changes."""
@@ -71,7 +89,9 @@ class TestDefused:
         assert tree_guard.defused(body) is body
 
     @given(
-        st.lists(st.sampled_from([b"<a", b" ", b"b=", b"'", b'"', b">", b"<", b"/", b"c"]), max_size=60).map(b"".join)
+        st.lists(
+            st.sampled_from([b"<a", b" ", b"b=", b"'", b'"', b">", b"<", b"/", b"c"]), max_size=60
+        ).map(b"".join)
     )
     def test_little_is_never_too_much(self, body):
         """A body with fewer attributes in all than one tag may have is returned unchanged."""
@@ -98,7 +118,9 @@ print(peak() // 1024)  # getrusage would count the parent too
 @pytest.mark.campaign
 def test_memory_stays_bounded():
     """All attacks, and 2 MiB of each kind of nesting, are read within 400 MiB."""
-    run = subprocess.run([sys.executable, "-c", HOSTILE], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", HOSTILE], capture_output=True, text=True, check=True
+    )
     assert int(run.stdout) < 400
 
 
@@ -117,7 +139,9 @@ def test_lexbor_without_memory(monkeypatch):
         LinkReader().links(PAGE, "text/html", URL)
 
 
-@pytest.mark.parametrize("code", [etree.ErrorTypes.ERR_NO_MEMORY, etree.ErrorTypes.ERR_DOCUMENT_EMPTY])
+@pytest.mark.parametrize(
+    "code", [etree.ErrorTypes.ERR_NO_MEMORY, etree.ErrorTypes.ERR_DOCUMENT_EMPTY]
+)
 def test_libxml2_without_memory(monkeypatch, code):
     """Of libxml2's errors only that one is; with the others the page is merely unreadable."""
 
@@ -159,6 +183,8 @@ for automaton in (tree_guard.LARGE_TAG, tree_guard.SUSPECT, tree_guard.CROWDED_T
 
 def test_a_search_without_memory_ends():
     """RE2 without memory finds what it can, or raises; it never waits."""
-    run = subprocess.run([sys.executable, "-c", SHORT], cwd=ROOT, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", SHORT], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
     assert (run.returncode, run.stderr) == (0, "")

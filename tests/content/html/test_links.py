@@ -43,7 +43,10 @@ class TestKinds:
             ("<map><area href=x></map>", [("area", "x")]),
             ("<frameset><frame src=x></frameset>", [("frame", "x")]),
             ("<iframe src=x></iframe>", [("iframe", "x")]),
-            ("<frameset></frameset><noframes><a href=x><!-- <a href=y> --></noframes>", [("a", "x")]),
+            (
+                "<frameset></frameset><noframes><a href=x><!-- <a href=y> --></noframes>",
+                [("a", "x")],
+            ),
             ("<meta http-equiv=Refresh content='1; url=x'>", [("refresh", "x")]),
             ("<meta http-equiv=refresh content=1>", []),
             ("<link rel='x CANONICAL' href=y>", [("canonical", "y")]),
@@ -56,10 +59,16 @@ class TestKinds:
             ("<script src=x></script>", [("script", "x")]),
             ("<style>a{b:url(x)}</style>", [("style", "x")]),
             ("<a href=x style='b:url(y)'>", [("a", "x"), ("style", "y")]),
-            ("<video poster=x src=y><source src=z></video>", [("img", "x"), ("media", "y"), ("media", "z")]),
+            (
+                "<video poster=x src=y><source src=z></video>",
+                [("img", "x"), ("media", "y"), ("media", "z")],
+            ),
             ("<audio src=x></audio><track src=y>", [("media", "x"), ("media", "y")]),
             ("<object data=x></object><embed src=y>", [("object", "x"), ("object", "y")]),
-            ("<form action=x><button formaction=y></button></form>", [("form", "x"), ("form", "y")]),
+            (
+                "<form action=x><button formaction=y></button></form>",
+                [("form", "x"), ("form", "y")],
+            ),
             (
                 "<svg><a href=x></a><a xlink:href=y></a><image xlink:href=z /></svg>",
                 [("a", "x"), ("a", "y"), ("img", "z")],
@@ -84,8 +93,12 @@ class TestKinds:
         assert {name for name, _ in links(html, reader=LinkReader([kind]))} == {kind}
 
     def test_kinds_take_no_room_from_each_other(self):
-        """Style sheets nested in each other, whose text exceeds the page, hide no link of another kind."""
-        html = f"<svg>{'<style>' * 9}{'x' * 40}{'</style>' * 9}</svg><noframes><a href=x></noframes>"
+        """Style sheets nested in each other, whose text exceeds the page, hide no link of another
+        kind.
+        """
+        html = (
+            f"<svg>{'<style>' * 9}{'x' * 40}{'</style>' * 9}</svg><noframes><a href=x></noframes>"
+        )
         assert links(html) == links(html, reader=LinkReader(["a"])) == [("a", "x")]
 
     def test_the_setting_knows_all_kinds(self):
@@ -131,7 +144,9 @@ class TestPlaces:
         ]
 
     def test_broken_markup_is_read_as_browsers_read_it(self):
-        """Missing ends, missing quotes, doubled attributes, foster parenting: the standard defines their meaning."""
+        """Missing ends, missing quotes, doubled attributes, foster parenting: the standard defines
+        their meaning.
+        """
         html = "<table><a href='a'b=c HREF=z><tr><td><a href=b<i><a href=c/>"
         assert links(html) == [("a", "a"), ("a", "b<i"), ("a", "c/")]
 
@@ -139,7 +154,9 @@ class TestPlaces:
         """Character references are resolved, but `&copy=` in an attribute is not a copyright sign."""
         assert links("<a href='?a=1&amp;b=2&copy=3&#x2F;&eacute;'>") == [("a", "?a=1&b=2&copy=3/é")]
 
-    @pytest.mark.parametrize("content_type", ["text/plain", "image/png", "application/json", "application/rss+xml"])
+    @pytest.mark.parametrize(
+        "content_type", ["text/plain", "image/png", "application/json", "application/rss+xml"]
+    )
     def test_other_types_have_no_links(self, content_type):
         """Other content types than HTML are not searched for links."""
         assert not links("<a href=x>", content_type=content_type)
@@ -150,8 +167,13 @@ class TestXhtml:
 
     def test_xml_is_read_as_xml(self):
         """In XHTML an empty script ends at once, and CDATA is text."""
-        html = self.PAGE.format("<![CDATA[<a href='no'/>]]><a href='yes?a&amp;b'/><!-- <a href='no'/> -->")
-        assert links(html, content_type="application/xhtml+xml") == [("script", "s"), ("a", "yes?a&b")]
+        html = self.PAGE.format(
+            "<![CDATA[<a href='no'/>]]><a href='yes?a&amp;b'/><!-- <a href='no'/> -->"
+        )
+        assert links(html, content_type="application/xhtml+xml") == [
+            ("script", "s"),
+            ("a", "yes?a&b"),
+        ]
 
     def test_names_count_with_their_namespace(self):
         """An element of the same name in another vocabulary is no link."""
@@ -161,12 +183,16 @@ class TestXhtml:
     def test_entities_are_never_expanded(self):
         """A document type with nested entities costs nothing, and no file is opened."""
         bomb = '<!DOCTYPE html [<!ENTITY a "xxxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
-        html = bomb + self.PAGE.removeprefix('<?xml version="1.0"?>').format("<a href='x'>&b;&f;</a>")
+        html = bomb + self.PAGE.removeprefix('<?xml version="1.0"?>').format(
+            "<a href='x'>&b;&f;</a>"
+        )
         assert ("a", "x") in links(html, content_type="application/xhtml+xml")
 
     def test_a_broken_document_gives_what_was_read(self):
         """Everything before an error in the markup is kept."""
-        assert links(self.PAGE.format("<a href='x'></b>"), content_type="application/xhtml+xml")[:2] == [
+        assert links(self.PAGE.format("<a href='x'></b>"), content_type="application/xhtml+xml")[
+            :2
+        ] == [
             ("script", "s"),
             ("a", "x"),
         ]
@@ -194,7 +220,8 @@ class TestHead:
     def test_meta_robots_are_collected(self):
         """All robots directives of a page are combined, in lower case."""
         html = (
-            "<meta name=Robots content='NoIndex, nofollow,'><meta name=robots content=noarchive><meta name=x content=y>"
+            "<meta name=Robots content='NoIndex, nofollow,'><meta name=robots "
+            "content=noarchive><meta name=x content=y>"
         )
         assert found(html).meta_robots == {"noindex", "nofollow", "noarchive"}
 
@@ -214,7 +241,9 @@ class TestHead:
 
     def test_utf_16_is_read(self):
         """A document in UTF-16 has links like any other."""
-        assert links("\ufeff<a href=x>".encode("utf-16le"), content_type="text/html") == [("a", "x")]
+        assert links("\ufeff<a href=x>".encode("utf-16le"), content_type="text/html") == [
+            ("a", "x")
+        ]
 
 
 class TestMore:
@@ -234,7 +263,11 @@ class TestMore:
         """As in LARM: the text within an anchor, the alternative text of images and areas."""
         reader = LinkReader(["a", "img", "area"], anchor_text=True)
         html = "<a href=1> two \n <b>words</b></a><img src=2 alt=' pic '><map><area href=3 alt=area></map>"
-        assert [text for _, _, text, _ in found(html, reader=reader).links] == ["two words", "pic", "area"]
+        assert [text for _, _, text, _ in found(html, reader=reader).links] == [
+            "two words",
+            "pic",
+            "area",
+        ]
         assert {text for _, _, text, _ in found(html).links} == {""}
 
     def test_anchor_text_is_bounded(self):
@@ -251,7 +284,9 @@ class TestMore:
         assert [text for _, _, text, _ in found(html.encode(), reader=reader).links] == expected
 
     def test_text_that_is_cut_at_a_space(self):
-        """The first 500 characters of a long text are the same whether or not other texts have to be tidied."""
+        """The first 500 characters of a long text are the same whether or not other texts have to
+        be tidied.
+        """
         reader = LinkReader(["a"], anchor_text=True)
         long, cut = "w " * 400, "w " * 250
         for other in ("b", " b "):
@@ -260,16 +295,48 @@ class TestMore:
 
 
 WORDS = (
-    *("<a href=1>", "<a href='2' rel=nofollow>", "</a>", "<p>", "</p>", "<b class=x>", "</b>", "<table>", "<td>"),
-    *("</table>", "<!--", "-->", "<script>", "</script>", "<template>", "</template>", "<svg>", "</svg>", "<"),
-    *("<iframe src=3>", "</iframe>", "<base href=4>", "<title>", "</title>", "<select>", "<option>", "text", ">"),
+    *(
+        "<a href=1>",
+        "<a href='2' rel=nofollow>",
+        "</a>",
+        "<p>",
+        "</p>",
+        "<b class=x>",
+        "</b>",
+        "<table>",
+        "<td>",
+    ),
+    *(
+        "</table>",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script>",
+        "<template>",
+        "</template>",
+        "<svg>",
+        "</svg>",
+        "<",
+    ),
+    *(
+        "<iframe src=3>",
+        "</iframe>",
+        "<base href=4>",
+        "<title>",
+        "</title>",
+        "<select>",
+        "<option>",
+        "text",
+        ">",
+    ),
     *("<img src=5 srcset='6 1x'>", "'", '"', "\0"),
 )
 
 
 class TestAnything:
     @given(
-        st.binary(max_size=300), st.sampled_from(["text/html", "application/xhtml+xml", "", "text/html;charset=utf-16"])
+        st.binary(max_size=300),
+        st.sampled_from(["text/html", "application/xhtml+xml", "", "text/html;charset=utf-16"]),
     )
     def test_no_bytes_raise(self, body, content_type):
         """Any bytes of any type have links or none."""
@@ -287,7 +354,9 @@ class TestAnything:
     @given(st.text(max_size=100))
     def test_links_are_text_that_can_be_written(self, text):
         """Every link can be encoded: it never contains half a surrogate pair."""
-        for _, url, anchor, _ in found(f"<a href='{text}&#xD800;'>{text}".encode("utf-8", "replace")).links:
+        for _, url, anchor, _ in found(
+            f"<a href='{text}&#xD800;'>{text}".encode("utf-8", "replace")
+        ).links:
             (url + anchor).encode()
 
 
@@ -301,7 +370,9 @@ class TestJsonLd:
         ]
 
     def test_properties_that_are_addresses(self):
-        """Those that mean a page, a file or an image, however deep, each once; names and contexts are none."""
+        """Those that mean a page, a file or an image, however deep, each once; names and contexts
+        are none.
+        """
         assert self.found("""{"@context": "https://schema.org", "@id": "https://a.test/#me", "@graph": [{"@type": "T",
             "url": "/one", "name": "https://no.test/", "image": {"url": ["/i.png", "/one"]}, "sameAs": ["https://b.test/"],
             "item": "#fragment", "logo": "no address"}]}""") == [
@@ -311,7 +382,9 @@ class TestJsonLd:
             "https://b.test/",
         ]
 
-    @pytest.mark.parametrize("script", ["", "{", "[" * 10_000, '{"url": "/x",}', "1" * 10_000, '"http://a.test/"'])
+    @pytest.mark.parametrize(
+        "script", ["", "{", "[" * 10_000, '{"url": "/x",}', "1" * 10_000, '"http://a.test/"']
+    )
     def test_what_is_no_json(self, script):
         """It has none."""
         assert self.found(script) == []
@@ -322,7 +395,10 @@ class TestJsonLd:
 
     def test_a_crowd(self):
         """Of one script so many are kept."""
-        assert len(self.found(json.dumps({"url": [f"/{at}" for at in range(5000)]}))) == embedded_addresses.MOST
+        assert (
+            len(self.found(json.dumps({"url": [f"/{at}" for at in range(5000)]})))
+            == embedded_addresses.MOST
+        )
 
 
 class TestData:
@@ -330,19 +406,27 @@ class TestData:
         ("html", "expected"),
         [
             ("<p data-href=/x></p>", ["/x"]),
-            ("<img src=0 data-src='img/a.jpg' data-srcset='b.jpg 1x, c.jpg 2x'>", ["img/a.jpg", "b.jpg", "c.jpg"]),
+            (
+                "<img src=0 data-src='img/a.jpg' data-srcset='b.jpg 1x, c.jpg 2x'>",
+                ["img/a.jpg", "b.jpg", "c.jpg"],
+            ),
             ("<a href=0 data-url=//a.test/x>y</a>", ["//a.test/x"]),
             (
                 "<p data-url='?page=2' data-link=x.html data-bg=HTTP://a.test/></p>",
                 ["?page=2", "x.html", "HTTP://a.test/"],
             ),
-            ("<p data-url=name data-href='{&quot;a&quot;: 1}' data-src='two words/' data-link=''></p>", []),
+            (
+                "<p data-url=name data-href='{&quot;a&quot;: 1}' data-src='two words/' data-link=''></p>",
+                [],
+            ),
             ("<p data-other=/x>", []),
         ],
     )
     def test_what_looks_like_an_address(self, html, expected):
         """A path, an address, the name of a file; a word is none."""
-        assert [link[1] for link in LinkReader(["data"]).links(html.encode(), "text/html", URL).links] == expected
+        assert [
+            link[1] for link in LinkReader(["data"]).links(html.encode(), "text/html", URL).links
+        ] == expected
 
 
 class TestFeeds:
@@ -366,7 +450,9 @@ TAGS = {"meta": "refresh", "canonical": "link", "feed": "link"}
 
 @pytest.mark.parametrize("name", ["html-newspaper", "html-readability"])
 def test_real_pages_give_their_links(name):
-    """Every link of every page in document order, the base, the targets and the robots directives are equal."""
+    """Every link of every page in document order, the base, the targets and the robots directives
+    are equal.
+    """
     folder = cases(name)
     count = 0
     for line in gzip.decompress((folder / "links.jsonl.gz").read_bytes()).splitlines():
@@ -377,7 +463,9 @@ def test_real_pages_give_their_links(name):
             (TAGS.get(tag, tag), raw) for tag, raw, *_ in row["links"]
         ], row["id"]
         assert found.base == row["base"]
-        assert found.meta_robots == {part.strip().lower() for part in ",".join(row["meta_robots"]).split(",")} - {""}
+        assert found.meta_robots == {
+            part.strip().lower() for part in ",".join(row["meta_robots"]).split(",")
+        } - {""}
         for (_, link, _, _), (_, _, target, *_) in zip(found.links, row["links"], strict=True):
             assert _joined(found.base, link) == target
             count += 1
@@ -398,5 +486,9 @@ def test_heavy_pages_would_give_the_same(name, monkeypatch):
     folder = cases(name)
     for line in gzip.decompress((folder / "links.jsonl.gz").read_bytes()).splitlines():
         row = json.loads(line)
-        found = READER.links(gzip.decompress((folder / row["file"]).read_bytes()), "text/html", "http://a.test/")
-        assert {link for _, link, _, _ in found.links} == {raw for _, raw, *_ in row["links"]}, row["id"]
+        found = READER.links(
+            gzip.decompress((folder / row["file"]).read_bytes()), "text/html", "http://a.test/"
+        )
+        assert {link for _, link, _, _ in found.links} == {raw for _, raw, *_ in row["links"]}, row[
+            "id"
+        ]

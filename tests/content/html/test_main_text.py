@@ -19,8 +19,12 @@ ANSWERS = [
     "Same as ten years ago, they promised a dam back then and never built it, shame on them.",
     "My cellar is full, does anybody know whether insurance covers groundwater too?",
 ] * 5
-_PARAGRAPHS = "".join(f"<p>{one} {other}</p>" for one, other in zip(SAID, SAID[1:] + SAID[:1], strict=True))
-ARTICLE = f"<article class=post><h1>Flood</h1><div class=entry-content>{_PARAGRAPHS}</div></article>"
+_PARAGRAPHS = "".join(
+    f"<p>{one} {other}</p>" for one, other in zip(SAID, SAID[1:] + SAID[:1], strict=True)
+)
+ARTICLE = (
+    f"<article class=post><h1>Flood</h1><div class=entry-content>{_PARAGRAPHS}</div></article>"
+)
 # What is around all comments of an article, and around each
 COMMENTS = {
     "WordPress": (
@@ -50,14 +54,26 @@ BELOW = {
         "<div class=wp-block-comments><ol>%s</ol></div>",
         "<li><div class=wp-block-comment-content><p>%s</p></div>",
     ),
-    "Livefyre": ("<div id=livefyre class=fyre-stream>%s</div>", "<div class=fyre-text><p>%s</p></div>"),
-    "Facebook": ("<div class=fbFeedbackContent>%s</div>", "<div class=UFICommentBody><span>%s</span></div>"),
+    "Livefyre": (
+        "<div id=livefyre class=fyre-stream>%s</div>",
+        "<div class=fyre-text><p>%s</p></div>",
+    ),
+    "Facebook": (
+        "<div class=fbFeedbackContent>%s</div>",
+        "<div class=UFICommentBody><span>%s</span></div>",
+    ),
     "OpenWeb": ("<div class=spcv_conversation>%s</div>", "<div class=spcv_message><p>%s</p></div>"),
     "German": ("<section id=kommentare>%s</section>", "<div class=text><p>%s</p></div>"),
     "Spanish": ("<div id=comentarios>%s</div>", "<div class=text><p>%s</p></div>"),
     "a table": ("<table id=userComments>%s</table>", "<tr><td><p>%s</p></td></tr>"),
-    "microformats": ("<div class=mentions>%s</div>", "<div class='p-comment h-cite'><p>%s</p></div>"),
-    "RDFa": ("<div>%s</div>", "<div typeof=UserComments><div property=commentText><p>%s</p></div></div>"),
+    "microformats": (
+        "<div class=mentions>%s</div>",
+        "<div class='p-comment h-cite'><p>%s</p></div>",
+    ),
+    "RDFa": (
+        "<div>%s</div>",
+        "<div typeof=UserComments><div property=commentText><p>%s</p></div></div>",
+    ),
 }
 THREADS = {
     "phpBB": "<div class='post bg2'><div class=inner><div class=postbody><div class=content>%s</div></div></div></div>",
@@ -69,12 +85,16 @@ THREADS = {
 
 
 def text_of(body):
-    return main_text(f"<!doctype html><html><head><title>Flood</title></head><body><main>{body}</main></body></html>")
+    return main_text(
+        f"<!doctype html><html><head><title>Flood</title></head><body><main>{body}</main></body></html>"
+    )
 
 
 @pytest.mark.parametrize(("around", "each"), COMMENTS.values(), ids=COMMENTS)
 def test_an_article_is_without_its_comments(around, each):
-    """However many they are, all of the article is there, and nothing of what readers wrote below it."""
+    """However many they are, all of the article is there, and nothing of what readers wrote below
+    it.
+    """
     found = text_of(ARTICLE + around % "".join(each % answer for answer in ANSWERS))
 
     assert [said in found for said in SAID] == [True] * len(SAID)
@@ -84,12 +104,16 @@ def test_an_article_is_without_its_comments(around, each):
 @pytest.mark.parametrize(("around", "each"), BELOW.values(), ids=BELOW)
 def test_comments_are_known_wherever_they_stand(around, each):
     """Also where nothing marks the article they are not in its text."""
-    page = f"<h1>Flood</h1><div>{_PARAGRAPHS}</div>" + around % "".join(each % answer for answer in ANSWERS)
+    page = f"<h1>Flood</h1><div>{_PARAGRAPHS}</div>" + around % "".join(
+        each % answer for answer in ANSWERS
+    )
     found = text_of(page)
 
     assert [said in found for said in SAID] == [True] * len(SAID)
     assert [answer in found for answer in ANSWERS] == [False] * len(ANSWERS)
-    document = extracted(Body("http://a.test/", f"<title>Flood</title>{page}".encode(), "utf-8", True, "2026-01-01"))
+    document = extracted(
+        Body("http://a.test/", f"<title>Flood</title>{page}".encode(), "utf-8", True, "2026-01-01")
+    )
     assert [answer in document["text"] for answer in ANSWERS] == [False] * len(ANSWERS)
 
 

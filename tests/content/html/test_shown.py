@@ -10,7 +10,13 @@ from tests.support.cases import cases
 from tests.support.examples import in_campaign
 from webcrawl.content.html import shown_text
 from webcrawl.content.html.encodings import encoding_of
-from webcrawl.content.html.shown_text import AboutReader, PageDescription, ShownReader, shows_more, visible_text
+from webcrawl.content.html.shown_text import (
+    AboutReader,
+    PageDescription,
+    ShownReader,
+    shows_more,
+    visible_text,
+)
 from webcrawl.content.html.trees import document, lexbor_tree
 
 READER = ShownReader()
@@ -29,7 +35,9 @@ READER = ShownReader()
     ],
 )
 def test_it_is_what_two_readings_find(text, kind):
-    """Headings that are not displayed are read before they are taken out; heavy pages have both, too."""
+    """Headings that are not displayed are read before they are taken out; heavy pages have both,
+    too.
+    """
     data = text.encode()
 
     assert READER.shown(data, kind) == (AboutReader().about(data, kind), visible_text(data, kind))
@@ -42,7 +50,10 @@ def test_real_pages(name):
         body = gzip.decompress(path.read_bytes())
         data, kind = document(body, "text/html", encoding_of(body, "text/html", "http://a.test/"))
 
-        assert READER.shown(data, kind) == (AboutReader().about(data, kind), visible_text(data, kind)), path
+        assert READER.shown(data, kind) == (
+            AboutReader().about(data, kind),
+            visible_text(data, kind),
+        ), path
 
 
 # HTML, and its text
@@ -54,7 +65,10 @@ TEXTS = {
     "white space": ("  a \t\n b&nbsp;c  ", "a b c"),
     "entities": ("a &amp; b &lt;c&gt; &#x41;", "a & b <c> A"),
     "scripts and styles": ("a<script>no</script><style>no</style><noscript>no</noscript>b", "ab"),
-    "what is no text": ("a<template>no</template><textarea>no</textarea><select><option>no</select>b", "ab"),
+    "what is no text": (
+        "a<template>no</template><textarea>no</textarea><select><option>no</select>b",
+        "ab",
+    ),
     "the head": ("<title>no</title><body>yes", "yes"),
     "hidden elements": ("a<p hidden>no</p><p style='color:red;display: none'>no</p>b", "ab"),
     "hidden within hidden": ("a<div hidden>no<p hidden>no<script>no</script></p></div>b", "ab"),
@@ -84,7 +98,8 @@ class TestVisibleText:
         assert visible_text(text, "xml") == "a\nb"
 
     @pytest.mark.parametrize(
-        "html", [b"<b>" * 20_000 + b"x", b"<p hidden>" * 5000 + b"x", b"<svg>" * 3000, b" " * 200_000]
+        "html",
+        [b"<b>" * 20_000 + b"x", b"<p hidden>" * 5000 + b"x", b"<svg>" * 3000, b" " * 200_000],
     )
     def test_pages_made_to_be_costly_are_read(self, html):
         """Pages made to be costly are read all the same."""
@@ -97,9 +112,13 @@ class TestVisibleText:
         pages = sorted((cases(folder) / "pages").iterdir())
         for path in pages:
             body = gzip.decompress(path.read_bytes())
-            text, kind = document(body, "text/html", encoding_of(body, "text/html", "http://a.test/"))
+            text, kind = document(
+                body, "text/html", encoding_of(body, "text/html", "http://a.test/")
+            )
             ours = visible_text(text, kind).split()
-            others = " ".join(shown_text._of_root(shown_text.plain_root(shown_text.defused(text)))).split()
+            others = " ".join(
+                shown_text._of_root(shown_text.plain_root(shown_text.defused(text)))
+            ).split()
             differing += abs(len(ours) - len(others)) > len(ours) // 20
 
         assert differing <= len(pages) // 20
@@ -120,13 +139,20 @@ def read(html, kind="html"):
 
 class TestAbout:
     def test_it_is_in_the_head_and_the_headings(self):
-        """The first language, canonical URL and description count; headings and properties keep their order."""
+        """The first language, canonical URL and description count; headings and properties keep
+        their order.
+        """
         assert read(PAGE) == PageDescription(
             language="de-AT",
             canonical="/here",
             description="What it is",
             headings=[(2, "Two words"), (6, "six")],
-            open_graph=[("og:title", "A title"), ("og:image", "1.png"), ("og:image", "2.png"), ("og:type", "article")],
+            open_graph=[
+                ("og:title", "A title"),
+                ("og:image", "1.png"),
+                ("og:image", "2.png"),
+                ("og:type", "article"),
+            ],
         )
 
     @pytest.mark.parametrize(

@@ -30,7 +30,13 @@ def test_start_tags(html, names):
     assert b" ".join(start_tags(html)).decode() == names
 
 
-@given(st.lists(st.sampled_from([b"<p>", b"<!--", b"-->", b"<script>", b"</script>", b"<", b">", b"a", b"<title "])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"<p>", b"<!--", b"-->", b"<script>", b"</script>", b"<", b">", b"a", b"<title "]
+        )
+    )
+)
 def test_any_bytes_have_tags_in_linear_time(pieces):
     """Each tag found begins at a place of its own, whatever is left open."""
     html = b"".join(pieces)
@@ -60,7 +66,9 @@ class TestCounts:
         assert counts.rows() == [("p", 3, 2), ("a", 1, 1)]
 
     def test_invented_names_are_bounded(self):
-        """So many names beside HTML's own have a row; all others share one, in which a page counts once."""
+        """So many names beside HTML's own have a row; all others share one, in which a page counts
+        once.
+        """
         counts = TagCounts(others=2)
         counts.add([b"x-%d" % number for number in range(5)])
         counts.add([b"x-1", b"x-9", b"marquee", b"\xe9", b"a\x22", b"a" * 99])

@@ -1,4 +1,6 @@
-"""The language of a text: scripts decide first, then letters that only some languages have, then the detector."""
+"""The language of a text: scripts decide first, then letters that only some languages have, then
+the detector.
+"""
 
 # ruff: noqa: RUF001 - it is about letters that look alike
 
@@ -6,7 +8,14 @@ import sys
 
 import pytest
 
-from webcrawl.content.html.text_language import BY_SCRIPT, LANGUAGES, RANGES, contradicts, likely_language, writing_of
+from webcrawl.content.html.text_language import (
+    BY_SCRIPT,
+    LANGUAGES,
+    RANGES,
+    contradicts,
+    likely_language,
+    writing_of,
+)
 
 # the first article of the Universal Declaration of Human Rights
 ARTICLE = {
@@ -34,7 +43,9 @@ ARTICLE = {
     "ka": "ყველა ადამიანი იბადება თავისუფალი და თანასწორი თავისი ღირსებითა და უფლებებით.",
     "hy": "Բոլոր մարդիկ ծնվում են ազատ ու հավասար իրենց արժանապատվությամբ ու իրավունքներով։",
 }
-LATIN = "All human beings are born free and equal in dignity and rights. They are endowed with reason. "
+LATIN = (
+    "All human beings are born free and equal in dignity and rights. They are endowed with reason. "
+)
 NAMES = "ProxyPass ProxyPassReverse LoadModule mod_proxy.so ServerName www.example.com DocumentRoot /usr/local/apache2 "
 
 
@@ -48,8 +59,8 @@ def test_the_script_decides(language):
 def test_names_and_code_do_not_change_it(language):
     """A manual with many Latin names is in the language of its sentences.
 
-    Of 430 such pages 122 were called Czech, Luxembourgish or Icelandic, by the few words that the detector knew, and
-    Russian ones Serbian.
+    Of 430 such pages 122 were called Czech, Luxembourgish or Icelandic, by the few words that the
+    detector knew, and Russian ones Serbian.
     """
     assert likely_language(ARTICLE[language] + NAMES)[0] == language
 
@@ -60,7 +71,9 @@ def test_without_the_library_the_script_decides_as_well(monkeypatch):
     assert likely_language(ARTICLE["ko"])[0] == "ko"
 
 
-@pytest.mark.parametrize("text", [LATIN, f"{LATIN * 5} ({ARTICLE['ja'][:10]})", f"{LATIN * 9}{ARTICLE['ru']}"])
+@pytest.mark.parametrize(
+    "text", [LATIN, f"{LATIN * 5} ({ARTICLE['ja'][:10]})", f"{LATIN * 9}{ARTICLE['ru']}"]
+)
 def test_a_quotation_does_not_decide(text):
     """A Latin text that quotes another script is the detector's."""
     pytest.importorskip("resiliparse")
@@ -79,11 +92,21 @@ def test_no_letters(text):
     ("declared", "written"),
     [
         *[(language, language) for language in ARTICLE],
-        *[("ru-RU", "ru"), ("zh-Hant-TW", "zh"), ("iw", "he"), ("yue", "zh"), ("os", "ru"), ("ks", "ar"), ("ti", "hy")],
+        *[
+            ("ru-RU", "ru"),
+            ("zh-Hant-TW", "zh"),
+            ("iw", "he"),
+            ("yue", "zh"),
+            ("os", "ru"),
+            ("ks", "ar"),
+            ("ti", "hy"),
+        ],
     ],
 )
 def test_a_declaration_that_the_script_supports(declared, written):
-    """A declared language stands if the text may be in it, by script and letters; so does one that is not known."""
+    """A declared language stands if the text may be in it, by script and letters; so does one that
+    is not known.
+    """
     pytest.importorskip("resiliparse")
     text = ARTICLE[written] * 5
     assert contradicts(declared, text) is (declared == "ti")  # Armenian is no Ethiopic
@@ -91,10 +114,21 @@ def test_a_declaration_that_the_script_supports(declared, written):
 
 @pytest.mark.parametrize(
     ("declared", "written"),
-    [("en", "ja"), ("ja", "zh"), ("zh", "ja"), ("ko", "zh"), ("sr", "ru"), ("ru", "uk"), ("ar", "fa"), ("el", "ru")],
+    [
+        ("en", "ja"),
+        ("ja", "zh"),
+        ("zh", "ja"),
+        ("ko", "zh"),
+        ("sr", "ru"),
+        ("ru", "uk"),
+        ("ar", "fa"),
+        ("el", "ru"),
+    ],
 )
 def test_a_declaration_that_it_does_not(declared, written):
-    """A declared language of another script, or without the letters that the text has, is contradicted."""
+    """A declared language of another script, or without the letters that the text has, is
+    contradicted.
+    """
     pytest.importorskip("resiliparse")
     assert contradicts(declared, ARTICLE[written] * 5)
 

@@ -46,7 +46,15 @@ def test_svg_in_css_pixels(text, size, encoding):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "<html><svg width='1' height='1'></html>", "<svgx width='1'>", "<svg width='1'", "svg", "<?xml?>"]
+    "text",
+    [
+        "",
+        "<html><svg width='1' height='1'></html>",
+        "<svgx width='1'>",
+        "<svg width='1'",
+        "svg",
+        "<?xml?>",
+    ],
 )
 def test_what_is_no_svg(text):
     """A document that merely contains one, or breaks off, is none."""
@@ -62,7 +70,9 @@ def test_cut_anywhere(name):
         assert cut is None or cut == whole
 
 
-@given(st.sampled_from(sorted(BODIES)), st.binary(max_size=40), st.integers(0, 400), st.integers(0, 40))
+@given(
+    st.sampled_from(sorted(BODIES)), st.binary(max_size=40), st.integers(0, 400), st.integers(0, 40)
+)
 def test_any_damage(name, noise, at, gone):
     """Bytes that were replaced or removed never make it raise, and no number is negative."""
     body = BODIES[name]

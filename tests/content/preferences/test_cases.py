@@ -33,12 +33,19 @@ Disallow: /
 
 def page(url="http://a.test/", robots="", headers=(), html="", agent=AGENT):
     """A page as the crawl would see it."""
-    headers = [(b"Content-Type", b"text/html"), *((name.encode(), value.encode("latin-1")) for name, value in headers)]
+    headers = [
+        (b"Content-Type", b"text/html"),
+        *((name.encode(), value.encode("latin-1")) for name, value in headers),
+    ]
     body = html.encode()
-    found = Page.of(Link(url), Exchange(url, b"", 200, b"", headers, body, body, body, "", 0.0, Timings()))
+    found = Page.of(
+        Link(url), Exchange(url, b"", 200, b"", headers, body, body, body, "", 0.0, Timings())
+    )
     rules = unpack(pack(parse(robots.encode(), agent).rules, agent), agent)
     said = rules.said
-    found.robots_word = RobotsWord(said.of(url), said.licenses, agent) if said else RobotsWord(agent=agent)
+    found.robots_word = (
+        RobotsWord(said.of(url), said.licenses, agent) if said else RobotsWord(agent=agent)
+    )
     return found
 
 
@@ -60,7 +67,9 @@ class TestRobotsTxt:
         """attach-05, 3.4: the longest path decides, in the crawler's own group."""
         found = preferences(f"http://a.test{path}", DRAFT, agent=agent)
 
-        assert [str(one) for one in found.statements] == [f"robots.txt content-usage {word}" for word in expected]
+        assert [str(one) for one in found.statements] == [
+            f"robots.txt content-usage {word}" for word in expected
+        ]
 
     @pytest.mark.parametrize(
         ("lines", "path", "forbidden", "allowed"),
@@ -68,8 +77,18 @@ class TestRobotsTxt:
             (["Content-Usage: search=n", "Content-Usage: / train-ai=n"], "/x", ["train-ai"], []),
             (["Content-Usage: / search=n", "Content-Usage: / search=y"], "/x", ["search"], []),
             (["Content-Usage: / search=n", "Content-Usage: /x train-ai=y"], "/x", [], ["train-ai"]),
-            (["Content-Usage: /a* search=n", "Content-Usage: /abc search=y"], "/abc", [], ["search"]),
-            (["Content-Usage: /a* search=n", "Content-Usage: /ab search=y"], "/abc", ["search"], []),
+            (
+                ["Content-Usage: /a* search=n", "Content-Usage: /abc search=y"],
+                "/abc",
+                [],
+                ["search"],
+            ),
+            (
+                ["Content-Usage: /a* search=n", "Content-Usage: /ab search=y"],
+                "/abc",
+                ["search"],
+                [],
+            ),
             (["Content-Usage: /*.pdf$ search=n"], "/a/b.pdf", ["search"], []),
             (["Content-Usage: /*.pdf$ search=n"], "/a/b.pdf?x", [], []),
             (["Content-Usage: /%7Ea search=n"], "/~a/b", ["search"], []),
@@ -77,12 +96,24 @@ class TestRobotsTxt:
             (["Content-Usage:search=n # why"], "/a", ["search"], []),
             (["content-usage : search=n"], "/a", ["search"], []),
             (["Content-Usage: search=y", "Content-Signal: search=no"], "/", ["search"], []),
-            (["Content-Signal: /a/ search=no", "Content-Signal: search=yes"], "/a/b", ["search"], []),
-            (["Content-Signal: search=yes", "Content-Signal: ai-train=no"], "/", ["train-ai"], ["search"]),
+            (
+                ["Content-Signal: /a/ search=no", "Content-Signal: search=yes"],
+                "/a/b",
+                ["search"],
+                [],
+            ),
+            (
+                ["Content-Signal: search=yes", "Content-Signal: ai-train=no"],
+                "/",
+                ["train-ai"],
+                ["search"],
+            ),
         ],
     )
     def test_paths_and_fields(self, lines, path, forbidden, allowed):
-        """Of each field the line with the longest path decides; equal paths, and fields, are combined."""
+        """Of each field the line with the longest path decides; equal paths, and fields, are
+        combined.
+        """
         found = preferences(f"http://a.test{path}", "\n".join(["User-agent: *", *lines]))
 
         assert (list(found.forbidden), list(found.allowed)) == (forbidden, allowed)
@@ -93,9 +124,9 @@ class TestRobotsTxt:
 
         assert (found.forbidden, found.allowed) == (("train-ai",), ("search",))
         assert (
-            parse(b"User-agent: a\nContent-Signal: search=no\nUser-agent: b\nDisallow: /", "a").rules.allowed(
-                "http://a/"
-            )
+            parse(
+                b"User-agent: a\nContent-Signal: search=no\nUser-agent: b\nDisallow: /", "a"
+            ).rules.allowed("http://a/")
             is False
         )
 
@@ -109,9 +140,7 @@ class TestRobotsTxt:
 
     def test_before_the_first_group(self):
         """Lines that are in no group are for nobody; but a licence there is everybody's."""
-        txt = (
-            "Content-Usage: search=n\nLicense: https://a.test/all.xml\nUser-agent: *\nLicense: https://a.test/ours.xml"
-        )
+        txt = "Content-Usage: search=n\nLicense: https://a.test/all.xml\nUser-agent: *\nLicense: https://a.test/ours.xml"
         found = preferences(robots=txt)
 
         assert found.statements == ()
@@ -138,7 +167,8 @@ class TestHeaders:
         ("headers", "forbidden", "allowed"),
         [
             ([("Content-Usage", "train-ai=n")], ["train-ai"], []),
-            ([("content-usage", "train-ai=n"), ("Content-Usage", "train-ai=y")], [], ["train-ai"]),  # one dictionary
+            # one dictionary
+            ([("content-usage", "train-ai=n"), ("Content-Usage", "train-ai=y")], [], ["train-ai"]),
             ([("Content-Signal", "ai-input=no")], ["ai-input"], []),
             ([("X-Robots-Tag", "noindex, noarchive")], ["archive", "search"], []),
             ([("X-Robots-Tag", "other: noindex")], [], []),
@@ -147,12 +177,33 @@ class TestHeaders:
             ([("X-Robots-Tag", "webcrawl: noindex, other: noarchive")], ["search"], []),
             ([("X-Robots-Tag", "noarchive, webcrawl: noindex")], ["archive", "search"], []),
             ([("X-Robots-Tag", "max-snippet: 5, noindex")], ["search"], []),
-            ([("X-Robots-Tag", "unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex")], ["search"], []),
-            ([("X-Robots-Tag", "unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noindex")], ["search"], []),
-            ([("X-Robots-Tag", "other: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex")], [], []),
+            (
+                [("X-Robots-Tag", "unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex")],
+                ["search"],
+                [],
+            ),
+            (
+                [("X-Robots-Tag", "unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noindex")],
+                ["search"],
+                [],
+            ),
+            (
+                [
+                    (
+                        "X-Robots-Tag",
+                        "other: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex",
+                    )
+                ],
+                [],
+                [],
+            ),
             ([("TDM-Reservation", "1")], ["research", "train-ai", "ai-input"], []),
             ([("TDM-Reservation", "0")], [], ["research", "train-ai", "ai-input"]),
-            ([("TDM-Reservation", "0"), ("TDM-Reservation", "1")], ["research", "train-ai", "ai-input"], []),
+            (
+                [("TDM-Reservation", "0"), ("TDM-Reservation", "1")],
+                ["research", "train-ai", "ai-input"],
+                [],
+            ),
             ([("Content-Usage", "train-ai=\xff")], [], []),
             ([("X-Robots-Tag", "\xff\xfe noindex"), ("X-Robots-Tag", "noindex")], ["search"], []),
         ],
@@ -166,7 +217,8 @@ class TestHeaders:
     def test_thousands(self):
         """Ten thousand headers are read in one go, and leave one statement."""
         found = preferences(
-            headers=[("X-Robots-Tag", f"bot{at}: noindex, noai") for at in range(10_000)] + [("X-Robots-Tag", "noai")]
+            headers=[("X-Robots-Tag", f"bot{at}: noindex, noai") for at in range(10_000)]
+            + [("X-Robots-Tag", "noai")]
         )
 
         assert len(found.statements) == 1
@@ -177,11 +229,17 @@ class TestHeaders:
         link = '</l.xml>; rel="license"; type="application/rsl+xml", </cc>; rel=license'
         found = preferences(headers=[("TDM-Policy", "https://a.test/p"), ("Link", link)])
 
-        assert (found.policy, found.licenses, found.forbidden) == ("https://a.test/p", ("http://a.test/l.xml",), ())
+        assert (found.policy, found.licenses, found.forbidden) == (
+            "https://a.test/p",
+            ("http://a.test/l.xml",),
+            (),
+        )
 
 
 class TestBrokenUsage:
-    """RFC 9651 ignores a field that cannot be parsed as a whole; what a whole line forbids is heard all the same."""
+    """RFC 9651 ignores a field that cannot be parsed as a whole; what a whole line forbids is heard
+    all the same.
+    """
 
     @pytest.mark.parametrize(
         ("lines", "forbidden", "allowed"),
@@ -217,13 +275,16 @@ class TestBrokenUsage:
             (["train-ai=n", "/ok/ Train-AI=y"], ["train-ai"], []),
             (["train-ai=n", "/ok/ search=y, "], ["train-ai"], []),
             (["/ok/ search=n", "/ok/ broken,"], ["search"], []),
-            (["train-ai=n", "/ok/"], [], []),  # an empty dictionary is one, and says nothing of this path
+            # an empty dictionary is one, and says nothing of this path
+            (["train-ai=n", "/ok/"], [], []),
             (["train-ai=n", "/ok/ other=n"], [], []),  # nor does one of labels that are not known
             (["broken,"], [], []),
         ],
     )
     def test_of_robots_txt(self, lines, forbidden, allowed):
-        """Each line is a rule by itself, and one that cannot be read is none: those with shorter paths stay."""
+        """Each line is a rule by itself, and one that cannot be read is none: those with shorter
+        paths stay.
+        """
         txt = "\n".join(["User-agent: *", *(f"Content-Usage: {line}" for line in lines)])
         found = preferences("http://a.test/ok/x", txt)
 
@@ -236,13 +297,17 @@ class TestDocuments:
         [
             ("<meta name=robots content='NOAI, noimageai'>", ["train-ai", "ai-input"]),
             ("<meta name=robots content=noimageai>", []),
-            ("<meta name=robots content=noindex><meta name=Robots content=noarchive>", ["archive", "search"]),
+            (
+                "<meta name=robots content=noindex><meta name=Robots content=noarchive>",
+                ["archive", "search"],
+            ),
             ("<meta name=WebCrawl content='noindex , noarchive'>", ["archive", "search"]),
             ("<meta name=googlebot content=noindex>", []),
             ("<meta name=tdm-reservation content=1>", ["research", "train-ai", "ai-input"]),
             ("<!-- <meta name=robots content=noindex> -->", []),
             ("<textarea><meta name=robots content=noindex></textarea>", []),
-            ("<p><meta name=robots content=noindex>", ["search"]),  # wherever it stands, as crawlers read it
+            # wherever it stands, as crawlers read it
+            ("<p><meta name=robots content=noindex>", ["search"]),
         ],
     )
     def test_each(self, html, forbidden):
@@ -256,7 +321,8 @@ class TestDocuments:
         """A licence is relative to the document's base; of policies the first counts."""
         html = "<base href=/d/><link rel=license type=application/rsl+xml href=l.xml><link rel=license href=cc>"
         found = preferences(
-            html=html + "<meta name=tdm-policy content=https://a.test/p><meta name=tdm-policy content=https://b.test/>"
+            html=html
+            + "<meta name=tdm-policy content=https://a.test/p><meta name=tdm-policy content=https://b.test/>"
         )
 
         assert (found.licenses, found.policy) == (("http://a.test/d/l.xml",), "https://a.test/p")
@@ -337,5 +403,7 @@ class TestTogether:
 
     def test_a_purpose_that_does_not_exist(self):
         """Who asks for one is told."""
-        with pytest.raises(ValueError, match="unknown purpose 'training'; expected one of archive, search"):
+        with pytest.raises(
+            ValueError, match="unknown purpose 'training'; expected one of archive, search"
+        ):
             preferences().forbids("training")

@@ -45,7 +45,8 @@ class TestUsage:
             (b"train-ai;allow=n, train-ai=y", ["train-ai=y"]),  # 6.5.2
             (b"train-ai=N", []),
             (b"train-ai=no", []),
-            (b"bots=n, all=n, tdm=n, train-genai=n, genai=n, ai-output=n", []),  # 6.4: unknown labels
+            # 6.4: unknown labels
+            (b"bots=n, all=n, tdm=n, train-genai=n, genai=n, ai-output=n", []),
             (b"search=n, other=y", ["search=n"]),
             (b"search=n; x", ["search=n"]),
         ],
@@ -57,7 +58,8 @@ class TestUsage:
     @pytest.mark.parametrize(
         "value",
         [
-            b'train-ai;has;parameters="?";',  # 6.5.2 has it, though RFC 9651 wants a key behind a semicolon
+            # 6.5.2 has it, though RFC 9651 wants a key behind a semicolon
+            b'train-ai;has;parameters="?";',
             b"Train-AI=n",  # 6.1: labels are case-sensitive, and a key is in lower case
             b"search=n,",
             b"search=n, \xff",
@@ -123,9 +125,14 @@ class TestRobotsWords:
         ],
     )
     def test_whom_a_header_names(self, line, ours):
-        """What stands behind another crawler's name is not ours; `*` is everybody, and a version says nothing."""
+        """What stands behind another crawler's name is not ours; `*` is everybody, and a version
+        says nothing.
+        """
         assert (
-            "noindex" in stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
+            "noindex"
+            in stated_preferences.robots_tag_directives(
+                [(b"X-Robots-Tag", line.encode())], "webcrawl"
+            )
         ) is ours
 
     @pytest.mark.parametrize(
@@ -140,15 +147,22 @@ class TestRobotsWords:
         ],
     )
     def test_a_date_names_nobody(self, date):
-        """No part of a date, in whatever form, is taken for another crawler's name: what follows it is ours."""
+        """No part of a date, in whatever form, is taken for another crawler's name: what follows it
+        is ours.
+        """
         line = f"unavailable_after: {date}, noindex"
 
-        assert "noindex" in stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
+        assert "noindex" in stated_preferences.robots_tag_directives(
+            [(b"X-Robots-Tag", line.encode())], "webcrawl"
+        )
 
     @pytest.mark.parametrize("line", ["/1.0: noindex", ": noindex", "webcrawl: noindex"])
     def test_a_name_without_ours(self, line):
         """Where no crawler is named, as in `page.robots`, what stands behind any name is left out."""
-        assert stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())]) == frozenset()
+        assert (
+            stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())])
+            == frozenset()
+        )
 
     def test_of_an_image(self):
         """Noimageai is about images: in the answer of one it forbids what noai does."""
@@ -159,7 +173,9 @@ class TestRobotsWords:
 
 
 class TestTdm:
-    @pytest.mark.parametrize(("value", "no", "yes"), [("1", MINING, ()), (" 1 ", MINING, ()), ("0", (), MINING)])
+    @pytest.mark.parametrize(
+        ("value", "no", "yes"), [("1", MINING, ()), (" 1 ", MINING, ()), ("0", (), MINING)]
+    )
     def test_reservation(self, value, no, yes):
         """1 reserves mining of every kind, 0 does not."""
         assert (
@@ -214,7 +230,15 @@ class TestStatements:
 class TestAddresses:
     @pytest.mark.parametrize(
         "value",
-        ["", "/license.xml", "ftp://a/", "javascript:x", "https://a/ b", "https://a/\nb", "https://" + "a" * 500],
+        [
+            "",
+            "/license.xml",
+            "ftp://a/",
+            "javascript:x",
+            "https://a/ b",
+            "https://a/\nb",
+            "https://" + "a" * 500,
+        ],
     )
     def test_only_absolute_web_addresses_count(self, value):
         """Only absolute addresses on the web, of a bounded length."""
@@ -233,7 +257,10 @@ class TestTokens:
             (b"a=b", {b"a": b"b"}),
             (b"  a=b ,\t c=d ", {b"a": b"b", b"c": b"d"}),
             (b"a=b;p=1;q, c", {b"a": b"b", b"c": b""}),
-            (b'a=1, b=1.5, c="x\\"y", d=?1, e=:YQ==:, f=@7, g=%"%c3%a9", h=(1 a;x "b");y=2', dict.fromkeys("abcdefgh")),
+            (
+                b'a=1, b=1.5, c="x\\"y", d=?1, e=:YQ==:, f=@7, g=%"%c3%a9", h=(1 a;x "b");y=2',
+                dict.fromkeys("abcdefgh"),
+            ),
             (b"a=b, a=c", {b"a": b"c"}),
             (b"a=b, a", {b"a": b""}),
             (b"*x.y_z-1=T/o:k", {b"*x.y_z-1": b"T/o:k"}),
@@ -248,7 +275,18 @@ class TestTokens:
     @pytest.mark.parametrize(
         "value",
         [
-            *(b"a=b,", b",a=b", b"a=b,,c=d", b"A=b", b"1=b", b"a=", b"a =b", b"a= b", b"a=b c=d", b"\ta=b"),
+            *(
+                b"a=b,",
+                b",a=b",
+                b"a=b,,c=d",
+                b"A=b",
+                b"1=b",
+                b"a=",
+                b"a =b",
+                b"a= b",
+                b"a=b c=d",
+                b"\ta=b",
+            ),
             *(
                 b'a="x',
                 b"a=1.",
@@ -274,7 +312,11 @@ class TestTokens:
         assert found is None or all(value.count(key) for key in found)
 
     @given(
-        st.dictionaries(st.from_regex(r"[a-z*][a-z0-9_.*-]{0,5}", fullmatch=True), st.sampled_from("yn"), max_size=5)
+        st.dictionaries(
+            st.from_regex(r"[a-z*][a-z0-9_.*-]{0,5}", fullmatch=True),
+            st.sampled_from("yn"),
+            max_size=5,
+        )
     )
     def test_what_is_written_is_read(self, values):
         """A dictionary of tokens is read as it was meant."""

@@ -23,11 +23,16 @@ def recorded():
         head, _, body = (folder / label["file"]).read_bytes().partition(b"\r\n\r\n")
         pairs = (field.split(b":", 1) for field in head.split(b"\r\n")[1:])
         headers = [(name.strip(), value.strip()) for name, value in pairs]
-        yield label["class"], recogniser().recognise(label["status"], headers, body).partition(":")[0]
+        yield (
+            label["class"],
+            recogniser().recognise(label["status"], headers, body).partition(":")[0],
+        )
 
 
 def test_recorded_answers_are_recognised():
-    """Of walls and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are pages."""
+    """Of walls and shells at least 95 %, of soft 404s 85 % without a probe; ordinary pages are
+    pages.
+    """
     counts = Counter(recorded())
     of = Counter(label for label, _ in counts.elements())
 
@@ -39,23 +44,38 @@ def test_recorded_answers_are_recognised():
 
 def built(name="built", part=None):
     """As `recorded`, of answers that were made in the manner of others'."""
-    for line in gzip.decompress((Path(__file__).parent / f"{name}.jsonl.gz").read_bytes()).splitlines():
+    for line in gzip.decompress(
+        (Path(__file__).parent / f"{name}.jsonl.gz").read_bytes()
+    ).splitlines():
         row = json.loads(line)
         if part not in (None, row.get("set")):
             continue
-        headers = [*HTML, *((name.encode(), value.encode()) for name, value in row["headers"].items())]
-        yield row["class"], recogniser().recognise(row["status"], headers, row["body"].encode()).partition(":")[0]
+        headers = [
+            *HTML,
+            *((name.encode(), value.encode()) for name, value in row["headers"].items()),
+        ]
+        yield (
+            row["class"],
+            recogniser().recognise(row["status"], headers, row["body"].encode()).partition(":")[0],
+        )
 
 
 def test_ordinary_pages_that_are_named_like_walls_are_pages():
-    """Of 159 traps, eleven are taken for something else, three of them for walls; of 106 walls, one is not."""
+    """Of 159 traps, eleven are taken for something else, three of them for walls; of 106 walls, one
+    is not.
+    """
     counts = Counter(built())
-    taken = Counter({kind: count for (label, kind), count in counts.items() if label == "ordinary" and kind})
+    taken = Counter(
+        {kind: count for (label, kind), count in counts.items() if label == "ordinary" and kind}
+    )
 
     assert sum(count for (label, _), count in counts.items() if label == "ordinary") == 159
     assert taken["wall"] <= 3
     assert taken.total() <= 11
-    assert counts["wall", "wall"] >= sum(count for (label, _), count in counts.items() if label == "wall") - 1
+    assert (
+        counts["wall", "wall"]
+        >= sum(count for (label, _), count in counts.items() if label == "wall") - 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,14 +83,19 @@ def test_ordinary_pages_that_are_named_like_walls_are_pages():
     [("first", 83, 24, 20, 1), ("second", 53, 13, 13, 3), ("third", 81, 6, 6, 1)],
 )
 def test_vendors_that_no_recorded_answer_has_are_recognised(part, walls, missing, shells, taken):
-    """Of 84, 58 and 83 walls and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look like them 1, 3 and 1.
+    """Of 84, 58 and 83 walls and rate limits 83, 53 and 81; of 89, 63 and 101 pages that look like
+    them 1, 3 and 1.
 
-    The third part has many denials in some 20 languages, and errors of servers and sites that are none.
+    The third part has many denials in some 20 languages, and errors of servers and sites that are
+    none.
     """
     counts = Counter(built("blind", part))
     shut = ("wall", "ratelimit")
 
-    assert sum(count for (label, kind), count in counts.items() if label in shut and kind in shut) >= walls
+    assert (
+        sum(count for (label, kind), count in counts.items() if label in shut and kind in shut)
+        >= walls
+    )
     assert counts["soft404", "soft404"] >= missing
     assert counts["shell", "shell"] >= shells
     assert sum(counts["ordinary", kind] for kind in shut) <= taken
@@ -98,7 +123,10 @@ def test_pages_of_real_sites_are_pages():
         if row["html"]:
             found[recogniser().recognise(200, HTML, row["body"].encode())] += 1
 
-    assert {kind: count for kind, count in found.items() if kind not in PAGES} == {"soft404": 8, "shell": 1}
+    assert {kind: count for kind, count in found.items() if kind not in PAGES} == {
+        "soft404": 8,
+        "shell": 1,
+    }
 
 
 def test_each_mark_has_a_source():

@@ -37,7 +37,9 @@ def test_a_header_field_is_a_mark_with_its_statuses(headers, status, kind):
     assert of(page("Words", ARTICLE), headers, status=status) == kind
 
 
-@pytest.mark.parametrize("body", ["", page("Request denied"), page("News", ARTICLE), page("", SCRIPT)])
+@pytest.mark.parametrize(
+    "body", ["", page("Request denied"), page("News", ARTICLE), page("", SCRIPT)]
+)
 def test_999_is_a_wall_whatever_it_shows(body):
     """No page has this status. A vendor's own mark goes before it."""
     assert of(body, status=999) == "wall:999"
@@ -56,11 +58,15 @@ def test_999_is_a_wall_whatever_it_shows(body):
     ],
 )
 def test_who_wants_to_be_paid_is_a_wall(field, status, kind):
-    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no wall where it is given."""
+    """A 402 that does not say how is somebody's unpaid bill, and what a page costs is no wall where
+    it is given.
+    """
     assert of(page("Words", ARTICLE), field, status=status) == kind
 
 
-@pytest.mark.parametrize(("status", "kind"), [(200, "wall:script"), (503, "wall:script"), (404, ""), (302, "")])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(200, "wall:script"), (503, "wall:script"), (404, ""), (302, "")]
+)
 def test_a_few_words_beside_a_script_that_asks_again_are_a_wall_with_an_error_too(status, kind):
     """What says that there is no page, or that it is elsewhere, is that."""
     script = "<script>document.cookie = 'a=1'; location.reload()</script>"
@@ -73,22 +79,38 @@ ADS = "<a href=/?q=loans>Loans</a> <a href=/?q=cars>Cars</a>"
 
 
 def test_a_domain_traders_page_is_parked_whatever_it_links_to():
-    """Such pages are lists of links, and show their readers what they are; an article that says the same is a page."""
+    """Such pages are lists of links, and show their readers what they are; an article that says the
+    same is a page.
+    """
     assert of(page("a.test is for sale", PARKED + ADS)) == "parked"
     assert of(page("This domain is for sale", f"<article>{PARKED}{ADS}</article>")) == ""
 
 
 @pytest.mark.parametrize(
     "title",
-    ["My domain expired and I lost everything", "Domain parking: a guide", "Parked at the beach", "Buy this domain"],
+    [
+        "My domain expired and I lost everything",
+        "Domain parking: a guide",
+        "Parked at the beach",
+        "Buy this domain",
+    ],
 )
 def test_an_article_about_domains_is_no_parked_page(title):
-    """By title and heading alone it might be one; it goes on about it, or a person does. A trader's goes on, too."""
+    """By title and heading alone it might be one; it goes on about it, or a person does.
+
+    A trader's goes on, too.
+    """
     heading = f"<h1>{title}</h1>"
-    story = "<p>The harbour was built in 1884 after the old pier had been washed away twice.</p>" * 12
+    story = (
+        "<p>The harbour was built in 1884 after the old pier had been washed away twice.</p>" * 12
+    )
 
     assert of(page(title, heading)) == "parked"
-    assert of(page(title, heading + story + ADS)) == of(page(title, f"{heading}<p>I was there myself.</p>")) == ""
+    assert (
+        of(page(title, heading + story + ADS))
+        == of(page(title, f"{heading}<p>I was there myself.</p>"))
+        == ""
+    )
     assert of(page("Great.test is for sale", story + ADS)) == "parked"
 
 
@@ -110,7 +132,10 @@ def test_a_mark_that_readers_do_not_see_counts_beside_one_that_they_see():
 
 def test_a_mark_counts_whatever_the_status_and_the_language():
     """Anubis answers with 200."""
-    body = page("Dein Browser wird geprüft!", '<script id="anubis_challenge" type="application/json">{}</script>')
+    body = page(
+        "Dein Browser wird geprüft!",
+        '<script id="anubis_challenge" type="application/json">{}</script>',
+    )
 
     assert of(body) == of(body, status=403) == "wall:anubis"
 
@@ -142,7 +167,11 @@ def test_all_expressions_of_a_mark_must_be_there():
 @pytest.mark.parametrize(
     ("title", "text", "kind"),
     [
-        ("Verify you are human", "Please enable JavaScript and cookies to continue", "wall:unknown"),
+        (
+            "Verify you are human",
+            "Please enable JavaScript and cookies to continue",
+            "wall:unknown",
+        ),
         ("429 Too Many Requests", "", "ratelimit"),
         ("Site maintenance", "We will be back.", "maintenance"),
         ("Seite nicht gefunden", "Hier ist nichts.", "soft404"),
@@ -159,7 +188,13 @@ def test_a_page_that_shows_little_is_what_its_title_says(title, text, kind):
 
 @pytest.mark.parametrize(
     "title",
-    ["How to design a 404 page", "Access denied: a history of walls", "Captcha", "Maintenance", "Too many requests"],
+    [
+        "How to design a 404 page",
+        "Access denied: a history of walls",
+        "Captcha",
+        "Maintenance",
+        "Too many requests",
+    ],
 )
 def test_a_page_about_walls_is_a_page(title):
     """A text of some length is what was asked for."""
@@ -199,7 +234,10 @@ def test_who_writes_about_a_wall_shows_its_mark(text):
             "Captcha - the band",
             f"Captcha are four people from Leeds. Next gig: 4 June, The Brudenell.{SCRIPT}<nav></nav>",
         ),
-        ("Too many requests", "Dear readers, the box of wishes for the crossword is full until May."),
+        (
+            "Too many requests",
+            "Dear readers, the box of wishes for the crossword is full until May.",
+        ),
         ("Verify you are human", f"Leave us your address.<input type=email>{SCRIPT}"),
         ("Contact", "<form><textarea></textarea><div class=h-captcha></div></form>Write to us."),
     ],
@@ -218,8 +256,16 @@ def test_other_things_have_such_names_too(title, text):
         ("Один момент…", f"<p>Это займёт 5 секунд.{SCRIPT}", "wall:unknown"),
         ("Oups !", "Désolé, nous ne trouvons pas la page que vous cherchez.", "soft404"),
         ("Ups!", "Die gesuchte Seite existiert leider nicht.", "soft404"),
-        ("Example", "Briefly unavailable for scheduled maintenance. Check back in a minute.", "maintenance"),
-        ("Error", "Your access to www.example.org has been blocked. If you are the owner, call us.", "wall:unknown"),
+        (
+            "Example",
+            "Briefly unavailable for scheduled maintenance. Check back in a minute.",
+            "maintenance",
+        ),
+        (
+            "Error",
+            "Your access to www.example.org has been blocked. If you are the owner, call us.",
+            "wall:unknown",
+        ),
         ("Aviso", "La URL solicitada fue rechazada.", "wall:unknown"),
         ("Firewall", "您的请求带有不合法参数，已被网站管理员设置拦截！", "wall:unknown"),  # noqa: RUF001
         ("提示", "您的访问过于频繁,请稍后再试", "ratelimit"),
@@ -233,15 +279,30 @@ def test_a_sentence_says_what_a_short_page_is(title, text, kind):
 @pytest.mark.parametrize(
     ("title", "text"),
     [
-        ("404", "I was behind on my reading, and then this: the page you were looking for does not exist. I laughed."),
-        ("Zugriff verweigert", f"Beim Löschen eines Ordners sagt Windows „Zugriff verweigert“.{' Rechte ändern.' * 9}"),
-        ("Anubis", f"When your browser is slow, it says: making sure you are not a bot. {'Hashes are cheap. ' * 9}"),
-        ("Access denied", f"Such a message may read: “Your access to this site has been blocked.” {'It ends. ' * 16}"),
+        (
+            "404",
+            "I was behind on my reading, and then this: the page you were looking for does not exist. I laughed.",
+        ),
+        (
+            "Zugriff verweigert",
+            f"Beim Löschen eines Ordners sagt Windows „Zugriff verweigert“.{' Rechte ändern.' * 9}",
+        ),
+        (
+            "Anubis",
+            f"When your browser is slow, it says: making sure you are not a bot. {'Hashes are cheap. ' * 9}",
+        ),
+        (
+            "Access denied",
+            f"Such a message may read: “Your access to this site has been blocked.” {'It ends. ' * 16}",
+        ),
         (
             "Seite nicht gefunden",
             f"<h1>Zehn Beispiele</h1>Platz eins hat die Feuerwehr.{' Und so geht es weiter.' * 6}",
         ),
-        ("Captcha loops", f"Users have to complete the captcha again and again.{' Clear the cache.' * 9}"),
+        (
+            "Captcha loops",
+            f"Users have to complete the captcha again and again.{' Clear the cache.' * 9}",
+        ),
     ],
 )
 def test_who_tells_of_errors_and_walls_is_none(title, text):
@@ -277,7 +338,9 @@ def test_a_title_counts_in_the_midst_of_menus():
 def test_a_heading_that_nobody_sees_says_nothing():
     """Who hides it shows a page."""
     assert of(page("Tea", "<h1>404 not found</h1><p>Tea for five euros.")) == "soft404"
-    assert of(page("Tea", '<h1 style="display:none">404 not found</h1><p>Tea for five euros.')) == ""
+    assert (
+        of(page("Tea", '<h1 style="display:none">404 not found</h1><p>Tea for five euros.')) == ""
+    )
 
 
 def test_a_page_that_shows_code_speaks_of_errors():
@@ -304,7 +367,11 @@ def test_a_404_is_a_404():
     [
         (page("App", '<div id="root"></div>' + SCRIPT), "shell"),
         (
-            page("App", "<noscript>You need to enable JavaScript to run this app.</noscript><main></main>" + SCRIPT),
+            page(
+                "App",
+                "<noscript>You need to enable JavaScript to run this app.</noscript><main></main>"
+                + SCRIPT,
+            ),
             "shell",
         ),
         (page("App", '<div id="__next">Loading the shop</div><a href=/a>A</a>' + SCRIPT), "shell"),
@@ -312,13 +379,24 @@ def test_a_404_is_a_404():
         (page("Frames", "<iframe src=/menu></iframe>" + SCRIPT), ""),
         (page("Short", "<p>hello"), ""),
         (page("App", f'<div id="root">{ARTICLE}</div>{SCRIPT}'), ""),
-        (page("App", '<div id="trello-root"></div><div><img src=/logo.svg></div>' + SCRIPT), "shell"),
-        (page("App", '<div id="root"><h2>To do</h2><ul><li>Paint<li>Call Eve</ul></div>' + SCRIPT), ""),
+        (
+            page("App", '<div id="trello-root"></div><div><img src=/logo.svg></div>' + SCRIPT),
+            "shell",
+        ),
+        (
+            page(
+                "App", '<div id="root"><h2>To do</h2><ul><li>Paint<li>Call Eve</ul></div>' + SCRIPT
+            ),
+            "",
+        ),
         (page("App", '<div id="root"><p>Loading, please wait...</div>' + SCRIPT), "shell"),
         (page("App", '<div id="app"><h1>Klaus builds boats</h1><p>Since 1982.</div>' + SCRIPT), ""),
         (page("Card", "<p>Dr. Muster, dentist, High Street 1" + SCRIPT), ""),
         (page("App", '<div id="__nuxt"><img src=/1.jpg><img src=/2.jpg></div>' + SCRIPT), ""),
-        (page("App", '<div id="root"></div>' + SCRIPT, f"<style>{'a{b:c}' * 10_000}</style>"), "shell"),
+        (
+            page("App", '<div id="root"></div>' + SCRIPT, f"<style>{'a{b:c}' * 10_000}</style>"),
+            "shell",
+        ),
     ],
 )
 def test_a_shell_shows_nothing_but_has_scripts(body, kind):
@@ -362,7 +440,9 @@ def test_a_captcha_in_a_form_that_a_reader_fills_in_is_no_wall():
 
     assert of(page("Letter", form.format("<input type=hidden>"))) == "wall:unknown"
     assert (
-        of(page("Letter", form.format("<input name=mail>"))) == of(page("Poll", form.format("<select></select>"))) == ""
+        of(page("Letter", form.format("<input name=mail>")))
+        == of(page("Poll", form.format("<select></select>")))
+        == ""
     )
 
 
@@ -404,15 +484,25 @@ def test_what_will_be_closed_is_open():
 
 def test_what_is_no_html_is_judged_by_its_headers_alone():
     """A text file that names walls is a text file."""
-    assert recogniser().recognise(200, [(b"Content-Type", b"text/plain")], b"<title>Request Rejected</title>") == ""
-    assert recogniser().recognise(429, [(b"Content-Type", b"application/json")], b"{}") == "ratelimit"
+    assert (
+        recogniser().recognise(
+            200, [(b"Content-Type", b"text/plain")], b"<title>Request Rejected</title>"
+        )
+        == ""
+    )
+    assert (
+        recogniser().recognise(429, [(b"Content-Type", b"application/json")], b"{}") == "ratelimit"
+    )
 
 
 def test_a_page_in_another_encoding_is_read():
     """The words are looked for in the text."""
     body = page("Страница не найдена", "<a href=/>x</a>").encode("windows-1251")
 
-    assert recogniser().recognise(200, [(b"Content-Type", b"text/html; charset=windows-1251")], body) == "soft404"
+    assert (
+        recogniser().recognise(200, [(b"Content-Type", b"text/html; charset=windows-1251")], body)
+        == "soft404"
+    )
 
 
 def test_a_user_adds_marks(tmp_path):
@@ -425,7 +515,9 @@ def test_a_user_adds_marks(tmp_path):
     mine = recogniser(path)
 
     assert (
-        of(page("x", f"Halt, who goes there? {anubis}"), by=mine) == of("", (b"x-wall", b"1"), by=mine) == "wall:mine"
+        of(page("x", f"Halt, who goes there? {anubis}"), by=mine)
+        == of("", (b"x-wall", b"1"), by=mine)
+        == "wall:mine"
     )
     assert of(page("x", anubis), by=mine) == "wall:anubis"
     assert of(page("x", "Halt, who goes there?")) == ""
@@ -452,7 +544,8 @@ def test_a_user_adds_words_of_a_denial(tmp_path):
         ('[[mark]]\nis = "wall:x"', "`any`"),
         ('[[mark]]\nis = "wall:x"\nany = ["("]', "missing"),
         ('[[mark]]\nis = "wall:x"\nany = [3]', "3"),
-        ('[[mark]]\nis = "wall:x"\nany = "who goes"', "`any` = 'who goes': must be a list"),  # not of letters
+        # not of letters
+        ('[[mark]]\nis = "wall:x"\nany = "who goes"', "`any` = 'who goes': must be a list"),
         ('[[mark]]\nis = "wall:x"\nheader = "x"', "`header`"),
         ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = 403', "`status` = 403: must be a list"),
         ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = ["403"]', "must be numbers"),
@@ -479,12 +572,19 @@ def test_a_page_that_may_be_nothing_else_is_not_parsed(monkeypatch):
     """Neither a long one nor a short one, in whatever encoding; one with a hint is."""
     monkeypatch.setattr(DocumentShape, "of", None)
 
-    assert of(page("Words", ARTICLE)) == of(page("Short", "<p>hello")) == of(page("Übung", ARTICLE), status=500) == ""
+    assert (
+        of(page("Words", ARTICLE))
+        == of(page("Short", "<p>hello"))
+        == of(page("Übung", ARTICLE), status=500)
+        == ""
+    )
     with pytest.raises(TypeError):
         of(page("Page not found", "<p>hello"))
 
 
-LONG = page("Page not found: what we learnt", ARTICLE + "<a href=/next>next</a><a href=/back>back</a>")
+LONG = page(
+    "Page not found: what we learnt", ARTICLE + "<a href=/next>next</a><a href=/back>back</a>"
+)
 
 
 def test_a_page_that_shows_enough_is_parsed_once(monkeypatch):
@@ -505,7 +605,9 @@ def test_the_links_of_another_page_are_its_own():
 
     of(LONG)
 
-    assert [link[1] for link in reader.links(other, "text/html", "http://a.test/").links] == ["/other"]
+    assert [link[1] for link in reader.links(other, "text/html", "http://a.test/").links] == [
+        "/other"
+    ]
     assert kept_tree().take(LONG.encode()) is None
 
 
@@ -527,15 +629,26 @@ def test_a_word_that_most_pages_have_makes_none_suspicious(monkeypatch, word):
 
 def test_odd_bodies_are_pages():
     """Nothing that a server sends makes it fail."""
-    for body in (b"", b"\0" * 5000, b"<" * 40_000, b"<title", b"<div>" * 9000, b"<html>" + b"\xff\xfe" * 300):
+    for body in (
+        b"",
+        b"\0" * 5000,
+        b"<" * 40_000,
+        b"<title",
+        b"<div>" * 9000,
+        b"<html>" + b"\xff\xfe" * 300,
+    ):
         assert recogniser().recognise(200, [TYPE], body) in ("", "shell")
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(202, "wall:unknown"), (403, "wall:unknown"), (302, ""), (308, ""), (404, "")]
+    ("status", "kind"),
+    [(202, "wall:unknown"), (403, "wall:unknown"), (302, ""), (308, ""), (404, "")],
 )
 def test_scripts_alone_under_a_redirect_are_no_wall(status, kind):
-    """Nobody reads the body of a redirect: where it leads is what counts. Of an error and a 202 it is the answer."""
+    """Nobody reads the body of a redirect: where it leads is what counts.
+
+    Of an error and a 202 it is the answer.
+    """
     assert of(page("", "<script>window.location='/x'</script>"), status=status) == kind
 
 
@@ -567,8 +680,14 @@ def test_an_error_that_turns_away_a_client_is_a_denial(title, text):
     [
         ("403 Forbidden", NGINX),
         ("403 Forbidden", S3),
-        ("403 Forbidden", "<h1>Forbidden</h1><p>You don't have permission to access this resource."),
-        ("Error 403 Forbidden", "<h2>HTTP ERROR 403 Forbidden</h2><tr><th>URI:<td>/x<tr><th>STATUS:<td>403"),
+        (
+            "403 Forbidden",
+            "<h1>Forbidden</h1><p>You don't have permission to access this resource.",
+        ),
+        (
+            "Error 403 Forbidden",
+            "<h2>HTTP ERROR 403 Forbidden</h2><tr><th>URI:<td>/x<tr><th>STATUS:<td>403",
+        ),
         ("Access denied", "<h1>Access denied</h1><p>You are not authorized to access this page."),
         ("No access", "<h1>Access denied</h1>Sign in to see it. Request ID: 3a7c9911e0b24c55"),
         ("Account suspended", "<h1>This account has been suspended."),
@@ -593,7 +712,10 @@ def test_a_denial_has_no_site_around_it():
 @pytest.mark.parametrize("status", [400, 404, 410, 500, 503, 522])
 def test_a_server_that_fails_with_a_number_denies_nobody(status):
     """So does one that cannot make sense of a request."""
-    assert of(page("Sorry", "<p>We had to refuse your request. Error ID: 8c9f11ab22cd"), status=status) == ""
+    assert (
+        of(page("Sorry", "<p>We had to refuse your request. Error ID: 8c9f11ab22cd"), status=status)
+        == ""
+    )
 
 
 def test_a_page_that_says_which_request_a_guard_has_denied_is_a_wall():
@@ -601,8 +723,16 @@ def test_a_page_that_says_which_request_a_guard_has_denied_is_a_wall():
     text = "<p>Our firewall flagged your request. Ref. 18.7e1d3417.1741"
 
     assert of(page("Sorry", text)) == "wall:unknown"
-    assert of(page("Sorry", f"{text}<a href=/a>a</a><a href=/b>b</a>")) == of(page("Sorry", f"{text}<input>")) == ""
-    assert of(page("Sorry", text.partition(" Ref")[0])) == of(page("Sorry", text.replace("your", "a"))) == ""
+    assert (
+        of(page("Sorry", f"{text}<a href=/a>a</a><a href=/b>b</a>"))
+        == of(page("Sorry", f"{text}<input>"))
+        == ""
+    )
+    assert (
+        of(page("Sorry", text.partition(" Ref")[0]))
+        == of(page("Sorry", text.replace("your", "a")))
+        == ""
+    )
 
 
 def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
@@ -623,17 +753,26 @@ def test_a_script_that_sets_a_cookie_and_reloads_is_a_wall_whatever_it_says():
         (b"error code: 1016", 530, "text/plain", ""),
         (b"error code: 1033", 530, "text/plain", ""),
         (b"error code: 522", 522, "text/plain", ""),
-        (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 403, "application/json", "wall:datadome"),
+        (
+            b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}',
+            403,
+            "application/json",
+            "wall:datadome",
+        ),
         (b'{"url": "https://geo.captcha-delivery.com/captcha/?x"}', 404, "application/json", ""),
     ],
 )
 def test_a_denial_that_is_no_page(body, status, kind, value):
-    """A line of text, or an object for a script, with a vendor's mark: of an error that may be a denial."""
+    """A line of text, or an object for a script, with a vendor's mark: of an error that may be a
+    denial.
+    """
     assert recogniser().recognise(status, [(b"Content-Type", kind.encode())], body) == value
 
 
 def test_a_button_that_sets_a_cookie_is_no_wall():
-    """Nor is a page with a heading of its own: a challenge reloads by itself, and has no more to say."""
+    """Nor is a page with a heading of its own: a challenge reloads by itself, and has no more to
+    say.
+    """
     script = "<script>function l(x) {document.cookie='l=' + x; location.reload()}</script>"
 
     assert of(page("Huber", f"<button onclick=\"l('de')\">Deutsch</button>{script}")) == ""
@@ -655,7 +794,13 @@ def test_what_a_site_loads_from_a_guard_does_not_make_its_page_a_wall():
     script = "<script src=/.safeline/static/x.js></script>"
 
     assert (
-        of(page("Docs", f"<nav><a href=/a>a</a><a href=/b>b</a></nav><p>{'The harbour has boats. ' * 9}{script}")) == ""
+        of(
+            page(
+                "Docs",
+                f"<nav><a href=/a>a</a><a href=/b>b</a></nav><p>{'The harbour has boats. ' * 9}{script}",
+            )
+        )
+        == ""
     )
     assert of(page("Docs", f"<p>Checking{script}")) == "wall:safeline"
 
@@ -665,10 +810,15 @@ def test_who_says_that_nobody_is_blocked_is_a_page():
     text = "Your IP address 203.0.113.7 is not blocked. No VPN was detected."
 
     assert of(page("My address", f"<p>{text}")) == ""
-    assert of(page("Sorry", f"<p>{text.replace('not', 'now').replace('No VPN was', 'A VPN was')}")) == "wall:unknown"
+    assert (
+        of(page("Sorry", f"<p>{text.replace('not', 'now').replace('No VPN was', 'A VPN was')}"))
+        == "wall:unknown"
+    )
 
 
-@pytest.mark.parametrize(("said", "kind"), [("Radio Nord, 98.4 MHz", ""), ("Loading", "wall:script")])
+@pytest.mark.parametrize(
+    ("said", "kind"), [("Radio Nord, 98.4 MHz", ""), ("Loading", "wall:script")]
+)
 def test_a_packed_script_beside_words_is_a_wall_if_they_say_what_it_does(said, kind):
     """Small pages have packed scripts too."""
     packed = "<script>eval(function(p,a,c,k,e,d){return p}('0',1,1,'x'.split('|'),0,{}))</script>"
@@ -706,7 +856,9 @@ def test_the_words_of_a_url_do_not_count():
     """Such pages repeat what was asked for."""
     one = probe("No real.html", "There is no /x/real.html?a=1 here", PAGE)
 
-    assert one.is_like(probe("No qwertzuiopasdfgh.html", "There is no /x/qwertzuiopasdfgh.html here"))
+    assert one.is_like(
+        probe("No qwertzuiopasdfgh.html", "There is no /x/qwertzuiopasdfgh.html here")
+    )
 
 
 def test_pages_of_one_template_have_titles_of_their_own():
@@ -733,4 +885,6 @@ def test_what_is_no_page_shows_nothing():
     """Only documents are compared."""
     assert recogniser().probe(PAGE, [(b"Content-Type", b"text/plain")], b"x") is None
     assert recogniser().probe(PAGE, [(b"Content-Type", b"text/html")], b"") is None
-    assert recogniser().probe(PAGE, [(b"Content-Type", b"text/html")], b"<title>x") == probe("x", "")
+    assert recogniser().probe(PAGE, [(b"Content-Type", b"text/html")], b"<title>x") == probe(
+        "x", ""
+    )

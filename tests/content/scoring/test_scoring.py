@@ -18,9 +18,15 @@ from webcrawl.content.scoring import (
     tongues,
 )
 
-HUNGARIAN = "A tegnapi ülésen a tanács elfogadta az új költségvetést: több pénz jut az iskolákra és az utakra. " * 4
+HUNGARIAN = (
+    "A tegnapi ülésen a tanács elfogadta az új költségvetést: több pénz jut az iskolákra és az utakra. "
+    * 4
+)
 HTML = "text/html; charset=utf-8"
-SLOVENE = "Danes je lep dan in vsi gremo na sprehod po mestu, kjer so ljudje prijazni in se radi pogovarjajo. " * 4
+SLOVENE = (
+    "Danes je lep dan in vsi gremo na sprehod po mestu, kjer so ljudje prijazni in se radi pogovarjajo. "
+    * 4
+)
 
 
 def documents(*texts):
@@ -53,7 +59,9 @@ class TestScores:
     @pytest.mark.parametrize("scorer", [scorers.few, scorers.words])
     def test_too_few_and_no_numbers(self, scorer):
         """Another number of scores, or words, is an error."""
-        assert [(score, bool(flaw)) for score, flaw in scores(scorer, documents("a", "b"))] == [(None, True)] * 2
+        assert [(score, bool(flaw)) for score, flaw in scores(scorer, documents("a", "b"))] == [
+            (None, True)
+        ] * 2
 
     def test_no_score_is_no_error(self):
         """A scorer may have nothing to say."""
@@ -66,7 +74,9 @@ class TestScoring:
         html = "<title>Lamps</title><p>Text</p><a href=/x>A lamp</a><a href=//b.test>other</a><a href=/y></a>"
         (found,) = map(
             PageScores._make,
-            PageScoring("tests.support.scorers.lamps", ()).scored([page_of("http://a.test/", HTML, html.encode())]),
+            PageScoring("tests.support.scorers.lamps", ()).scored(
+                [page_of("http://a.test/", HTML, html.encode())]
+            ),
         )
         assert found.score == 1.0
         assert found.anchors == {"http://a.test/x": 1.0, "http://b.test/": 0.0}
@@ -81,7 +91,8 @@ class TestScoring:
         """Its page has 1 or 0, and what hreflang says of links."""
         html = f"<html lang=sl><p>{SLOVENE}<a href=/en hreflang=en-GB>x</a><a href=/de>y</a>"
         (found,) = map(
-            PageScores._make, PageScoring("", ("sl", "hr")).scored([page_of("http://a.test/", HTML, html.encode())])
+            PageScores._make,
+            PageScoring("", ("sl", "hr")).scored([page_of("http://a.test/", HTML, html.encode())]),
         )
         assert (found.score, found.language, found.fits) == (1.0, "sl", 1.0)
         assert (found.anchors, found.tongues) == ({}, {"http://a.test/en": 0.0})

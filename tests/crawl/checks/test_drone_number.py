@@ -19,7 +19,9 @@ def number(**settings):
     return check({"HIVE_DRONES": 20, **settings})["HIVE_DRONE"]
 
 
-@pytest.mark.parametrize(("name", "ordinal"), [("crawl-0", 0), ("big-crawl-17", 17), ("node-3-12", 12)])
+@pytest.mark.parametrize(
+    ("name", "ordinal"), [("crawl-0", 0), ("big-crawl-17", 17), ("node-3-12", 12)]
+)
 def test_of_a_stateful_set(host, name, ordinal):
     """It is the one at the end of the host's name."""
     host(name)
@@ -37,7 +39,10 @@ def test_of_a_job(host, monkeypatch, name):
 def test_nobody_has_given_one(host):
     """Such a start is refused: two drones of one number would ask the same hosts."""
     host("kiwi")
-    with pytest.raises(SettingError, match=r"HIVE_DRONE = 'auto': must be a whole number .*host's name, kiwi, ends in"):
+    with pytest.raises(
+        SettingError,
+        match=r"HIVE_DRONE = 'auto': must be a whole number .*host's name, kiwi, ends in",
+    ):
         number(HIVE_DRONE="auto")
 
 
@@ -45,5 +50,7 @@ def test_one_is_said():
     """It is taken as it stands, though it may be beyond those with which the hive was founded."""
     assert number(HIVE_DRONE="3") == 3
     assert number(HIVE_DRONES=3, HIVE_DRONE=3) == 3
-    with pytest.raises(SettingError, match="HIVE_DRONE = 4096: must be a whole number from 0 to 4095, or auto"):
+    with pytest.raises(
+        SettingError, match="HIVE_DRONE = 4096: must be a whole number from 0 to 4095, or auto"
+    ):
         number(HIVE_DRONE=4096)

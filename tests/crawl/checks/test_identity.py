@@ -59,7 +59,9 @@ class TestTogether:
 
     def test_an_origin_without_a_key(self):
         """Whoever says where the key is has one: nothing would be signed, and nobody told."""
-        with pytest.raises(SettingError, match=r"^BOT_AGENT = 'https.*must be none without BOT_KEY"):
+        with pytest.raises(
+            SettingError, match=r"^BOT_AGENT = 'https.*must be none without BOT_KEY"
+        ):
             check({"BOT_AGENT": AGENT})
 
 
@@ -90,7 +92,8 @@ class TestContact:
         assert read("BOT_FROM", value) == value.strip()
 
     @pytest.mark.parametrize(
-        "value", ["bot", "Bot <bot@a.test>", "a@b\r\nX: y", "a@b c", "@a", "a@", "a" * 300 + "@b", 1]
+        "value",
+        ["bot", "Bot <bot@a.test>", "a@b\r\nX: y", "a@b c", "@a", "a@", "a" * 300 + "@b", 1],
     )
     def test_what_would_begin_another_header_is_refused(self, value):
         """Anything else is refused, above all what would begin another header."""

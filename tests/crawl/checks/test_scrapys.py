@@ -3,7 +3,15 @@
 import pytest
 
 from webcrawl.crawl.checks import SettingError, check
-from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
+from webcrawl.crawl.checks.scrapys import (
+    PAGES,
+    REQUESTS,
+    TAKEN,
+    UNHEARD,
+    mistyped,
+    overruled,
+    unheard,
+)
 
 KNOWN = {"URL_MAX_DEPTH", "POLITENESS_FACTOR", "DOWNLOAD_DELAY", "MAIL_HOST", "USER_AGENT"}
 
@@ -18,7 +26,10 @@ class TestTaken:
         ("settings", "values"),
         [
             ({"DOWNLOAD_DELAY": 2.5}, {"POLITENESS_MIN_DELAY": 2.5, "POLITENESS_MAX_DELAY": 300.0}),
-            ({"DOWNLOAD_DELAY": "600"}, {"POLITENESS_MIN_DELAY": 600.0, "POLITENESS_MAX_DELAY": 600.0}),
+            (
+                {"DOWNLOAD_DELAY": "600"},
+                {"POLITENESS_MIN_DELAY": 600.0, "POLITENESS_MAX_DELAY": 600.0},
+            ),
             ({"DOWNLOAD_DELAY": 0}, {"POLITENESS_MIN_DELAY": 0.0}),
             ({"CONCURRENT_REQUESTS_PER_IP": 1}, {"POLITENESS_PER_IP": True}),
             ({"CONCURRENT_REQUESTS_PER_IP": 0}, {"POLITENESS_PER_IP": False}),
@@ -55,7 +66,11 @@ class TestTaken:
         """What the user has not set is not taken, whatever Scrapy's default is."""
         values = check({"DOWNLOAD_DELAY": 0, "REDIRECT_MAX_TIMES": 20, "RETRY_HTTP_CODES": [500]})
 
-        assert (values["POLITENESS_MIN_DELAY"], values["REDIRECT_MAX_HOPS"], values["RETRY_HTTP_CODES"]) == (
+        assert (
+            values["POLITENESS_MIN_DELAY"],
+            values["REDIRECT_MAX_HOPS"],
+            values["RETRY_HTTP_CODES"],
+        ) == (
             1.0,
             5,
             None,
@@ -113,7 +128,10 @@ class TestUnheard:
     @pytest.mark.parametrize(
         ("name", "why"),
         [
-            ("CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time, unless HOST_CONNECTIONS names it"),
+            (
+                "CONCURRENT_REQUESTS_PER_DOMAIN",
+                "a host gets one request at a time, unless HOST_CONNECTIONS names it",
+            ),
             ("AUTOTHROTTLE_ENABLED", "POLITENESS_POLICY says how long a host's wait is"),
             ("RANDOMIZE_DOWNLOAD_DELAY", "no wait is drawn by chance: see POLITENESS_POLICY"),
             (
@@ -123,14 +141,20 @@ class TestUnheard:
         ],
     )
     def test_the_reason_holds_whatever_else_is_set(self, name, why):
-        """It says nothing of HOST_CONNECTIONS, POLITENESS_POLICY and OUTPUTS that is true only of their defaults."""
+        """It says nothing of HOST_CONNECTIONS, POLITENESS_POLICY and OUTPUTS that is true only of
+        their defaults.
+        """
         others = {"HOST_CONNECTIONS": "a.test=8", "POLITENESS_POLICY": "x.Fixed", "OUTPUTS": "text"}
 
         assert [*unheard({**others, name: "8"}, set())] == [f"{name}: no effect, {why}"]
 
     @pytest.mark.parametrize(
         ("name", "reader"),
-        [("HTTPCACHE_ENABLED", "HttpCacheMiddleware"), ("LINK_SOURCES", PAGES), ("DOWNLOAD_WARNSIZE", REQUESTS)],
+        [
+            ("HTTPCACHE_ENABLED", "HttpCacheMiddleware"),
+            ("LINK_SOURCES", PAGES),
+            ("DOWNLOAD_WARNSIZE", REQUESTS),
+        ],
     )
     def test_a_component_that_reads_it(self, name, reader):
         """A setting of a component is warned of only where that component is not enabled."""
@@ -157,7 +181,9 @@ class TestMistyped:
         """A name that is nearly known is named, with the one that was probably meant."""
         assert mistyped([name], KNOWN) == {name: meant}
 
-    @pytest.mark.parametrize("name", ["MYSQL_HOST", "SPIDERMON_ENABLED", "SCRAPEOPS_API_KEY", "MY_DELAY", "USER_AGENT"])
+    @pytest.mark.parametrize(
+        "name", ["MYSQL_HOST", "SPIDERMON_ENABLED", "SCRAPEOPS_API_KEY", "MY_DELAY", "USER_AGENT"]
+    )
     def test_others_are_left_alone(self, name):
         """Known names, and those of other libraries, are not warned of."""
         assert mistyped([name], KNOWN) == {}

@@ -61,9 +61,17 @@ ACCEPTED = [
     ("URL_EXCLUDE_FILE", __file__, __file__),
     ("HOSTS_FILE", Path(__file__), __file__),
     ("DNS_NAMESERVERS", "127.0.0.1:5353,[::1]:54", (("127.0.0.1", 5353), ("::1", 54))),
-    ("DNS_NAMESERVERS", "127.0.0.1 ::1 dns.example", (("127.0.0.1", 53), ("::1", 53), ("dns.example", 53))),
+    (
+        "DNS_NAMESERVERS",
+        "127.0.0.1 ::1 dns.example",
+        (("127.0.0.1", 53), ("::1", 53), ("dns.example", 53)),
+    ),
     ("DNS_NAMESERVERS", "", ()),
-    ("PRIVATE_NETWORKS_ALLOWED", "127.0.0.0/8,fd00::/8", (ip_network("127.0.0.0/8"), ip_network("fd00::/8"))),
+    (
+        "PRIVATE_NETWORKS_ALLOWED",
+        "127.0.0.0/8,fd00::/8",
+        (ip_network("127.0.0.0/8"), ip_network("fd00::/8")),
+    ),
     ("PRIVATE_NETWORKS_ALLOWED", ["10.1.2.3"], (ip_network("10.1.2.3/32"),)),
     ("PRIVATE_NETWORKS_ALLOWED", "none", ()),
     ("PORTS_ALLOWED", "7071, 8000-8099", (range(7071, 7072), range(8000, 8100))),
@@ -74,13 +82,21 @@ ACCEPTED = [
         {"os.path.split": 5, FILTER: None},
         {**defaults.URL_FILTERS, "os.path.split": 5, FILTER: None},
     ),
-    ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
+    (
+        "URL_FILTERS",
+        f'{{"{FILTER}": 5, "no.such.Filter": null}}',
+        {FILTER: 5, "no.such.Filter": None},
+    ),
     ("URL_FILTERS", {}, {}),
     ("HOST_CONNECTIONS", {}, {}),
     ("HOST_CONNECTIONS", "none", {}),
     ("HOST_CONNECTIONS", "", {}),
     ("HOST_CONNECTIONS", '{"Example.ORG": 4, "[::1]": "2"}', {"example.org": 4, "[::1]": 2}),
-    ("HOST_CONNECTIONS", "bücher.example=64, [::1]=2 10.1=1", {"xn--bcher-kva.example": 64, "[::1]": 2, "10.0.0.1": 1}),
+    (
+        "HOST_CONNECTIONS",
+        "bücher.example=64, [::1]=2 10.1=1",
+        {"xn--bcher-kva.example": 64, "[::1]": 2, "10.0.0.1": 1},
+    ),
     ("HOST_CONNECTIONS", {"a.org": 4, "A.org": 4}, {"a.org": 4}),
     ("HOST_CONNECTIONS", "a.org.=4, a.org=4", {"a.org": 4}),
     ("FOREIGN_HANDLERS_ALLOWED", FILTER, (FILTER,)),
@@ -96,8 +112,16 @@ ACCEPTED = [
     ("USER_AGENT", " me/1.0 (+https://x.test/) ", "me/1.0 (+https://x.test/)"),
     ("LOG_LEVEL", "DEBUG", "DEBUG"),
     ("CLOSESPIDER_TIMEOUT", "0.5", 0.5),
-    ("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "webcrawl.adapter.scheduler.FrontierScheduler"),
-    ("ITEM_PIPELINES", '{"webcrawl.items.Page": 1.5, "no.such": null}', {"webcrawl.items.Page": 1.5, "no.such": None}),
+    (
+        "SCHEDULER",
+        "webcrawl.adapter.scheduler.FrontierScheduler",
+        "webcrawl.adapter.scheduler.FrontierScheduler",
+    ),
+    (
+        "ITEM_PIPELINES",
+        '{"webcrawl.items.Page": 1.5, "no.such": null}',
+        {"webcrawl.items.Page": 1.5, "no.such": None},
+    ),
     ("ITEM_PIPELINES", {Path: -1}, {Path: -1}),
 ]
 
@@ -105,7 +129,10 @@ REFUSED = [
     *[("USER_AGENT", value) for value in ("", " ", "two\nlines", "a\0b", None, 5)],
     *[("LOG_LEVEL", value) for value in ("debug", "ALL", "", 10, None)],
     *[("CLOSESPIDER_PAGECOUNT", value) for value in ("-1", "many", 1.5)],
-    *[("SCHEDULER", value) for value in ("", "Scheduler", "no.such.Scheduler", "webcrawl.no.Scheduler")],
+    *[
+        ("SCHEDULER", value)
+        for value in ("", "Scheduler", "no.such.Scheduler", "webcrawl.no.Scheduler")
+    ],
     *[
         ("ITEM_PIPELINES", value)
         for value in ("{", "[]", 5, {"json.x": "1"}, {"json.x": True}, {"no.such.x": 1}, {5: 1})
@@ -120,7 +147,19 @@ REFUSED = [
     ],
     *[
         ("HOST_CONNECTIONS", value)
-        for value in ("a.org", "a.org=0", "a.org=65", "a.org=4=5", "=3", "{", "[1]", 5, None, {"a.org": True}, {5: 5})
+        for value in (
+            "a.org",
+            "a.org=0",
+            "a.org=65",
+            "a.org=4=5",
+            "=3",
+            "{",
+            "[1]",
+            5,
+            None,
+            {"a.org": True},
+            {5: 5},
+        )
     ],
     *[
         ("HOST_CONNECTIONS", value)
@@ -134,7 +173,10 @@ REFUSED = [
             {"a.org": None},
         )
     ],
-    *[("POLITENESS_FACTOR", value) for value in ("ten", "", None, False, -0.1, "nan", "-inf", float("nan"), "1,5", {})],
+    *[
+        ("POLITENESS_FACTOR", value)
+        for value in ("ten", "", None, False, -0.1, "nan", "-inf", float("nan"), "1,5", {})
+    ],
     *[("CHECKPOINT_INTERVAL", value) for value in (0, "0", -60, "1m", 1e9)],
     *[("SEEN_MEMORY", value) for value in (0, 15, "256M", "2 GB", 1 << 40)],
     ("BANDWIDTH_MAX", f"{'9' * 400} kB"),
@@ -145,15 +187,27 @@ REFUSED = [
     *[("TRAP_RULES", value) for value in ("", "maybe", 2, None, 1.0, [])],
     *[("CONTENT_SEEN", value) for value in ("", "skipp", None, True, ["skip"])],
     *[("FOCUS_LANGUAGES", value) for value in ("english", "sl-SI", 5)],
-    *[("METRICS_PORT", value) for value in ("-1", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
-    *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
+    *[
+        ("METRICS_PORT", value)
+        for value in ("-1", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")
+    ],
+    *[
+        ("LINK_SOURCES", value)
+        for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})
+    ],
     *[("SITEMAPS", value) for value in ("maybe", 2, [])],
-    *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.None")],
+    *[
+        ("REVISIT_POLICY", value)
+        for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.None")
+    ],
     *[("REVISIT_SHARE", value) for value in (0, 1, "nan", None, True)],
     *[("REVISIT_RATE", value) for value in (-1, "much", None)],
     *[("REVISIT_AGE", value) for value in (0, -1, "a day")],
     *[("URL_SCHEMES", value) for value in ("http://", "mailto", "")],
-    *[("ERROR_BREAKER", value) for value in ("20", "20/0", "0/60", "20/60/1", "-1/60", "a/b", "", 20, None, "20 / 60")],
+    *[
+        ("ERROR_BREAKER", value)
+        for value in ("20", "20/0", "0/60", "20/60/1", "-1/60", "a/b", "", 20, None, "20 / 60")
+    ],
     *[("URL_EXCLUDE_FILE", value) for value in ("/no/such/file", "/", "a\0b", 5, b"x")],
     *[
         ("DNS_NAMESERVERS", value)
@@ -161,16 +215,39 @@ REFUSED = [
     ],
     *[
         ("DNS_NAMESERVERS", value)
-        for value in (":53", "a b:53:54", "http://1.2.3.4", 53, None, [53], "x" * 64, "[::1", "1.2.3.256")
+        for value in (
+            ":53",
+            "a b:53:54",
+            "http://1.2.3.4",
+            53,
+            None,
+            [53],
+            "x" * 64,
+            "[::1",
+            "1.2.3.256",
+        )
     ],
     *[
         ("PRIVATE_NETWORKS_ALLOWED", value)
         for value in ("10.0.0.1/8", "10.0.0.0/33", "localhost", "10.*", "yes", True, 10)
     ],
-    *[("PORTS_ALLOWED", value) for value in ("0", "65536", "9-8", "80-", "-80", "http", "+80", 80, None, True, [True])],
+    *[
+        ("PORTS_ALLOWED", value)
+        for value in ("0", "65536", "9-8", "80-", "-80", "http", "+80", 80, None, True, [True])
+    ],
     *[
         ("URL_FILTERS", value)
-        for value in ("", "x", "[]", None, [FILTER], {FILTER: "x"}, {FILTER: True}, {FILTER: -1}, {5: 1})
+        for value in (
+            "",
+            "x",
+            "[]",
+            None,
+            [FILTER],
+            {FILTER: "x"},
+            {FILTER: True},
+            {FILTER: -1},
+            {5: 1},
+        )
     ],
     *[
         ("URL_FILTERS", value)
@@ -186,9 +263,18 @@ REFUSED = [
         ("POLITENESS_POLICY", value)
         for value in ("", None, "Mercator", "webcrawl.settings.BOT_NAME", 5, "webcrawl.frontier.")
     ],
-    *[("URL_INCLUDE", value) for value in ("(", r"(?=x)", r"(.)\1", ["a", "["], None, 5, " ", [5], '["a", ""]')],
-    *[("URL_EXCLUDE_EXTENSIONS", value) for value in ("*.zip", "a/b", ["zip", 7], 5, None, "tar..gz")],
-    *[(name, "x" * 5000) for name in ("JOBDIR", "HOSTS_FILE", "POLITENESS_POLICY", "ERROR_BREAKER")],
+    *[
+        ("URL_INCLUDE", value)
+        for value in ("(", r"(?=x)", r"(.)\1", ["a", "["], None, 5, " ", [5], '["a", ""]')
+    ],
+    *[
+        ("URL_EXCLUDE_EXTENSIONS", value)
+        for value in ("*.zip", "a/b", ["zip", 7], 5, None, "tar..gz")
+    ],
+    *[
+        (name, "x" * 5000)
+        for name in ("JOBDIR", "HOSTS_FILE", "POLITENESS_POLICY", "ERROR_BREAKER")
+    ],
     *[("JOBDIR", value) for value in ("", " ", 5, __file__, f"{__file__}/x", "a\0b")],
 ]
 
@@ -261,7 +347,9 @@ def _written_again(name, value):
 class TestDetails:
     def test_a_long_value_is_cut(self):
         """A long value is cut, so that the line stays readable."""
-        with pytest.raises(SettingError, match=r"^CONTENT_SEEN = 'x{100,130}\.\.\.: must be one of skip, process$"):
+        with pytest.raises(
+            SettingError, match=r"^CONTENT_SEEN = 'x{100,130}\.\.\.: must be one of skip, process$"
+        ):
             check({"CONTENT_SEEN": "x" * 10_000})
 
     @pytest.mark.parametrize(
@@ -372,7 +460,9 @@ def test_a_policy_that_lacks_a_method_is_refused():
 
 class TestModule:
     def test_every_setting_is_stated_once(self):
-        """No section of the table repeats a setting of another or of the plumbing, and the module has all of them."""
+        """No section of the table repeats a setting of another or of the plumbing, and the module
+        has all of them.
+        """
         stated = [one.name for section in SECTIONS.values() for one in section]
 
         assert stated == list(SETTINGS)
@@ -401,6 +491,8 @@ class TestModule:
         root = Path(__file__).parents[2]
 
         ours = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-        given = subprocess.run([*command, "-s", "SEEN_MEMORY=64"], cwd=root, capture_output=True, text=True, check=True)
+        given = subprocess.run(
+            [*command, "-s", "SEEN_MEMORY=64"], cwd=root, capture_output=True, text=True, check=True
+        )
 
         assert (ours.stdout, given.stdout) == ("256\n", "64\n")

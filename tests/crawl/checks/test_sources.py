@@ -25,7 +25,9 @@ def test_whoever_names_pdfs_is_told(value):
 
 def test_all_means_what_can_be_read():
     """All kinds but that one."""
-    assert check({"LINK_SOURCES": "all"})["LINK_SOURCES"] == tuple(kind for kind in ALL if kind != "pdf")
+    assert check({"LINK_SOURCES": "all"})["LINK_SOURCES"] == tuple(
+        kind for kind in ALL if kind != "pdf"
+    )
 
 
 def test_the_log_says_what_is_left_out(settings):

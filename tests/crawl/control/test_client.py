@@ -30,7 +30,9 @@ from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["command", "words"]), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["command", "words"]), inner)
+    ),
     max_leaves=10,
 )
 LINES = st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode())
@@ -79,7 +81,9 @@ def test_too_long_an_answer():
 
 
 def test_bytes_on_the_socket():
-    """Whatever bytes come, in whatever pieces, the next client is answered; the crawl logs no mistake."""
+    """Whatever bytes come, in whatever pieces, the next client is answered; the crawl logs no
+    mistake.
+    """
 
     async def answering(name, words):
         await asyncio.sleep(0)
@@ -107,7 +111,9 @@ class Broken(io.BytesIO):
 
 class TestNamed:
     def test_whole_paths(self, tmp_path, monkeypatch):
-        """A file is named by its whole path, for the crawl runs in another folder; a URL stays as it is."""
+        """A file is named by its whole path, for the crawl runs in another folder; a URL stays as
+        it is.
+        """
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a.txt").write_text("http://a.test/\n")
 
@@ -130,7 +136,9 @@ class TestNamed:
 
 class TestSpooled:
     def test_whole(self, tmp_path):
-        """All of the stream is in a file of the crawl's folder, known by its place below that; it can be forgotten."""
+        """All of the stream is in a file of the crawl's folder, known by its place below that; it
+        can be forgotten.
+        """
         name = spooled(tmp_path, io.BytesIO(b"http://a.test/\n" * 10_000))
         (path,) = (tmp_path / "seeds").iterdir()
 
@@ -139,7 +147,9 @@ class TestSpooled:
         forget_spooled(tmp_path, name)
         assert [*(tmp_path / "seeds").iterdir()] == []
 
-    @pytest.mark.parametrize(("stream", "why"), [(io.BytesIO(), "no seeds"), (Broken(), "Input/output error")])
+    @pytest.mark.parametrize(
+        ("stream", "why"), [(io.BytesIO(), "no seeds"), (Broken(), "Input/output error")]
+    )
     def test_nothing_is_left(self, tmp_path, stream, why):
         """Nothing, and a stream that breaks, leave no file."""
         with pytest.raises(CommandError, match=why):

@@ -22,7 +22,9 @@ OF_OTHERS = {  # test_host_commands.py, test_sheets.py, test_exclusions.py
 @pytest.fixture(name="order")
 def _order():
     """A crawl that notes what it is told, and where nothing but a pause keeps it from fetching."""
-    order = MagicMock(checkpoint=AsyncMock(), status=lambda: {"pages": 1}, get=lambda name: {"name": name})
+    order = MagicMock(
+        checkpoint=AsyncMock(), status=lambda: {"pages": 1}, get=lambda name: {"name": name}
+    )
     order.crawl.outlook.stopped_by = ""
     order.crawl.parts.in_force.set.return_value = "INFO"
     order.crawl.parts.about.return_value = {"known": True}
@@ -45,11 +47,23 @@ class TestObey:
             ),
             ("resume", "resumed", [call.crawl.resume(), call.wake()]),
             ("checkpoint", "a checkpoint was taken", [call.checkpoint()]),
-            ("seeds a.txt", "seeds will be read from a.txt", [call.crawl.parts.seeding.add("a.txt"), call.wake()]),
+            (
+                "seeds a.txt",
+                "seeds will be read from a.txt",
+                [call.crawl.parts.seeding.add("a.txt"), call.wake()],
+            ),
             ("get LOG_LEVEL", {"name": "LOG_LEVEL"}, []),
-            ("set LOG_LEVEL INFO", "LOG_LEVEL is INFO", [call.crawl.parts.in_force.set("LOG_LEVEL", "INFO")]),
+            (
+                "set LOG_LEVEL INFO",
+                "LOG_LEVEL is INFO",
+                [call.crawl.parts.in_force.set("LOG_LEVEL", "INFO")],
+            ),
             ("status", {"pages": 1}, []),
-            ("about http://a.test/", {"http://a.test/": {"known": True}}, [call.crawl.parts.about("http://a.test/")]),
+            (
+                "about http://a.test/",
+                {"http://a.test/": {"known": True}},
+                [call.crawl.parts.about("http://a.test/")],
+            ),
         ],
     )
     def test_each(self, order, line, answer, told):
@@ -63,7 +77,9 @@ class TestObey:
         """The test above has every command of the table."""
         lines = self.test_each.pytestmark[0].args[1]
 
-        assert [line.split()[0] for line, *_ in lines] == [name for name in COMMANDS if name not in OF_OTHERS]
+        assert [line.split()[0] for line, *_ in lines] == [
+            name for name in COMMANDS if name not in OF_OTHERS
+        ]
 
     def test_several_sources(self, order):
         """Several sources of seeds are given at once, so that all are read or none."""
@@ -72,7 +88,9 @@ class TestObey:
 
         assert order.crawl.parts.seeding.add.mock_calls == [call("a", "b c"), call("c", "add")]
 
-    @pytest.mark.parametrize(("was_paused", "said"), [(True, "resumed"), (False, "it is not paused")])
+    @pytest.mark.parametrize(
+        ("was_paused", "said"), [(True, "resumed"), (False, "it is not paused")]
+    )
     def test_resumed_while_something_else_holds_it(self, order, was_paused, said):
         """Where a crawl fetches nothing for another reason, the answer to `resume` has that."""
         order.crawl.resume.return_value = was_paused
@@ -113,24 +131,63 @@ class TestObey:
             obey(order, *words)
 
         assert why in str(refusal.value)
-        assert (len(str(refusal.value)) < 300, "\n" in str(refusal.value), order.mock_calls) == (True, False, [])
+        assert (len(str(refusal.value)) < 300, "\n" in str(refusal.value), order.mock_calls) == (
+            True,
+            False,
+            [],
+        )
 
     def test_what_lasts(self):
         """These commands are in force after a restart."""
         lasting = {name for name, command in COMMANDS.items() if command.lasting}
 
-        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set", "host", "set --for"}
+        assert lasting == {
+            "pause",
+            "resume",
+            "exclude",
+            "include",
+            "seeds",
+            "set",
+            "host",
+            "set --for",
+        }
 
 
-# Whatever words follow a command on hosts, there is an answer that JSON can say, or a refusal in a line.
+# Whatever words follow a command on hosts, there is an answer that JSON can say, or a refusal in a
+# line.
 WORDS = st.one_of(
     st.sampled_from(
-        ["a.org", "A.org", "[::1]", "http://a.org:80/x", "pause", "resume", "retry", "drop", "delay", "default"]
+        [
+            "a.org",
+            "A.org",
+            "[::1]",
+            "http://a.org:80/x",
+            "pause",
+            "resume",
+            "retry",
+            "drop",
+            "delay",
+            "default",
+        ]
     ),
     st.sampled_from(
-        ["--for", "--by", "-n", "--by=bytes", "queue", "5", "-1", "1e9", "nan", "HOST_MAX_PAGES", "URL_SCOPE"]
+        [
+            "--for",
+            "--by",
+            "-n",
+            "--by=bytes",
+            "queue",
+            "5",
+            "-1",
+            "1e9",
+            "nan",
+            "HOST_MAX_PAGES",
+            "URL_SCOPE",
+        ]
     ),
-    st.sampled_from(["com", "URL_MAX_DEPTH", "DOMAIN_BUDGET_PAGES", "host", "POLITENESS_MIN_DELAY", "0.5"]),
+    st.sampled_from(
+        ["com", "URL_MAX_DEPTH", "DOMAIN_BUDGET_PAGES", "host", "POLITENESS_MIN_DELAY", "0.5"]
+    ),
     st.text(max_size=12),
     st.text(".:/@[]%-xn", max_size=12),
 )

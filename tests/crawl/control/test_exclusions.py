@@ -64,7 +64,9 @@ class TestTakenBack:
         ],
     )
     def test_what_another_record_still_names(self, run, other, still):
-        """A rule that is taken back is not said to be crawled again: a wider one may name the same pages."""
+        """A rule that is taken back is not said to be crawled again: a wider one may name the same
+        pages.
+        """
         crawl = crawl_of(run()[0])
         rule = "www.example.com/a/b/"
         obey(crawl, "exclude", rule)
@@ -73,7 +75,9 @@ class TestTakenBack:
         said = obey(crawl, "include", rule)
 
         assert ("another record still names it" in said) is still
-        assert said.startswith(f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back")
+        assert said.startswith(
+            f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back"
+        )
 
     def test_a_domain(self, run):
         """A domain may be named by the one above it."""
@@ -81,7 +85,9 @@ class TestTakenBack:
         for rule in ("*.a.test", "b.a.test"):
             obey(crawl, "exclude", rule)
 
-        assert "another record still names it: excluded b.a.test" in obey(crawl, "include", "b.a.test")
+        assert "another record still names it: excluded b.a.test" in obey(
+            crawl, "include", "b.a.test"
+        )
         assert "another record" not in obey(crawl, "include", "*.a.test")
 
     @pytest.mark.parametrize("rule", ["example.com # a letter", "example.com/a/ # a letter"])
@@ -99,10 +105,22 @@ class TestTakenBack:
 
 class TestWords:
     def test_all(self):
-        """By whom, why, until when and what is to be forgotten; the options may stand anywhere, as two words or one."""
-        words = ["--by", "joe", "example.com", "--why=a letter", "--until", "2027-01-31", "--forget"]
+        """By whom, why, until when and what is to be forgotten; the options may stand anywhere, as
+        two words or one.
+        """
+        words = [
+            "--by",
+            "joe",
+            "example.com",
+            "--why=a letter",
+            "--until",
+            "2027-01-31",
+            "--forget",
+        ]
 
-        assert wish_of(words, NOW) == OptOut("example.com", NOW, "joe", "a letter", 1801440000.0, forget=True)
+        assert wish_of(words, NOW) == OptOut(
+            "example.com", NOW, "joe", "a letter", 1801440000.0, forget=True
+        )
 
     def test_a_rule_alone(self):
         """It holds from now on, for good."""
@@ -115,7 +133,9 @@ class TestWords:
 
     @pytest.mark.parametrize("day", ["20270115", "2027-W02-5", "2027W025"])
     def test_a_day_as_others_write_it(self, day):
-        """However ISO 8601 writes a day, it is meant to its end; a week is meant to the end of its Sunday."""
+        """However ISO 8601 writes a day, it is meant to its end; a week is meant to the end of its
+        Sunday.
+        """
         assert wish_of(["a.b", "--until", day], NOW).until == NOW + 16 * 3600
         assert wish_of(["a.b", "--until", "2027-W02"], NOW).until == NOW + (48 + 16) * 3600
 
@@ -142,21 +162,29 @@ class TestWords:
             obey(crawl_of(in_force), "exclude", *words)
         assert not in_force.excluded.records
 
-    @pytest.mark.parametrize("date", ["0001-01-01T00:00:00Z", "0999-12-31T12:00:00Z", "9999-12-31T23:59:59Z"])
+    @pytest.mark.parametrize(
+        "date", ["0001-01-01T00:00:00Z", "0999-12-31T12:00:00Z", "9999-12-31T23:59:59Z"]
+    )
     def test_what_is_said_can_be_read(self, date):
         """A date is written as it is read, in whatever year: programs read the list of records."""
         assert said(read_date(date)) == date
 
     def test_a_wish_of_the_past(self, run):
-        """One that is said to have been over when it is told is kept, and nobody is told that it is in force."""
+        """One that is said to have been over when it is told is kept, and nobody is told that it is
+        in force.
+        """
         in_force, _ = run()
         words = ("a.b", "--since", "2020-01-01", "--until", "2021-01-01", "--forget")
 
-        assert obey(crawl_of(in_force), "exclude", *words).startswith("a.b was excluded until 2021-01-02T00:00:00Z; ")
+        assert obey(crawl_of(in_force), "exclude", *words).startswith(
+            "a.b was excluded until 2021-01-02T00:00:00Z; "
+        )
         assert not in_force.excluded.rules
 
     def test_an_order_to_many_is_dated_once(self):
-        """Whoever hears of it later, a drone that joins for instance, dates the record by the order."""
+        """Whoever hears of it later, a drone that joins for instance, dates the record by the
+        order.
+        """
         words = dated(["a.b"], NOW)
 
         assert wish_of(words, NOW + 3600).since == NOW
@@ -165,7 +193,9 @@ class TestWords:
 
 class TestRecords:
     def test_they_last(self, run):
-        """A record is the same after a restart, and what a killed run said last is as of its checkpoint."""
+        """A record is the same after a restart, and what a killed run said last is as of its
+        checkpoint.
+        """
         wish = OptOut("example.com", NOW, "joe", "a letter", NOW + 60, forget=True)
         in_force, db = run()
         in_force.exclude(wish)
@@ -188,7 +218,11 @@ class TestRecords:
         run.clock.now += 59
         assert one.reject(url)
         run.clock.now += 1
-        assert (one.reject(url), one.keep([url], None), one.reject("http://b.test/")) == (False, [url], True)
+        assert (one.reject(url), one.keep([url], None), one.reject("http://b.test/")) == (
+            False,
+            [url],
+            True,
+        )
         assert list(in_force.told()) == ["exclude b.test"]
         assert [row.rule for row in one.records] == ["example.com", "b.test"]
 
@@ -202,13 +236,17 @@ class TestRecords:
         assert not run()[0].excluded.reject("http://example.com/")
 
     def test_again(self, run):
-        """The same rule alone says nothing new; with more words the record says more, and when it began stays."""
+        """The same rule alone says nothing new; with more words the record says more, and when it
+        began stays.
+        """
         in_force, _ = run()
         in_force.exclude(OptOut("example.com", NOW, by="joe", until=NOW + 60))
 
         assert not in_force.exclude(OptOut("example.com", NOW + 5))
         assert in_force.exclude(OptOut("example.com", NOW + 5, why="for good", forget=True))
-        assert in_force.excluded.records == [OptOut("example.com", NOW, "joe", "for good", forget=True)]
+        assert in_force.excluded.records == [
+            OptOut("example.com", NOW, "joe", "for good", forget=True)
+        ]
 
     def test_again_after_its_end(self, run):
         """A rule that is over begins anew."""
@@ -224,16 +262,22 @@ class TestRecords:
         in_force, _ = run()
         in_force.exclude(OptOut("example.com", NOW, by="joe", why="a letter"))
 
-        assert list(in_force.told()) == ["exclude example.com (since 2027-01-15T08:00:00Z, by joe, a letter)"]
+        assert list(in_force.told()) == [
+            "exclude example.com (since 2027-01-15T08:00:00Z, by joe, a letter)"
+        ]
 
     def test_a_state_without_records(self, run):
-        """Rules of a version that kept no records are in force, their date is not known; what it took back is gone."""
+        """Rules of a version that kept no records are in force, their date is not known; what it
+        took back is gone.
+        """
         in_force, db = run()
         in_force.exclude(OptOut("gone.test", NOW))
         in_force.exclude(OptOut("kept.test", NOW))
         end(db)
         db = CrawlDB(db.folder)
-        db.set(META, msgpack.packb({"paused": False, "excluded": ["kept.test", "new.test"], "set": {}}))
+        db.set(
+            META, msgpack.packb({"paused": False, "excluded": ["kept.test", "new.test"], "set": {}})
+        )
         end(db)
 
         assert run()[0].excluded.records == [OptOut("kept.test", NOW), OptOut("new.test")]
@@ -247,7 +291,9 @@ class TestExcluded:
         obey(crawl, "exclude", "example.com", "--by", "joe", "--since", "2026-01-02T03:04:05Z")
         obey(crawl, "exclude", "http://b.test/x/")
 
-        all_, one, none = (obey(crawl, "excluded", *words) for words in ((), ("www.example.com",), ("b.test",)))
+        all_, one, none = (
+            obey(crawl, "excluded", *words) for words in ((), ("www.example.com",), ("b.test",))
+        )
 
         assert (all_["records"], one["records"], none) == (2, 1, {"records": 0, "excluded": []})
         assert one["excluded"] == [
@@ -267,7 +313,9 @@ class TestExcluded:
 
 class TestFile:
     def test_its_lines_are_records_in_the_state(self, tmp_path, run):
-        """Each line is dated when it was read first, after a restart too; a line that is gone has no record."""
+        """Each line is dated when it was read first, after a restart too; a line that is gone has
+        no record.
+        """
         path = tmp_path / "out.txt"
         path.write_text("a.test\nb.test # by: joe since: 2026-01-02\n")
         clock, (_, db) = run.clock, run()

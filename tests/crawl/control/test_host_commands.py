@@ -73,7 +73,9 @@ class TestPause:
         crawl.order("host a.org pause")
         crawl.order("host b.org pause")
 
-        with pytest.raises(CommandError, match="2 hosts are paused already: resume one, or exclude"):
+        with pytest.raises(
+            CommandError, match="2 hosts are paused already: resume one, or exclude"
+        ):
             crawl.order("host c.org pause")
         assert crawl.order("host a.org resume")
         assert crawl.order("host c.org pause")
@@ -104,7 +106,9 @@ class TestRetry:
             assert link.url == "http://a.org/robots.txt"
             for _ in range(8):
                 answered(crawl, link, Status.CONNECT_FAILED, b"")
-            assert crawl.order("host a.org")["robots"]["http://a.org"].startswith("unreachable, tried 8 times")
+            assert crawl.order("host a.org")["robots"]["http://a.org"].startswith(
+                "unreachable, tried 8 times"
+            )
             assert crawl.order("robots a.org")["state"].endswith("next try in 7680 s")
             crawl.order("host a.org retry")
 
@@ -165,7 +169,9 @@ class TestDrop:
         crawl.crawl.resume()
         crawl.run(10)
 
-        assert said.endswith("of its queue end when the crawl is resumed, and what is found of it for a day")
+        assert said.endswith(
+            "of its queue end when the crawl is resumed, and what is found of it for a day"
+        )
         assert (waiting > 0, len(crawl.crawl.parts.frontier)) == (True, 0)
 
     def test_while_there_is_no_network(self, crawl):
@@ -173,10 +179,14 @@ class TestDrop:
         crawl.add("a.org", 3)
         crawl.crawl.parts.uplink._detector.out = True
 
-        assert "of its queue end when the crawl goes on (no network), and" in crawl.order("host a.org drop")
+        assert "of its queue end when the crawl goes on (no network), and" in crawl.order(
+            "host a.org drop"
+        )
 
     def test_taken_back(self, crawl):
-        """`retry` takes it back for what is found from then on; after a restart it is still dropped."""
+        """`retry` takes it back for what is found from then on; after a restart it is still
+        dropped.
+        """
         crawl.order("host a.org drop")
         crawl.again()
         crawl.add("a.org", 1)
@@ -189,7 +199,9 @@ class TestDrop:
 
 class TestDelay:
     def test_of_one_host(self, crawl):
-        """It is asked so seldom from its next request on, in the next run too, until that is taken back."""
+        """It is asked so seldom from its next request on, in the next run too, until that is taken
+        back.
+        """
         crawl.add("a.org", 20)
         crawl.add("b.a.org", 3)
         assert crawl.order("host a.org delay 30").startswith("a.org is asked every 30 s")
@@ -254,13 +266,17 @@ class TestLooks:
         """However a host is written, it is the one that the crawl knows."""
         assert crawl.order(f"host {word}")["host"] == name
 
-    @pytest.mark.parametrize("word", ["a/b", "a.org?", "user@a.org", "a%2f", "http://", "mailto:a@b.org", "a..b:x"])
+    @pytest.mark.parametrize(
+        "word", ["a/b", "a.org?", "user@a.org", "a%2f", "http://", "mailto:a@b.org", "a..b:x"]
+    )
     def test_no_names(self, crawl, word):
         """What is neither a host nor a URL is refused in a line."""
         with pytest.raises(CommandError, match="is neither a host nor a URL"):
             crawl.order(f"host {word}")
 
-    @pytest.mark.parametrize("line", ["host * pause", "host *.a.org drop", "set --for *.a.org HOST_MAX_PAGES 5"])
+    @pytest.mark.parametrize(
+        "line", ["host * pause", "host *.a.org drop", "set --for *.a.org HOST_MAX_PAGES 5"]
+    )
     def test_patterns(self, crawl, line):
         """What means many hosts is refused: nobody shall think that they obey."""
         with pytest.raises(CommandError, match="stands for nothing here"):
@@ -274,7 +290,9 @@ class TestLooks:
         crawl.run(0.5)
         found = crawl.order("queue a.org -n 3")
 
-        assert [row["url"] for row in found["urls"]] == [f"http://a.org/{number}" for number in (1, 2, 3)]
+        assert [row["url"] for row in found["urls"]] == [
+            f"http://a.org/{number}" for number in (1, 2, 3)
+        ]
         last = crawl.order("queue a.org -n 1000")["urls"][-1]
         assert (last["url"], last["attempt"], last["waits"] > 50) == ("http://a.org/0", 2, True)
         assert (found["queued"], crawl.order("host a.org")["queued"]) == (30, 30)
@@ -294,7 +312,10 @@ class TestLooks:
     @pytest.mark.parametrize(("by", "first"), [("errors", "bad.org"), ("bytes", "large.org")])
     def test_the_heaviest_hosts(self, crawl, by, first):
         """What statistics keep of hosts."""
-        for host, row in {"bad.org": (1, 10, 7, 0, 0, 0, 0), "large.org": (1, 1000, 1, 0, 0, 0, 0)}.items():
+        for host, row in {
+            "bad.org": (1, 10, 7, 0, 0, 0, 0),
+            "large.org": (1, 1000, 1, 0, 0, 0, 0),
+        }.items():
             crawl.crawl.parts.statistics.hosts.row(host)[:] = row
 
         assert crawl.order(f"hosts --by={by}")["hosts"][0]["host"] == first
@@ -327,7 +348,10 @@ class TestRobots:
         """Whose rules are in force, and for a URL the one that decides."""
         body = b"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /*.pdf$\nCrawl-delay: 3\n"
         with steered(tmp_path, **BUDGET, ROBOTSTXT_OBEY=True) as crawl:
-            assert crawl.order("robots a.org") == {"robots": "http://a.org/robots.txt", "state": "not fetched yet"}
+            assert crawl.order("robots a.org") == {
+                "robots": "http://a.org/robots.txt",
+                "state": "not fetched yet",
+            }
             assert crawl.order("robots http://a.org/a")["verdict"] == "robots.txt is fetched first"
             crawl.add("a.org", 1)
             link = crawl.crawl.take(crawl.crawl.parts.clock())
@@ -383,5 +407,7 @@ def test_what_changes_nothing_is_not_kept():
     ],
 )
 def test_of_a_hive(words, all_of_them):
-    """What lasts goes to all drones of a hive, for a host may change hands; all else to the drone that has it."""
+    """What lasts goes to all drones of a hive, for a host may change hands; all else to the drone
+    that has it.
+    """
     assert is_order(*words) is all_of_them

@@ -16,7 +16,9 @@ NAMES = ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "HOST_MAX_PAGES")
 
 @pytest.fixture(name="run")
 def _run(tmp_path):
-    """Starts a run: what is in force in it, and what listeners have heard; `end` takes the last checkpoint."""
+    """Starts a run: what is in force in it, and what listeners have heard; `end` takes the last
+    checkpoint.
+    """
     opened = []
 
     def start(settings=None, fixed=()):
@@ -61,7 +63,9 @@ class TestSet:
         assert "still in force by command: set POLITENESS_MIN_DELAY 500.0" in caplog.text
 
     def test_not_without_a_checkpoint(self, run):
-        """A run that is killed before its next checkpoint forgets the command, as all else since the last one."""
+        """A run that is killed before its next checkpoint forgets the command, as all else since
+        the last one.
+        """
         in_force, _, end = run()
         end()
         in_force, _, _ = run()
@@ -85,7 +89,9 @@ class TestSet:
         assert run()[1] == [[1.0, 300.0, 0]]
 
     def test_what_does_not_fit_any_more(self, run, caplog):
-        """A value that is impossible with the settings of this run is said to be out of force; the run begins."""
+        """A value that is impossible with the settings of this run is said to be out of force; the
+        run begins.
+        """
         in_force, _, end = run()
         in_force.set("POLITENESS_MIN_DELAY", "200")
         end()
@@ -104,15 +110,25 @@ class TestSet:
                 "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; get says",
             ),
             ("NONSENSE", "5", "NONSENSE is no setting of the crawl; get lists all"),
-            ("URL_FOLDINGS", "", "URL_FOLDINGS decides which URLs count as one, and cannot change within a crawl"),
+            (
+                "URL_FOLDINGS",
+                "",
+                "URL_FOLDINGS decides which URLs count as one, and cannot change within a crawl",
+            ),
             ("DOWNLOAD_DELAY", "5", "DOWNLOAD_DELAY is POLITENESS_MIN_DELAY here: set that"),
-            ("LOG_LEVEL", "INFO", "LOG_LEVEL cannot change in this crawl: what heeds it is switched off"),
+            (
+                "LOG_LEVEL",
+                "INFO",
+                "LOG_LEVEL cannot change in this crawl: what heeds it is switched off",
+            ),
             ("HOST_MAX_PAGES", "many", "HOST_MAX_PAGES = 'many': must be a whole number from 0"),
             ("POLITENESS_MIN_DELAY", "301", "must be no more than POLITENESS_MAX_DELAY = 300"),
         ],
     )
     def test_an_impossible_change_is_refused_and_nothing_changes(self, run, name, value, why):
-        """What cannot change, is no setting, or is impossible is refused in a line, and nothing changes."""
+        """What cannot change, is no setting, or is impossible is refused in a line, and nothing
+        changes.
+        """
         in_force, heard, _ = run()
 
         with pytest.raises(CommandError, match=why):
@@ -141,7 +157,9 @@ class TestExclude:
 
         assert [*run()[0].told()] == []
 
-    @pytest.mark.parametrize("rule", ["#x", " ", "a b", "http://", "a.org\nb.org", "user@a.org", "a.org:x/"])
+    @pytest.mark.parametrize(
+        "rule", ["#x", " ", "a b", "http://", "a.org\nb.org", "user@a.org", "a.org:x/"]
+    )
     def test_what_is_no_rule_is_refused_and_the_rules_before_stay(self, run, rule):
         """What is neither a domain nor a prefix is refused, and the rules before stay."""
         in_force, _, _ = run()
@@ -159,7 +177,9 @@ class TestExclude:
             in_force.include("x.org")
         in_force.exclude(OptOut("example.com"))
 
-        with pytest.raises(CommandError, match=r"x\.org is not excluded by command; those are: example\.com"):
+        with pytest.raises(
+            CommandError, match=r"x\.org is not excluded by command; those are: example\.com"
+        ):
             in_force.include("x.org")
 
 

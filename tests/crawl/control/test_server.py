@@ -93,7 +93,11 @@ class TestAsking:
                 connection.sendall(b'and": "c"}\n')
                 third = file.readline()
 
-        assert [json.loads(line)["answer"]["name"] for line in (first, second, third)] == ["a", "b", "c"]
+        assert [json.loads(line)["answer"]["name"] for line in (first, second, third)] == [
+            "a",
+            "b",
+            "c",
+        ]
 
     def test_a_refusal_is_one_line(self, tmp_path):
         """A refusal is one line."""
@@ -103,9 +107,13 @@ class TestAsking:
         assert str(refusal.value) == "two lines"
 
     def test_a_mistake(self, tmp_path, caplog):
-        """A command with a mistake in it is answered and logged, without a traceback, and the next one is heard."""
+        """A command with a mistake in it is answered and logged, without a traceback, and the next
+        one is heard.
+        """
         with serving(tmp_path):
-            with pytest.raises(CommandError, match=r"^the crawl made a mistake, see its log: ZeroDivisionError"):
+            with pytest.raises(
+                CommandError, match=r"^the crawl made a mistake, see its log: ZeroDivisionError"
+            ):
                 Client(tmp_path).ask("break")
             assert Client(tmp_path).ask("a")["name"] == "a"
 
@@ -120,7 +128,9 @@ class TestAsking:
             assert Client(tmp_path).ask("a")["name"] == "a"
 
     def test_a_loop_that_stands_still(self, tmp_path, monkeypatch):
-        """It is told of before one's patience is over, with the process to end; what it was told, it does later."""
+        """It is told of before one's patience is over, with the process to end; what it was told,
+        it does later.
+        """
         monkeypatch.setattr(asking, "SILENCE", 0.05)
         monkeypatch.setattr(asking, "ALIVE", 0.05)
         goes_on, told = threading.Event(), []
@@ -130,7 +140,9 @@ class TestAsking:
             return {"went on": goes_on.wait(60)}
 
         with serving(tmp_path, block):
-            with pytest.raises(NoAnswer, match=f"process {os.getpid()} has answered nothing for .* its event loop"):
+            with pytest.raises(
+                NoAnswer, match=f"process {os.getpid()} has answered nothing for .* its event loop"
+            ):
                 Client(tmp_path, 60).ask("stop")
             goes_on.set()
             assert Client(tmp_path).ask("a") == {"went on": True}
@@ -163,7 +175,10 @@ class TestAsking:
             with serving(tmp_path, slow):
                 asked = pool.submit(Client(tmp_path, 60).ask, "wait", "60")
                 assert heard.wait(60)
-            with pytest.raises(NoAnswer, match="the crawl ended before it answered: look into its log, or ask again"):
+            with pytest.raises(
+                NoAnswer,
+                match="the crawl ended before it answered: look into its log, or ask again",
+            ):
                 asked.result()
 
     def test_too_long(self, tmp_path):
@@ -190,7 +205,9 @@ class TestPlace:
             assert Client(folder).ask("a")["name"] == "a"
 
     def test_nobody(self, tmp_path):
-        """Where no crawl is, none runs: in no folder, in an empty one, behind a socket that was left."""
+        """Where no crawl is, none runs: in no folder, in an empty one, behind a socket that was
+        left.
+        """
         with serving(tmp_path):
             os.link(tmp_path / NAME, tmp_path / "left")
         assert not (tmp_path / NAME).exists()
@@ -253,7 +270,9 @@ class TestStrangers:
         before = os.umask(0)
         modes = []
         look = ControlServer._look
-        monkeypatch.setattr(ControlServer, "_look", lambda self: modes.append(look(self).st_mode) or look(self))
+        monkeypatch.setattr(
+            ControlServer, "_look", lambda self: modes.append(look(self).st_mode) or look(self)
+        )
         try:
             with serving(tmp_path):
                 mode = (tmp_path / NAME).stat().st_mode
@@ -272,7 +291,9 @@ class TestStrangers:
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
     @pytest.mark.parametrize("opened", [False, True])
     def test_another_user(self, tmp_path, opened):
-        """Another user of the machine cannot connect; nor, if the mode was changed by hand, command anything."""
+        """Another user of the machine cannot connect; nor, if the mode was changed by hand, command
+        anything.
+        """
         for folder in (tmp_path, *tmp_path.parents):
             if folder.stat().st_mode & 0o005 != 0o005 and folder.owner() == "root":
                 folder.chmod(folder.stat().st_mode | 0o055)
@@ -358,7 +379,12 @@ class TestTheCostOfOthers:
     def test_gone_in_the_middle(self, tmp_path):
         """Who goes before the answer comes, or in the middle of a line, costs nothing."""
         with serving(tmp_path):
-            for sent in (b"", b'{"comm', b'{"command": "wait", "words": ["0.01"]}\n', b'{"command": "a"}\n' * 100):
+            for sent in (
+                b"",
+                b'{"comm',
+                b'{"command": "wait", "words": ["0.01"]}\n',
+                b'{"command": "a"}\n' * 100,
+            ):
                 with connected(tmp_path) as connection:
                     connection.sendall(sent)
             assert Client(tmp_path).ask("a")["name"] == "a"

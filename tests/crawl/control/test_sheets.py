@@ -1,4 +1,6 @@
-"""Settings for one domain or host: which holds where, at once, after a restart, and until it is taken back."""
+"""Settings for one domain or host: which holds where, at once, after a restart, and until it is
+taken back.
+"""
 
 import logging
 
@@ -28,27 +30,41 @@ def waits(crawl, *hosts):
 
 def connections(crawl, *hosts):
     """How many requests each may have at once."""
-    return [crawl.order(f"host {host}").get("connections", {"at_once": 1})["at_once"] for host in hosts]
+    return [
+        crawl.order(f"host {host}").get("connections", {"at_once": 1})["at_once"] for host in hosts
+    ]
 
 
 class TestWhere:
     def test_the_most_specific_holds(self, crawl):
-        """A sheet is for a name and all below it; the nearest one that has the setting says what it is."""
+        """A sheet is for a name and all below it; the nearest one that has the setting says what it
+        is.
+        """
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 20")
         crawl.order("set --for www.example.com POLITENESS_MIN_DELAY 5")
         crawl.order("set --for com POLITENESS_MIN_DELAY 3")
         crawl.order("host example.com delay 50")
 
-        hosts = ("example.com", "a.example.com", "www.example.com", "b.www.example.com", "other.com", "example.org")
+        hosts = (
+            "example.com",
+            "a.example.com",
+            "www.example.com",
+            "b.www.example.com",
+            "other.com",
+            "example.org",
+        )
         assert waits(crawl, *hosts) == [50.0, 20.0, 5.0, 5.0, 3.0, 1.0]
         assert waits(crawl, "notexample.com") == [3.0]
 
     def test_who_says_so(self, crawl):
-        """`get --for` lists every setting that may be set for a domain, with its value there and its origin."""
+        """`get --for` lists every setting that may be set for a domain, with its value there and
+        its origin.
+        """
         crawl.order("set --for example.com HOST_MAX_PAGES 7")
         crawl.order("host www.example.com delay 9")
         found = {
-            row["name"]: (row["value"], row["from"]) for row in crawl.order("get --for www.example.com")["settings"]
+            row["name"]: (row["value"], row["from"])
+            for row in crawl.order("get --for www.example.com")["settings"]
         }
 
         assert found["HOST_MAX_PAGES"] == (7, "example.com")
@@ -61,7 +77,9 @@ class TestWhere:
         }
 
     def test_taken_back(self, crawl):
-        """Then what is below it in rank holds again, and for all hosts nothing is looked up any more."""
+        """Then what is below it in rank holds again, and for all hosts nothing is looked up any
+        more.
+        """
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 20")
         crawl.order("set --for example.com HOST_MAX_PAGES 20")
         assert crawl.crawl.parts.frontier.core.book.own is not None
@@ -86,7 +104,9 @@ class TestWhere:
         ]
 
     def test_what_another_version_could_set(self, crawl, caplog):
-        """A sheet that this version does not know is said to be out of force, with the reason and whose it was."""
+        """A sheet that this version does not know is said to be out of force, with the reason and
+        whose it was.
+        """
         crawl.end()
         db = CrawlDB(crawl.folder / "job/state")
         ours, other = {"HOST_MAX_PAGES": 7}, {"POLITENESS_MIN_DELAY": -9}
@@ -96,16 +116,27 @@ class TestWhere:
         crawl.open()
 
         assert [*crawl.hosts.told()] == ["set --for a.org HOST_MAX_PAGES 7"]
-        unknown, out = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-        assert unknown == "HOST_MAX_BYTES = 5 by command for a.org is not in force any more: there is no such setting"
-        assert out.startswith("POLITENESS_MIN_DELAY = -9 by command for host b.org alone is not in force any more: ")
+        unknown, out = (
+            record.getMessage() for record in caplog.records if record.levelname == "WARNING"
+        )
+        assert (
+            unknown
+            == "HOST_MAX_BYTES = 5 by command for a.org is not in force any more: there is no such setting"
+        )
+        assert out.startswith(
+            "POLITENESS_MIN_DELAY = -9 by command for host b.org alone is not in force any more: "
+        )
 
     def test_what_nobody_heeds(self, crawl, caplog):
-        """A sheet that has no effect with the settings of a later run stays, and each line on it says so."""
+        """A sheet that has no effect with the settings of a later run stays, and each line on it
+        says so.
+        """
         caplog.set_level(logging.INFO)
         crawl.order("set --for example.com HOST_CONNECTIONS 4")
         crawl.again(POLITENESS_PER_IP=True)
-        assert caplog.messages[-1].endswith(": set --for example.com HOST_CONNECTIONS 4 (no effect in this run)")
+        assert caplog.messages[-1].endswith(
+            ": set --for example.com HOST_CONNECTIONS 4 (no effect in this run)"
+        )
 
         crawl.again(POLITENESS_PER_IP=False)
         assert [*crawl.hosts.told()] == ["set --for example.com HOST_CONNECTIONS 4"]
@@ -127,7 +158,9 @@ class TestWhere:
         assert waits(crawl, "example.com") == [4.0]
 
     def test_contradictions(self, crawl):
-        """A minimum of one sheet that is more than a maximum of another is what holds: the longer wait."""
+        """A minimum of one sheet that is more than a maximum of another is what holds: the longer
+        wait.
+        """
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 200")
         crawl.order("set --for www.example.com POLITENESS_MAX_DELAY 10")
         crawl.order("set POLITENESS_MAX_DELAY 100")
@@ -153,21 +186,42 @@ class TestWhere:
     @pytest.mark.parametrize(
         ("line", "why"),
         [
-            ("set --for a.org SEEN_MEMORY 5", "SEEN_MEMORY cannot be set for a domain; these can: POLITENESS_FACTOR, "),
-            ("set --for a.org HOST_MAX_PAGES many", "HOST_MAX_PAGES = 'many': must be a whole number"),
+            (
+                "set --for a.org SEEN_MEMORY 5",
+                "SEEN_MEMORY cannot be set for a domain; these can: POLITENESS_FACTOR, ",
+            ),
+            (
+                "set --for a.org HOST_MAX_PAGES many",
+                "HOST_MAX_PAGES = 'many': must be a whole number",
+            ),
             (
                 "set --for a.org HOST_CONNECTIONS a.org=4",
                 "HOST_CONNECTIONS = 'a.org=4': must be a whole number from 1 to",
             ),
-            ("set --for a.org HOST_CONNECTIONS 0", "HOST_CONNECTIONS = '0': must be a whole number from 1 to 64"),
+            (
+                "set --for a.org HOST_CONNECTIONS 0",
+                "HOST_CONNECTIONS = '0': must be a whole number from 1 to 64",
+            ),
             ("set --for a.org HOST_MAX_PAGES", "usage: set --for DOMAIN NAME VALUE"),
             ("set a.org HOST_MAX_PAGES 5", "usage: set NAME VALUE"),
             ("set --for a.org/x HOST_MAX_PAGES 5", "a.org/x is neither a host nor a URL"),
-            ("set --for a.org:80 HOST_MAX_PAGES 5", "a.org:80: a domain or host, without scheme and port"),
-            ("set --for http://a.org HOST_MAX_PAGES 5", "http://a.org: a domain or host, without scheme and port"),
+            (
+                "set --for a.org:80 HOST_MAX_PAGES 5",
+                "a.org:80: a domain or host, without scheme and port",
+            ),
+            (
+                "set --for http://a.org HOST_MAX_PAGES 5",
+                "http://a.org: a domain or host, without scheme and port",
+            ),
             ("set --for =a.org URL_MAX_DEPTH 5", "=a.org: a domain or host does not begin with ="),
-            ("set --for a.org DOMAIN_BUDGET_PAGES 5", "DOMAIN_BUDGET_PAGES has no effect in this crawl"),
-            ("set --for a.org URL_SCOPE seeds", "URL_SCOPE seeds can be set for a domain only in a crawl with that"),
+            (
+                "set --for a.org DOMAIN_BUDGET_PAGES 5",
+                "DOMAIN_BUDGET_PAGES has no effect in this crawl",
+            ),
+            (
+                "set --for a.org URL_SCOPE seeds",
+                "URL_SCOPE seeds can be set for a domain only in a crawl with that",
+            ),
             ("get --for", "usage: get --for DOMAIN"),
             ("get LOG_LEVEL --for", "usage: get [NAME]"),
         ],
@@ -182,7 +236,9 @@ class TestWhere:
 
 class TestEffect:
     def test_the_connections_of_a_domain(self, crawl):
-        """HOST_CONNECTIONS of one domain are for each of its hosts, from now on; a sheet goes before the setting."""
+        """HOST_CONNECTIONS of one domain are for each of its hosts, from now on; a sheet goes
+        before the setting.
+        """
         for host in ("a.org", "www.a.org", "b.org"):
             crawl.add(host, 9)
         crawl.order("set HOST_CONNECTIONS www.a.org=3,b.org=2")
@@ -204,7 +260,9 @@ class TestEffect:
         with steered(tmp_path, **BUDGET, POLITENESS_PER_IP=True) as crawl:
             with pytest.raises(CommandError, match="HOST_CONNECTIONS has no effect in this crawl"):
                 crawl.order("set --for a.org HOST_CONNECTIONS 4")
-            with pytest.raises(CommandError, match=r"HOST_CONNECTIONS = .*: must be none with POLITENESS_PER_IP"):
+            with pytest.raises(
+                CommandError, match=r"HOST_CONNECTIONS = .*: must be none with POLITENESS_PER_IP"
+            ):
                 crawl.order("set HOST_CONNECTIONS a.org=4")
 
     def test_the_pages_of_a_host(self, crawl):
@@ -222,13 +280,17 @@ class TestEffect:
         assert len(crawl.run(100)) == 2
 
     def test_the_budget_of_a_domain(self, tmp_path):
-        """DOMAIN_BUDGET_PAGES of one domain; what waits beyond its budget goes on when it is raised."""
+        """DOMAIN_BUDGET_PAGES of one domain; what waits beyond its budget goes on when it is
+        raised.
+        """
         with steered(tmp_path, **FIXED) as crawl:
             crawl.order("set --for b.org DOMAIN_BUDGET_PAGES 1")
             for host in ("a.org", "b.org"):
                 crawl.crawl.parts.discovery.submit(Link(f"http://{host}/"))
                 for number in range(9):
-                    crawl.crawl.parts.discovery.submit(Link(f"http://{host}/{number}", "L", f"http://{host}/"))
+                    crawl.crawl.parts.discovery.submit(
+                        Link(f"http://{host}/{number}", "L", f"http://{host}/")
+                    )
             crawl.run(100)
             assert sorted(host for host, *_ in crawl.asked) == ["a.org"] * 3 + ["b.org"]
             assert crawl.order("host b.org")["budget"]["over_budget"] == 9
@@ -237,16 +299,22 @@ class TestEffect:
             assert len(crawl.run(100)) == 5
             crawl.order("set --for b.org DOMAIN_BUDGET_PAGES default")
             assert crawl.order("host b.org")["budget"]["budget"] == 3
-            with pytest.raises(CommandError, match=r"a budget is for a registered domain: --for b\.org"):
+            with pytest.raises(
+                CommandError, match=r"a budget is for a registered domain: --for b\.org"
+            ):
                 crawl.order("set --for www.b.org DOMAIN_BUDGET_PAGES 6")
 
     def test_the_depth_of_a_site(self, crawl):
-        """URL_MAX_DEPTH of one domain is for links within it, and may be more or less than that of all."""
+        """URL_MAX_DEPTH of one domain is for links within it, and may be more or less than that of
+        all.
+        """
         keep = crawl.crawl.parts.pipeline.chain.keep
         deep = "http://a.org/x/y"
 
         def kept(page, path, *links):
-            return keep([*links], Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered)
+            return keep(
+                [*links], Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered
+            )
 
         crawl.order("set --for a.org URL_MAX_DEPTH 2")
         crawl.order("set --for b.org URL_MAX_DEPTH 90")
@@ -261,7 +329,9 @@ class TestEffect:
 
     @pytest.mark.parametrize("scope", ["any", "domain"])
     def test_the_scope_of_a_site(self, tmp_path, scope):
-        """URL_SCOPE of one domain is for the links on its pages, and may be wider or narrower than that of all."""
+        """URL_SCOPE of one domain is for the links on its pages, and may be wider or narrower than
+        that of all.
+        """
         links = ["http://a.org/", "http://www.a.org/", "http://b.org/"]
         with steered(tmp_path, **BUDGET, URL_SCOPE=scope) as crawl:
             chain = crawl.crawl.parts.pipeline.chain
@@ -277,17 +347,24 @@ class TestEffect:
             assert kept("http://a.org/x") == (links if scope == "any" else links[:2])
 
     def test_other_filters(self, tmp_path):
-        """Sheets hold for filters that a changed setting has made anew, and what they leave open follows the change."""
+        """Sheets hold for filters that a changed setting has made anew, and what they leave open
+        follows the change.
+        """
         links = ["http://a.org/", "http://b.org/"]
         with steered(tmp_path, **BUDGET) as crawl:
 
             def kept(page, path):
                 chain = crawl.crawl.parts.pipeline.chain
-                return chain.keep(links, Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered)
+                return chain.keep(
+                    links, Origin(page, len(path), path), crawl.crawl.parts.pipeline.filtered
+                )
 
             crawl.order("set --for a.org URL_SCOPE host")
             crawl.order("set --for a.org URL_MAX_DEPTH 1")
             crawl.order("set URL_MAX_DEPTH 2")
             assert kept("http://a.org/x", "L") == ["http://a.org/"]
             assert kept("http://a.org/x", "LL") == []
-            assert (kept("http://b.org/x", "LL"), kept("http://b.org/x", "LLL")) == (links, ["http://a.org/"])
+            assert (kept("http://b.org/x", "LL"), kept("http://b.org/x", "LLL")) == (
+                links,
+                ["http://a.org/"],
+            )

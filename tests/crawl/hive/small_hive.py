@@ -1,6 +1,8 @@
-"""A hive of a few lists: drones with checkpoints, letters, acknowledgements and heartbeats, and a server that may die.
+"""A hive of a few lists: drones with checkpoints, letters, acknowledgements and heartbeats, and a
+server that may die.
 
-What is to be crawled is a tree, so that it is known what must have been crawled when the queen says that it is over.
+What is to be crawled is a tree, so that it is known what must have been crawled when the queen says
+that it is over.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ class Kept:
     queue: list[int] = field(default_factory=list)
     known: set[int] = field(default_factory=set)
     done: set[int] = field(default_factory=set)
-    letters: dict[int, tuple[int, int, tuple[int, int] | None]] = field(default_factory=dict)  # number: to, URL, place
+    # number: to, URL, place
+    letters: dict[int, tuple[int, int, tuple[int, int] | None]] = field(default_factory=dict)
     number: int = 0
     place: tuple[int, int] = (0, 0)  # epoch, letters read
 
@@ -180,7 +183,14 @@ class SmallHive:
     def calm_round(self) -> None:
         """Everything that is harmless once, at every drone."""
         for drone in self.drones:
-            for act in (self.crawl, self.send, self.read, self.checkpoint, self.acknowledge, self.beat):
+            for act in (
+                self.crawl,
+                self.send,
+                self.read,
+                self.checkpoint,
+                self.acknowledge,
+                self.beat,
+            ):
                 act(drone)
         for _ in self.posts[:]:
             self.deliver()

@@ -62,7 +62,9 @@ def _drone(tmp_path):
         outbox, slot_of = Outbox(), Partition("domain", str).slot
         drone = Drone(0, outbox, slot_of, lambda: ClockCache(100))
         shape = Shape(8, 2, 1 << 20)
-        frontier = open_frontier(db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0))
+        frontier = open_frontier(
+            db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0)
+        )
         seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
         drone.moving = Moving(db, 0, frontier, seen, slot_of, outbox, drone.accept)
         drone.home = Home()
@@ -100,7 +102,9 @@ class TestFromOthers:
             if not drone.is_ours(url)
         )
 
-    @pytest.mark.parametrize("damaged", [b"", b"http://site1.test/ L", b"x L   0   ", "text", 7, None])
+    @pytest.mark.parametrize(
+        "damaged", [b"", b"http://site1.test/ L", b"x L   0   ", "text", 7, None]
+    )
     def test_what_is_no_link(self, drone, damaged):
         """What cannot be a link is counted, and stops nothing."""
         record = Link(ours(drone)).pack()
@@ -126,7 +130,9 @@ class TestFromOthers:
         mine = Link("http://other.test/robots.txt", "P", history=ours(drone)[:-1])
         other = Link("http://other.test/robots.txt", "P", history=ours(drone, wanted=False)[:-1])
 
-        got = take(drone, Kind.ROBOTS, [mine.pack(), 200, b"x", "", "c"], [other.pack(), -4, b"", "", ""])
+        got = take(
+            drone, Kind.ROBOTS, [mine.pack(), 200, b"x", "", "c"], [other.pack(), -4, b"", "", ""]
+        )
 
         assert got == [("robots", mine, 200, b"x", "", "c")]
         assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
@@ -145,7 +151,9 @@ class TestFromOthers:
 
 class TestToOthers:
     def test_votes(self, drone):
-        """A link between domains is told to the owner of its target; the crawl counts those to its own."""
+        """A link between domains is told to the owner of its target; the crawl counts those to its
+        own.
+        """
         other = ours(drone, wanted=False)
 
         assert not drone.voted("a.test", ours(drone))
@@ -153,7 +161,9 @@ class TestToOthers:
         assert letters(drone) == [(drone._owner(other), Kind.VOTES, ["a.test", other])]
 
     def test_robots(self, drone):
-        """A robots.txt on another drone's host is asked for there; the answer, or that there is none, comes back."""
+        """A robots.txt on another drone's host is asked for there; the answer, or that there is
+        none, comes back.
+        """
         other = ours(drone, wanted=False)
         asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
         drone.ask_robots(asked.pack())
@@ -167,7 +177,9 @@ class TestToOthers:
         ]
 
     def test_long_robots(self, drone):
-        """Of a longer robots.txt than anybody reads, no more is sent than shows that there was more."""
+        """Of a longer robots.txt than anybody reads, no more is sent than shows that there was
+        more.
+        """
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=ours(drone, wanted=False)[:-1])
         drone.robots_answered(for_other, 200, b"#" * (20 << 20), None, "")
         ((_, _, (_, _, body, _, _)),) = letters(drone)
@@ -177,7 +189,9 @@ class TestToOthers:
 
 class TestLost:
     def test_letters_for_it_go_to_others_in_slices(self, drone):
-        """What was for a lost drone is put anew a slice at a time; everybody who asks once more changes nothing."""
+        """What was for a lost drone is put anew a slice at a time; everybody who asks once more
+        changes nothing.
+        """
         later = drone.slots.resized((0, 1))
         drone.learn(later, [2])
         drone.part_from(2)
@@ -221,7 +235,9 @@ def drone_of(me=0, drones=range(3), size=1000):
 
 
 def test_every_link_has_one_owner():
-    """Ours stay with their keys and records; every other one goes to the drone that counts it as its own."""
+    """Ours stay with their keys and records; every other one goes to the drone that counts it as
+    its own.
+    """
     drones = [drone_of(me) for me in range(3)]
 
     keys, records = drones[0].keep_ours(KEYS, SITES, RECORDS)
@@ -244,7 +260,11 @@ def test_a_host_is_never_divided():
     one = drone_of()
 
     for host in range(40):
-        urls = (f"http://site{host}.test/", f"https://site{host}.test/x?y", f"http://site{host}.test:8080/z")
+        urls = (
+            f"http://site{host}.test/",
+            f"https://site{host}.test/x?y",
+            f"http://site{host}.test:8080/z",
+        )
         assert len({one.slot(url) for url in urls}) == 1
 
 

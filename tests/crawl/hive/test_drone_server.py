@@ -17,7 +17,9 @@ async def test_letters_arrive_in_order(url):
     async with drones(url) as (one, other):
         places = await one.send(1, [b"a", b"b", b"c"])
 
-        assert await other.read(BEGINNING, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
+        assert await other.read(BEGINNING, 10, 0) == list(
+            zip(places, [b"a", b"b", b"c"], strict=True)
+        )
         assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
         assert await one.read(BEGINNING, 10, 0) == []
 
@@ -74,7 +76,9 @@ async def test_all_are_told_to_rest(url):
 
 
 def test_nothing_stays_for_ever(url):
-    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone has taken."""
+    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone
+    has taken.
+    """
 
     async def run():
         async with drones(url) as (one, other):
@@ -111,7 +115,9 @@ async def test_one_drone_is_the_queen(url):
 
 
 async def test_a_later_map_replaces_the_former(url):
-    """A map is published if it is later than the one that stands there, and drones with another one are told."""
+    """A map is published if it is later than the one that stands there, and drones with another one
+    are told.
+    """
     async with drones(url) as (one, other):
         later = fair(2, generation=3)
         assert (await beat(other)).map is None
@@ -156,7 +162,9 @@ async def test_the_bound_of_the_streams(url):
 
 
 async def test_another_folder_under_the_same_number(url):
-    """A second folder that wants to be the same drone is refused in one line: where the first is, and HIVE_NAME."""
+    """A second folder that wants to be the same drone is refused in one line: where the first is,
+    and HIVE_NAME.
+    """
     first = "drone 1 of this hive has its state in /crawl/drone-1 on here, not"
     async with drones(url):
         with pytest.raises(HiveError, match=rf"{first}.*; if that is another hive, set HIVE_NAME$"):
@@ -172,14 +180,18 @@ async def test_another_folder_under_the_same_number(url):
     ],
 )
 async def test_a_drone_that_does_not_belong_here(url, changes, line):
-    """Another number of drones, another partition, or the state of another hive, is refused in one line."""
+    """Another number of drones, another partition, or the state of another hive, is refused in one
+    line.
+    """
     async with drones(url):
         with pytest.raises(HiveError, match=line):
             await joins(url, member(1, **changes))
 
 
 async def test_a_drone_that_the_hive_does_not_have_yet(url):
-    """It is told to wait, whatever number of drones it was started with, and is let in when it is ordered."""
+    """It is told to wait, whatever number of drones it was started with, and is let in when it is
+    ordered.
+    """
     line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in"
     with pytest.raises(NotNamed, match=line):
         await joins(url, member(2, drones=2))
@@ -194,7 +206,9 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
 
 
 async def test_a_resumed_drone_founds_the_hive_anew(url):
-    """A drone with a state brings key, map and members to a server that has nothing; drones without one learn them."""
+    """A drone with a state brings key, map and members to a server that has nothing; drones without
+    one learn them.
+    """
     async with drones(url) as (one, other):
         hive = await one.join(member(0))
         await one._client.flushall()

@@ -6,7 +6,17 @@ from contextlib import suppress
 import pytest
 from redis import Redis
 
-from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, emptied, fair, joins, member
+from tests.support.redis_server import (
+    Cable,
+    OwnServer,
+    beat,
+    clients,
+    drones,
+    emptied,
+    fair,
+    joins,
+    member,
+)
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
@@ -14,7 +24,9 @@ from webcrawl.crawl.hive.registry import KEPT, Keys
 
 
 async def anew(server, call):
-    """What a call finds in a new epoch, after it has heard of it; calls again while the server is away."""
+    """What a call finds in a new epoch, after it has heard of it; calls again while the server is
+    away.
+    """
     former = server._epoch
     for _ in range(3):
         with suppress(Away):
@@ -65,14 +77,18 @@ def test_a_server_that_was_restored_to_an_older_state(tmp_path):
             await anew(one, lambda: beat(one))
             assert (await beat(one)).acks == {}
             with Redis.from_url(theirs.url) as client:
-                assert all(key.decode().endswith(one._epoch) for key in client.keys("webcrawl:{test:*"))
+                assert all(
+                    key.decode().endswith(one._epoch) for key in client.keys("webcrawl:{test:*")
+                )
 
     with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))
 
 
 def test_a_drone_that_has_left_does_not_come_back_with_an_old_server(tmp_path):
-    """A server that is restored to when a drone was a member forgets it, and what it said, by the drones' later map."""
+    """A server that is restored to when a drone was a member forgets it, and what it said, by the
+    drones' later map.
+    """
 
     async def run(theirs):
         async with drones(theirs.url, 3) as (one, other, third):
@@ -146,7 +162,9 @@ async def test_everything_is_removed_from_the_server(url):
 
 
 async def test_everything_is_removed_and_another_comes_first(url):
-    """The first drone brings the others' states; each of them, when it comes, is known as the one that it is."""
+    """The first drone brings the others' states; each of them, when it comes, is known as the one
+    that it is.
+    """
     async with drones(url) as (one, other):
         await beat(one)
         with Redis.from_url(url) as client:
@@ -159,7 +177,9 @@ async def test_everything_is_removed_and_another_comes_first(url):
 
 @pytest.mark.parametrize("sends", [True, False])
 async def test_a_stream_is_removed(url, sends):
-    """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver, who hears by its beat."""
+    """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver, who
+    hears by its beat.
+    """
     async with drones(url) as (one, other):
         await one.send(1, [b"lost"])
         with Redis.from_url(url) as client:
@@ -186,7 +206,9 @@ async def test_only_the_registry_is_lost(url):
         await beat(one)
         places = await one.send(1, [b"kept"])
         with Redis.from_url(url) as client:
-            client.delete(*client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive"))
+            client.delete(
+                *client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive")
+            )
 
         assert set((await beat(one)).members) == {0, 1}
         assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
@@ -196,7 +218,11 @@ def test_the_network_is_cut(url, tmp_path):
     """A drone is away while it lasts; afterwards the epoch is the same, and nothing is lost."""
 
     async def run(theirs):
-        async with Cable(theirs.url) as cable, drones(theirs.url) as (one, other), drones(cable.url) as (far, _):
+        async with (
+            Cable(theirs.url) as cable,
+            drones(theirs.url) as (one, other),
+            drones(cable.url) as (far, _),
+        ):
             places = await one.send(0, [b"kept"])
             await cable.cut()
             for _ in range(3):
@@ -215,7 +241,9 @@ def test_the_network_is_cut(url, tmp_path):
 
 
 async def test_commands_in_force_are_told_again(url):
-    """A server that was emptied hears them from the drones, with their numbers, and later ones are higher."""
+    """A server that was emptied hears them from the drones, with their numbers, and later ones are
+    higher.
+    """
     async with drones(url) as (one, other):
         await one.command("exclude", "a.example/")
         await one.command("stop")
@@ -230,7 +258,9 @@ async def test_commands_in_force_are_told_again(url):
 
 
 async def test_commands_that_are_forgotten(url):
-    """A command that does not last is, an hour after it was given; those that last are kept, however many there are."""
+    """A command that does not last is, an hour after it was given; those that last are kept,
+    however many there are.
+    """
     async with drones(url) as (one, other):
         with Redis.from_url(url) as client:
             for name in ("checkpoint", "exclude"):
@@ -258,7 +288,9 @@ async def test_commands_of_an_older_copy(url):
 
 
 async def test_a_state_that_was_given_up(url):
-    """A drone that was taken out of the registry is refused, also after the server was emptied; a new one may come."""
+    """A drone that was taken out of the registry is refused, also after the server was emptied; a
+    new one may come.
+    """
     async with drones(url) as (one, other):
         await one.give_up(1)
         await one.forget(1)
@@ -289,7 +321,9 @@ async def test_a_copy_of_a_drone_on_another_machine(url):
     async with drones(url) as (one, _):
         await beat(one)
         now = iter(range(0, 100, 20))
-        server = Server(clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
+        server = Server(
+            clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0)
+        )
         with pytest.raises(HiveError, match="runs already, on another machine"):
             await server.join(member(0, host="elsewhere"))
         await server.close()

@@ -23,7 +23,9 @@ def test_it_is_closed_until_the_server_has_answered():
 
 
 def test_it_closes_so_long_after_the_question():
-    """The time counts from the sign of life and not from its answer: in the server the lease began before that."""
+    """The time counts from the sign of life and not from its answer: in the server the lease began
+    before that.
+    """
     watch = Watch()
     fence = Fence(30, watch)
     fence.answered(100.0)

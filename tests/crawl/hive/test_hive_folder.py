@@ -31,7 +31,9 @@ OURS, OTHER = b"k" * 16, b"o" * 16
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_hive_that_a_server_knows(tmp_path, runs):
-    """It is the folder's if a drone here has its key or, before its first checkpoint, one of its drones' ids."""
+    """It is the folder's if a drone here has its key or, before its first checkpoint, one of its
+    drones' ids.
+    """
     folder = HiveFolder(tmp_path)
     assert not folder.is_of(OURS, set())
     with closing(CrawlDB(folder.drone(1) / "state")) as db:
@@ -101,7 +103,10 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     monkeypatch.setattr(hive_folder, "PATIENCE", 0.0)
-    with closing(FileLock(tmp_path / "hive.json")), pytest.raises(HiveError, match=r"hive.json: another process is"):
+    with (
+        closing(FileLock(tmp_path / "hive.json")),
+        pytest.raises(HiveError, match=r"hive.json: another process is"),
+    ):
         changes._note(folder, lambda _: (0,), ())
 
     assert folder.known().wanted == ()
@@ -110,7 +115,9 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
 
 
 def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog):
-    """A lack that passes is no reason to end all drones: it is said once, and everything is read again afterwards."""
+    """A lack that passes is no reason to end all drones: it is said once, and everything is read
+    again afterwards.
+    """
     monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
     folder, lacking, refused = HiveFolder(tmp_path), Event(), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
@@ -144,11 +151,15 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
     asyncio.run(run(watching))
 
     assert (watching.trouble, watching.drones) == (None, [0, 1, 2])
-    assert [record.message for record in caplog.records] == [f"{tmp_path}/hive.json: Too many open files"]
+    assert [record.message for record in caplog.records] == [
+        f"{tmp_path}/hive.json: Too many open files"
+    ]
 
 
 def test_the_map_of_the_checkpoints(tmp_path):
-    """The latest one counts: with it, drones are found that hive.json has dropped and the crawl still waits for."""
+    """The latest one counts: with it, drones are found that hive.json has dropped and the crawl
+    still waits for.
+    """
     folder, first = HiveFolder(tmp_path), SlotMap.fair(range(4))
     folder.write(Founding("web", "web", "domain", 4, (0, 1), lost=(3,)))
     assert folder.saved_map() is None
@@ -171,7 +182,9 @@ def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
     watching._change = SimpleNamespace(followed=lambda known, _: replace(known, wanted=()))
 
     with monkeypatch.context() as full:
-        full.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        full.setattr(
+            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+        )
         watching._follow(None)
         watching._follow(None)
     assert folder.known().wanted == (0, 1)
@@ -188,7 +201,9 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     operator = Mock(look=AsyncMock(return_value=Look(leases={0: 9.0})), close=AsyncMock())
 
-    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(
+        os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    )
     with pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"):
         asyncio.run(changes._changed(lambda: operator, folder, lambda _: (0,), (), str))
 
@@ -212,7 +227,9 @@ def test_a_power_cut(tmp_path, monkeypatch):
     folder, synced, sync = HiveFolder(tmp_path), [], os.fsync
 
     def noted(descriptor):
-        synced.append((Path(f"/proc/self/fd/{descriptor}").resolve().name, (tmp_path / "hive.json").exists()))
+        synced.append(
+            (Path(f"/proc/self/fd/{descriptor}").resolve().name, (tmp_path / "hive.json").exists())
+        )
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted)
@@ -223,7 +240,11 @@ def test_a_power_cut(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("outcomes", "hops", "nothing"),
-    [({"-1": 2, "301": 3}, 5, True), ({"301": 3, "404": 1}, 5, False), ({"-1": 2, "301": 3}, 0, False)],
+    [
+        ({"-1": 2, "301": 3}, 5, True),
+        ({"301": 3, "404": 1}, 5, False),
+        ({"-1": 2, "301": 3}, 0, False),
+    ],
 )
 def test_a_hive_that_got_nothing(outcomes, hops, nothing):
     """Any answer of a page is something, a redirect only the way to one, unless none is followed."""

@@ -1,4 +1,6 @@
-"""Drones send, receive, save and die in any order: exact items arrive once and in order, all others at least once."""
+"""Drones send, receive, save and die in any order: exact items arrive once and in order, all others
+at least once.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,10 @@ class Drone:
 
 
 class Hive:
-    """Two drones, which write to each other and to themselves, and a server. Each step gets a number to choose by."""
+    """Two drones, which write to each other and to themselves, and a server.
+
+    Each step gets a number to choose by.
+    """
 
     def __init__(self, folder, memory):
         self.server = Server(1)
@@ -139,7 +144,11 @@ class Hive:
 
     def receive(self, drone, choice):
         drone.know(self.server)
-        later = [entry for entry in self.server.streams[drone.number] if order(entry[0]) > order(drone.inbox.place)]
+        later = [
+            entry
+            for entry in self.server.streams[drone.number]
+            if order(entry[0]) > order(drone.inbox.place)
+        ]
         for place, data in later[: 1 + choice]:
             drone.inbox.received(place, data)
 
@@ -167,7 +176,11 @@ class Hive:
     def check(self):
         for drone in self.drones:
             outbox = drone.outbox
-            assert outbox.stats()["memory"] == sum(lane.held for lane in outbox._lanes.values()) <= drone.memory
+            assert (
+                outbox.stats()["memory"]
+                == sum(lane.held for lane in outbox._lanes.values())
+                <= drone.memory
+            )
 
     def settle(self):
         for _ in range(9):
@@ -188,10 +201,22 @@ class Hive:
         for to, receiver in enumerate(self.drones):
             handled = receiver.noted("handled")
             for one, sender in enumerate(self.drones):
-                sent = [item for drone, kind, item in sender.noted("put") if drone == to and kind in EXACT]
-                assert [item for drone, kind, item in handled if drone == one and kind in EXACT] == sent
-                ordinary = {item for drone, kind, item in sender.noted("put") if drone == to and kind not in EXACT}
-                assert ordinary <= {item for drone, kind, item in handled if drone == one and kind not in EXACT}
+                sent = [
+                    item
+                    for drone, kind, item in sender.noted("put")
+                    if drone == to and kind in EXACT
+                ]
+                assert [
+                    item for drone, kind, item in handled if drone == one and kind in EXACT
+                ] == sent
+                ordinary = {
+                    item
+                    for drone, kind, item in sender.noted("put")
+                    if drone == to and kind not in EXACT
+                }
+                assert ordinary <= {
+                    item for drone, kind, item in handled if drone == one and kind not in EXACT
+                }
         for drone in self.drones:
             assert drone.db.query("SELECT name FROM meta WHERE name GLOB 'hive/out/*'") == []
 
@@ -204,14 +229,18 @@ STEPS = [
     Hive.lose_the_server,
 ]
 steps = st.lists(
-    st.tuples(st.sampled_from(STEPS), st.integers(0, DRONES - 1), st.integers(0, MOST)), min_size=100, max_size=200
+    st.tuples(st.sampled_from(STEPS), st.integers(0, DRONES - 1), st.integers(0, MOST)),
+    min_size=100,
+    max_size=200,
 )
 
 
 @given(steps, st.sampled_from([0, 300, 1 << 20]))
 @examples(50)
 def test_whatever_happens(steps, memory):
-    """Each exact item is handled once, in its order; each other one at least once; in the end nothing is left."""
+    """Each exact item is handled once, in its order; each other one at least once; in the end
+    nothing is left.
+    """
     with TemporaryDirectory(dir=IN_MEMORY) as folder:
         hive = Hive(Path(folder), memory)
         try:

@@ -29,14 +29,27 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE, OTHER = b"sixteen bytes 16", b"another sixteen!"
-LINKS = [Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(), Link("http://a.test/\xe4").pack()]
+LINKS = [
+    Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(),
+    Link("http://a.test/\xe4").pack(),
+]
 LETTER = pack(Letter(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
 
 words = st.text(st.characters(blacklist_categories=("Cc", "Zs", "Zl", "Zp", "Cs")), max_size=8)
-links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(Link.pack)
+links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(
+    Link.pack
+)
 names = st.text() | st.binary()
-scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | names
-values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=9)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | names
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=9
+)
 
 
 @st.composite
@@ -48,7 +61,17 @@ def messages(draw):
     return Letter(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
 
 
-def sealed(items=b"\x90", *, kind=Kind.VOTES, sender=0, channel=0, number=0, count=0, frame=None, version=VERSION):
+def sealed(
+    items=b"\x90",
+    *,
+    kind=Kind.VOTES,
+    sender=0,
+    channel=0,
+    number=0,
+    count=0,
+    frame=None,
+    version=VERSION,
+):
     """A letter of this hive with a sound checksum, whatever is in it."""
     frame = zstd_frame.pack(items) if frame is None else frame
     head = HEAD.pack(MAGIC, version, kind, sender, 1, channel, number, count, hive_id(HIVE))
@@ -83,7 +106,10 @@ class TestPacking:
 
     def test_links_of_a_page_are_small(self):
         """Links of one page take a few bytes each, because they are compressed together."""
-        links = [Link(f"http://a.test/{n}", "L", "http://b.test/", "http://b.test/").pack() for n in range(256)]
+        links = [
+            Link(f"http://a.test/{n}", "L", "http://b.test/", "http://b.test/").pack()
+            for n in range(256)
+        ]
 
         assert len(pack(Letter(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
 
@@ -104,14 +130,18 @@ class TestPacking:
 class TestRefusing:
     def test_another_hive(self):
         """A letter of another hive is refused, also one that this program could read."""
-        assert refusal(pack(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith("a message is of another hive")
+        assert refusal(pack(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
+            "a message is of another hive"
+        )
 
     def test_a_letter_of_another_version_is_refused_by_its_number(self):
         """A letter of another version is refused by its number, before anything else is compared."""
         assert "written by version 2" in refusal(sealed(version=2))
 
     def test_a_cut_letter(self):
-        """A letter that is cut anywhere is refused; one that begins as a letter does is not said to begin otherwise."""
+        """A letter that is cut anywhere is refused; one that begins as a letter does is not said to
+        begin otherwise.
+        """
         for length in range(len(LETTER)):
             assert ("first bytes" in refusal(LETTER[:length])) is (length < len(MAGIC))
 
@@ -135,7 +165,9 @@ class TestRefusing:
     @given(
         st.builds(
             sealed,
-            st.binary(max_size=60) | values.map(msgpack.packb) | st.lists(values | links).map(msgpack.packb),
+            st.binary(max_size=60)
+            | values.map(msgpack.packb)
+            | st.lists(values | links).map(msgpack.packb),
             kind=st.integers(0, 9),
             sender=st.integers(0, 2**16 - 1),
             channel=st.integers(0, 1),
@@ -160,7 +192,9 @@ class TestRefusing:
         bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
         frame = zstd_frame.pack(bomb) if bomb else _claims(size)
 
-        assert f"impossibly large: {len(bomb) if bomb else size} bytes" in refusal(sealed(frame=frame, count=1))
+        assert f"impossibly large: {len(bomb) if bomb else size} bytes" in refusal(
+            sealed(frame=frame, count=1)
+        )
 
     def test_a_frame_without_its_size(self):
         """A frame that does not say how large it is is not unpacked."""
@@ -178,7 +212,9 @@ class TestRefusing:
 
     def test_extensions(self):
         """Types of msgpack's users are not read."""
-        assert "extension of type 5" in refusal(sealed(msgpack.packb([msgpack.ExtType(5, b"os.system")]), count=1))
+        assert "extension of type 5" in refusal(
+            sealed(msgpack.packb([msgpack.ExtType(5, b"os.system")]), count=1)
+        )
 
     @pytest.mark.parametrize("kind", [0, 7, 255])
     def test_unknown_kinds(self, kind):
@@ -187,10 +223,18 @@ class TestRefusing:
 
     @pytest.mark.parametrize(
         "wrong",
-        [{"sender": 4096}, {"number": 1}, {"channel": 1}, {"kind": Kind.SLOT, "number": 1}, {"kind": Kind.SLOT}],
+        [
+            {"sender": 4096},
+            {"number": 1},
+            {"channel": 1},
+            {"kind": Kind.SLOT, "number": 1},
+            {"kind": Kind.SLOT},
+        ],
     )
     def test_heads_that_no_drone_writes(self, wrong):
-        """A sender beyond the last number, an ordinary letter with a number and an exact one without are refused."""
+        """A sender beyond the last number, an ordinary letter with a number and an exact one
+        without are refused.
+        """
         assert "no hive has that" in refusal(sealed(**wrong))
 
     @pytest.mark.parametrize("items", [{}, None, 5, b"links", ["one"], ["one", "two", "three"]])
@@ -211,7 +255,9 @@ def plain(item, sender=1):
 
 
 def exact(number, sender=1, channel=5):
-    return pack(Letter(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE)
+    return pack(
+        Letter(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE
+    )
 
 
 class Job:
@@ -266,9 +312,13 @@ class TestReceiving:
         job.inbox.received("3-0", exact(1, sender=2))
         assert job.inbox.senders == set()
 
-    @pytest.mark.parametrize(("data", "expected"), [(exact(3), 2), (exact(2, channel=6), 1), (exact(2, sender=2), 1)])
+    @pytest.mark.parametrize(
+        ("data", "expected"), [(exact(3), 2), (exact(2, channel=6), 1), (exact(2, sender=2), 1)]
+    )
     def test_a_gap(self, job, data, expected):
-        """A number that is not the next one means that messages were lost: one line, and nothing is passed over."""
+        """A number that is not the next one means that messages were lost: one line, and nothing is
+        passed over.
+        """
         job.inbox.received("1-0", exact(1))
 
         with pytest.raises(HiveError, match=f"but {expected} has not come: messages were lost"):

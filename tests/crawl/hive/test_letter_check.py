@@ -30,15 +30,34 @@ WALL = ["anubis", 3.5, 2, [LINK]]
 SHOWN = b"\0" * 15
 DOMAIN = [False, 3, 1, 0, b"\0" * 8]
 SOUND = {
-    Kind.LINKS: [LINK, ASKED, Link("gopher://[::1]:70/1").pack(), Link("http://a.test/\xe4", history="r=AA").pack()],
+    Kind.LINKS: [
+        LINK,
+        ASKED,
+        Link("gopher://[::1]:70/1").pack(),
+        Link("http://a.test/\xe4", history="r=AA").pack(),
+    ],
     Kind.QUEUED: [LINK, ASKED, ROBOTS],
     Kind.VOTES: [["a.test", "http://b.test/"], ["a.test", "http://b.test/\ud800"]],
     Kind.REQUESTS: [[ASKED, ["", "v"], True], [LINK, [], False]],
-    Kind.ROBOTS: [[ROBOTS, 200, b"User-agent: *", "http://c.test/", "1f"], [ROBOTS, -4, b"", "", ""]],
+    Kind.ROBOTS: [
+        [ROBOTS, 200, b"User-agent: *", "http://c.test/", "1f"],
+        [ROBOTS, -4, b"", "", ""],
+    ],
     Kind.SLOT: [
-        *([0, "urls", "a.test", [LINK, ASKED]], [0, "held", "a.test", [LINK]], [0, "keys", "", b"\0" * 16]),
-        *([0, "later", "a.test", [[True, -3.5, LINK], [False, -1.0, LINK]]], [1023, "end", "", [1, 2, 0, 512]]),
-        *([0, "host", "a.test", HOST], [0, "host", "a.test", [*HOST[:5], None, *HOST[6:]]], [0, "domain", "", DOMAIN]),
+        *(
+            [0, "urls", "a.test", [LINK, ASKED]],
+            [0, "held", "a.test", [LINK]],
+            [0, "keys", "", b"\0" * 16],
+        ),
+        *(
+            [0, "later", "a.test", [[True, -3.5, LINK], [False, -1.0, LINK]]],
+            [1023, "end", "", [1, 2, 0, 512]],
+        ),
+        *(
+            [0, "host", "a.test", HOST],
+            [0, "host", "a.test", [*HOST[:5], None, *HOST[6:]]],
+            [0, "domain", "", DOMAIN],
+        ),
         *([0, "host", "a.test", [*HOST, WALL, b""]], [0, "host", "a.test", [*HOST, None, SHOWN]]),
         [0, "host", "a.test", [*NEW, LISTED]],
         [0, "host", "a.test", [*HOST, None, b"", True]],
@@ -46,14 +65,43 @@ SOUND = {
 }
 UNSOUND = {
     Kind.LINKS: [
-        *(b"", b"http://a.test/", b"http://a.test/  ", LINK + b" ", b"\xff" + LINK, "text", 7, [b" "] * 7, None),
-        *(FORGED, b"http://a.test/\xff    0   ", b"http://a.test/    x   ", b"http://a.test/    1.x   "),
+        *(
+            b"",
+            b"http://a.test/",
+            b"http://a.test/  ",
+            LINK + b" ",
+            b"\xff" + LINK,
+            "text",
+            7,
+            [b" "] * 7,
+            None,
+        ),
+        *(
+            FORGED,
+            b"http://a.test/\xff    0   ",
+            b"http://a.test/    x   ",
+            b"http://a.test/    1.x   ",
+        ),
         *(b"http://a.test/ L1   0   ", b"http:///etc/    0   ", b"http://me@a.test/    0   "),
         *(b"file:///etc/passwd    0   ", b"file://x/etc/passwd    0   ", b"data://x/,y    0   "),
         *(b"http://a.test/\r\n    0   ", b"http://a.test:port/    0   "),
     ],
-    Kind.VOTES: [["a.test"], ["a.test", "no url"], ["a.test", 7], "ab", {"a": 1, "http://b.test/": 2}, None],
-    Kind.REQUESTS: [[FORGED, [""], True], [ASKED, "v", True], [ASKED, [""], 1], [ASKED, [1], True], [ASKED], 7],
+    Kind.VOTES: [
+        ["a.test"],
+        ["a.test", "no url"],
+        ["a.test", 7],
+        "ab",
+        {"a": 1, "http://b.test/": 2},
+        None,
+    ],
+    Kind.REQUESTS: [
+        [FORGED, [""], True],
+        [ASKED, "v", True],
+        [ASKED, [""], 1],
+        [ASKED, [1], True],
+        [ASKED],
+        7,
+    ],
     Kind.ROBOTS: [
         [LINK, 200, b"", "", ""],
         [ROBOTS, "200", b"", "", ""],
@@ -62,26 +110,52 @@ UNSOUND = {
         [],
     ],
     Kind.SLOT: [
-        *([SLOTS, "end", "", [1, 2, 3, 4]], [-1, "end", "", [1, 2, 3, 4]], ["0", "end", "", [1, 2, 3, 4]], [0, "end"]),
-        *([0, "other", "", 1], [0, "end", "", [1, 2, 3]], [0, "keys", "", b"\0" * 7], [0, "urls", "a.test", LINK]),
-        *([0, "host", "a.test", HOST[1:]], [0, "host", "a.test", [*HOST[:2], 7, *HOST[3:]]], [0, "domain", "", [1]]),
+        *(
+            [SLOTS, "end", "", [1, 2, 3, 4]],
+            [-1, "end", "", [1, 2, 3, 4]],
+            ["0", "end", "", [1, 2, 3, 4]],
+            [0, "end"],
+        ),
+        *(
+            [0, "other", "", 1],
+            [0, "end", "", [1, 2, 3]],
+            [0, "keys", "", b"\0" * 7],
+            [0, "urls", "a.test", LINK],
+        ),
+        *(
+            [0, "host", "a.test", HOST[1:]],
+            [0, "host", "a.test", [*HOST[:2], 7, *HOST[3:]]],
+            [0, "domain", "", [1]],
+        ),
         *([0, "host", "a.test", [*HOST, WALL]], [0, "host", "a.test", [*HOST, None, b"x"]]),
-        *([0, "host", "a.test", [*HOST, [*WALL[:3], [FORGED]], b""]], [0, "host", "a.test", [*HOST, ["x"], b""]]),
+        *(
+            [0, "host", "a.test", [*HOST, [*WALL[:3], [FORGED]], b""]],
+            [0, "host", "a.test", [*HOST, ["x"], b""]],
+        ),
         [0, "host", "b.test", ["b.test", *HOST[1:], WALL, b""]],
         *(
             [0, "host", "a.test", [*NEW, []]],
             [0, "host", "a.test", [*NEW, [-1, *LISTED[1:]]]],
         ),
-        *([0, "host", "a.test", [*NEW, [*LISTED[:4], pair]]] for pair in ([1], [1, "2"], [-1, 2], None)),
+        *(
+            [0, "host", "a.test", [*NEW, [*LISTED[:4], pair]]]
+            for pair in ([1], [1, "2"], [-1, 2], None)
+        ),
         [0, "host", "a.test", [*HOST, None, b"", 1]],
         [0, "host", "a.test", [*NEW, [7, False, 1e9, [0, 0], [0, 0]]]],
-        *([0, "host", "a.test", [*HOST[:5], [1.0], *HOST[6:]]], [0, [], "", 1], {0: 1, "end": 2, "": 3, "x": 4}),
+        *(
+            [0, "host", "a.test", [*HOST[:5], [1.0], *HOST[6:]]],
+            [0, [], "", 1],
+            {0: 1, "end": 2, "": 3, "x": 4},
+        ),
     ],
 }
 UNSOUND[Kind.QUEUED] = UNSOUND[Kind.LINKS]
 names = st.text() | st.binary()
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | names
-values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=9)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=9
+)
 
 
 def check(link):
@@ -99,23 +173,42 @@ def test_what_drones_send(kind):
 
 
 def test_a_host_of_which_everything_is_known():
-    """The record that a drone packs is taken in by the next one, whatever a host's record has by now."""
-    host = Host("a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True)
-    host.row = FailedRow(1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10))
-    host.wall, host.missing, host.listed = WallRow("anubis", 3.5, 2, (LINK,)), SHOWN, SitemapQuota(7)
+    """The record that a drone packs is taken in by the next one, whatever a host's record has by
+    now.
+    """
+    host = Host(
+        "a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True
+    )
+    host.row = FailedRow(
+        1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10)
+    )
+    host.wall, host.missing, host.listed = (
+        WallRow("anubis", 3.5, 2, (LINK,)),
+        SHOWN,
+        SitemapQuota(7),
+    )
     assert len(host.row) == len(FAILED) == len(FailedRow._fields)
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
     sound, piece = LetterCheck(check), [0, "host", "a.test", record]
 
     assert sound.items(Kind.SLOT, [piece], SLOTS) == [piece]
-    assert sound.items(Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS) == []
+    assert (
+        sound.items(
+            Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS
+        )
+        == []
+    )
 
 
 def test_urls_that_have_met_a_wall():
     """URLs that have met their host's wall, and the record of that host, are taken in as they are."""
     met = replace(unpack(LINK), struck=WALLED).pack()
     walled = [*HOST, ["anubis", 3.5, 2, [met]], b""]
-    pieces = [[0, "urls", "a.test", [met]], [0, "later", "a.test", [[True, 1.0, met]]], [0, "host", "a.test", walled]]
+    pieces = [
+        [0, "urls", "a.test", [met]],
+        [0, "later", "a.test", [[True, 1.0, met]]],
+        [0, "host", "a.test", walled],
+    ]
 
     assert LetterCheck().items(Kind.SLOT, pieces, SLOTS) == pieces
     assert LetterCheck().items(Kind.QUEUED, [met], SLOTS) == [met]
@@ -124,7 +217,11 @@ def test_urls_that_have_met_a_wall():
 def test_whatever_host_a_crawl_takes():
     """Every URL that a crawl queues may go to another drone, however odd its host is."""
     addresses = [f"http://a{character}b.test/" for character in map(chr, range(128))]
-    links = [Link(url).pack() for url in canonical_links("", addresses, Counter()).values() if url is not None]
+    links = [
+        Link(url).pack()
+        for url in canonical_links("", addresses, Counter()).values()
+        if url is not None
+    ]
 
     assert b"http://a{b.test/    0   " in links
     assert LetterCheck().items(Kind.LINKS, links, SLOTS) == links
@@ -132,7 +229,9 @@ def test_whatever_host_a_crawl_takes():
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_bad_item_loses_no_other(kind):
-    """Each item that is not of the closed form is left out and counted, and those beside it are taken in."""
+    """Each item that is not of the closed form is left out and counted, and those beside it are
+    taken in.
+    """
     good = SOUND[kind][0]
     for item in UNSOUND[kind]:
         sound = LetterCheck(check)
@@ -175,7 +274,12 @@ def test_any_items(kind, items):
 @given(st.sampled_from(sorted(LINKS)), st.binary(max_size=40) | st.text(max_size=9).map(str.encode))
 def test_a_link_with_other_bytes_must_unpack(kind, more):
     """A link with other bytes in it is taken in only if it can be unpacked."""
-    for record in (LINK + more, more + LINK, LINK[:9] + more + LINK[9:], LINK[:40] + more + LINK[40:]):
+    for record in (
+        LINK + more,
+        more + LINK,
+        LINK[:9] + more + LINK[9:],
+        LINK[:40] + more + LINK[40:],
+    ):
         for one in LetterCheck(check).items(kind, [record], SLOTS):
             unpack(one)
 
@@ -184,11 +288,20 @@ def test_what_may_leave():
     """A request that other drones refuse stays here, and is told; a robots.txt goes without it."""
     told = []
     sound = LetterCheck(check, lambda kind, line: told.append((kind, line)))
-    bad_robots = Link("http://a.test/robots.txt", "P", history="http://b.test", request="bad").pack()
+    bad_robots = Link(
+        "http://a.test/robots.txt", "P", history="http://b.test", request="bad"
+    ).pack()
 
-    assert [sound.leaving(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [LINK, ASKED, None, ROBOTS]
+    assert [sound.leaving(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [
+        LINK,
+        ASKED,
+        None,
+        ROBOTS,
+    ]
     (line,) = told
-    assert line[1] == "http://a.test/1 cannot go to the drone that has its host: no good request: bad"
+    assert (
+        line[1] == "http://a.test/1 cannot go to the drone that has its host: no good request: bad"
+    )
 
 
 def test_requests_that_fit_no_letter():

@@ -1,4 +1,6 @@
-"""Slots change hands while the hive crawls, drones are killed at every step: nothing is lost, doubled, or rude."""
+"""Slots change hands while the hive crawls, drones are killed at every step: nothing is lost,
+doubled, or rude.
+"""
 
 import tempfile
 from pathlib import Path
@@ -15,11 +17,18 @@ from webcrawl.frontier import host_state, place_shares, rotation
 
 SLOTS, DRONES = 4, 3
 DRONE = st.integers(0, DRONES - 1)
-URLS = [f"http://{host}d{slot}.test/{page}" for slot in range(SLOTS) for host in ("", "a.", "b.") for page in range(4)]
+URLS = [
+    f"http://{host}d{slot}.test/{page}"
+    for slot in range(SLOTS)
+    for host in ("", "a.", "b.")
+    for page in range(4)
+]
 
 
 class HiveMachine(RuleBasedStateMachine):
-    """Every page is fetched, once unless its drone forgot it; no host is asked twice at a time or too early."""
+    """Every page is fetched, once unless its drone forgot it; no host is asked twice at a time or
+    too early.
+    """
 
     @initialize(
         owners=st.lists(DRONE, min_size=SLOTS, max_size=SLOTS),
@@ -30,7 +39,9 @@ class HiveMachine(RuleBasedStateMachine):
     def found_hive(self, owners, chance, pages, by_domain):
         links = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
         self.patches = patched(
-            (rotation, {"MOVES": 3}), (host_state, {"STAY": 2}), (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 1})
+            (rotation, {"MOVES": 3}),
+            (host_state, {"STAY": 2}),
+            (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 1}),
         )
         folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))
         self.world = World(folder, DRONES, maps=[slot_map(1, DRONES, owners)])
@@ -95,7 +106,9 @@ class HiveMachine(RuleBasedStateMachine):
     def may_resize(self):
         """The queen waits until all drones know the map, and all slots are where they belong."""
         last = self.world.maps[-1].generation
-        return all(drone.moving.settled and drone.moving.map.generation == last for drone in self.drones)
+        return all(
+            drone.moving.settled and drone.moving.map.generation == last for drone in self.drones
+        )
 
     @rule(owners=st.lists(DRONE, min_size=SLOTS, max_size=SLOTS))
     def resize(self, owners):
@@ -137,7 +150,9 @@ class HiveMachine(RuleBasedStateMachine):
         for url, count in world.fetched.items():
             assert count <= 1 + world.lost[url], f"{url} was fetched {count} times"
         for slot in range(SLOTS):
-            assert [drone.number for drone in self.drones if drone.moving.owned[slot]] == [world.maps[-1].owners[slot]]
+            assert [drone.number for drone in self.drones if drone.moving.owned[slot]] == [
+                world.maps[-1].owners[slot]
+            ]
         for drone in self.drones:
             assert len(drone.frontier) == 0
             assert drone.moving.settled

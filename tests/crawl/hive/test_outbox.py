@@ -1,4 +1,6 @@
-"""The outbox: when letters are closed, written, sent and forgotten, and what a restart leaves of them."""
+"""The outbox: when letters are closed, written, sent and forgotten, and what a restart leaves of
+them.
+"""
 
 import itertools
 import random
@@ -38,7 +40,12 @@ class Job:
     def open(self):
         self.db = CrawlDB(self.folder)
         self.outbox = Outbox(
-            self.db, 7, HIVE, memory=self.memory, clock=lambda: self.now, chance=random.Random(self.now)
+            self.db,
+            7,
+            HIVE,
+            memory=self.memory,
+            clock=lambda: self.now,
+            chance=random.Random(self.now),
         )
 
     def reopen(self):
@@ -176,7 +183,9 @@ class TestSending:
 
 class TestAcknowledging:
     def test_an_acknowledgement_that_overtakes(self, job):
-        """A letter whose place was acknowledged before its sender learned the place is forgotten at once."""
+        """A letter whose place was acknowledged before its sender learned the place is forgotten at
+        once.
+        """
         job.outbox.put(1, Kind.LINKS, links(SIZE))
         (letter,) = job.outbox.due(1, 1)
         job.outbox.acknowledged(1, "5-0")
@@ -188,7 +197,9 @@ class TestAcknowledging:
 
 class TestRestarts:
     def test_numbers_go_on(self, job):
-        """Exact numbers and their channel survive a restart, even when all letters were acknowledged."""
+        """Exact numbers and their channel survive a restart, even when all letters were
+        acknowledged.
+        """
         job.outbox.put(1, Kind.SLOT, [b"one"])
         job.checkpoint()
         (first,) = job.send()
@@ -212,7 +223,9 @@ class TestRestarts:
         with pytest.raises(DamagedFile, match="letters are missing"):
             job.outbox.due(1, 3)
 
-    @pytest.mark.parametrize("name", ["hive/out/one", "hive/out/1/odd/01", "hive/out/x/plain/01", "hive/out/1/plain/x"])
+    @pytest.mark.parametrize(
+        "name", ["hive/out/one", "hive/out/1/odd/01", "hive/out/x/plain/01", "hive/out/1/plain/x"]
+    )
     def test_a_row_of_another_name_is_damage(self, job, name):
         """A row that no outbox writes is refused at the opening."""
         job.db.set(name, b"")
@@ -239,7 +252,9 @@ class TestALostDrone:
         assert [message.number for message in job.send()] == [1]
 
     def test_a_checkpoint_between_exact_and_plain_letters(self, job):
-        """Once its exact letters have gone to others, a checkpoint knows no channel to a lost drone any more."""
+        """Once its exact letters have gone to others, a checkpoint knows no channel to a lost drone
+        any more.
+        """
         job.outbox.put(1, Kind.QUEUED, links(1))
         job.outbox.put(1, Kind.LINKS, links(2 * SIZE, 1))
         job.checkpoint()
@@ -273,7 +288,9 @@ class TestALostDrone:
            sent=st.integers(0, 9), memory=st.sampled_from([0, 3000, 1 << 20]), saved=st.booleans())  # fmt: skip
     @examples(50)
     def test_nothing_is_lost_on_the_way(self, tmp_path_factory, puts, sent, memory, saved):
-        """Whatever was written, sent or only collected, each item for a lost drone reaches another one exactly once."""
+        """Whatever was written, sent or only collected, each item for a lost drone reaches another
+        one exactly once.
+        """
         job = Job(tmp_path_factory.mktemp("job"), memory)
         number = itertools.count()
         expected = []
@@ -294,7 +311,9 @@ class TestALostDrone:
 
 
 def test_for_whom_a_kill_would_bring_letters_back(job):
-    """Drones for which the last checkpoint has letters are known, after acknowledgement and a start too."""
+    """Drones for which the last checkpoint has letters are known, after acknowledgement and a start
+    too.
+    """
     job.outbox.put(1, Kind.QUEUED, links(1))
     assert job.outbox.kept == set()
     job.checkpoint()

@@ -1,4 +1,5 @@
-"""Slots over drones: all agree, each has its share, and few slots move when a drone joins or leaves.
+"""Slots over drones: all agree, each has its share, and few slots move when a drone joins or
+leaves.
 
 Fingerprints of a hive have the slot in front, and the hash behind it.
 """
@@ -52,7 +53,9 @@ class TestSlotMap:
 
     @given(st.lists(members, min_size=1, max_size=6))
     def test_equal_shares_after_any_changes(self, changes):
-        """However often members change, shares stay equal, and no more slots move than the shares demand."""
+        """However often members change, shares stay equal, and no more slots move than the shares
+        demand.
+        """
         slots = SlotMap.fair(changes[0])
         for drones in changes[1:]:
             after = slots.resized(drones)
@@ -93,7 +96,9 @@ class TestSlotMap:
         assert SlotMap.unpack(msgpack.packb(msgpack.unpackb(slots.pack())[:3])) == slots
 
     def test_a_region_prefers_its_drones(self):
-        """A group's slots are shared by the members that it prefers, or by all if none of them is a member."""
+        """A group's slots are shared by the members that it prefers, or by all if none of them is a
+        member.
+        """
         slots = SlotMap.fair((0, 1, 2), ((), (1, 9), (9,)))
 
         assert set(slots.owners[SLOTS : 2 * SLOTS]) == {1}
@@ -128,7 +133,9 @@ class TestPartition:
         assert 0 <= partition_of("tld", RegisteredDomains()).slot(host) < SLOTS
 
     def test_regions(self, tmp_path):
-        """The longest suffix of a file decides which group a domain is in, the domain which slot of it."""
+        """The longest suffix of a file decides which group a domain is in, the domain which slot of
+        it.
+        """
         path = tmp_path / "regions"
         path.write_text("# near Frankfurt\nde 0,1\nco.uk 2\n")
 
@@ -136,7 +143,9 @@ class TestPartition:
 
         assert parts.groups == ((), (0, 1), (2,))
         assert parts.slot("www.example.de") == parts.slot("example.de")
-        assert [parts.slot(host) // SLOTS for host in ("example.de", "a.example.co.uk", "example.com")] == [1, 2, 0]
+        assert [
+            parts.slot(host) // SLOTS for host in ("example.de", "a.example.co.uk", "example.com")
+        ] == [1, 2, 0]
 
     @pytest.mark.parametrize("line", ["de", "de x", "de 0 1", "de 4096", "de -1"])
     def test_a_bad_line(self, tmp_path, line):
@@ -168,7 +177,9 @@ class TestSlotFingerprints:
     @pytest.mark.parametrize("rest", ["/", ":8080/", "/a", "/a/b/c?d=/e"])
     @pytest.mark.parametrize("host", HOSTS)
     def test_the_slot_is_in_the_top_bits(self, scheme, rest, host):
-        """Whatever the scheme, the port and the path, the top ten bits are those of the host's slot."""
+        """Whatever the scheme, the port and the path, the top ten bits are those of the host's
+        slot.
+        """
         url = f"{scheme}://{host}{rest}"
         (number,) = SlotFingerprints(KEY, slot_by_name)([url], [url])
 
@@ -178,11 +189,15 @@ class TestSlotFingerprints:
 
     @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
     def test_the_rest_is_the_hash(self, one, other):
-        """The lower bits are the upper ones of the ordinary fingerprint, so that distinct URLs differ."""
+        """The lower bits are the upper ones of the ordinary fingerprint, so that distinct URLs
+        differ.
+        """
         urls = [f"http://a.test/{one}", f"http://a.test/{other}"]
         numbers = SlotFingerprints(KEY, slot_by_name)(urls, urls)
 
-        assert [number & (1 << 54) - 1 for number in numbers] == [one >> 10 for one in Fingerprints(KEY)(urls)]
+        assert [number & (1 << 54) - 1 for number in numbers] == [
+            one >> 10 for one in Fingerprints(KEY)(urls)
+        ]
 
     def test_ranges_follow_each_other(self):
         """The ranges of all slots make up all fingerprints."""
@@ -194,7 +209,9 @@ class TestSlotFingerprints:
         assert range_of(SLOTS + 3) == range_of(3)
 
     def test_variants_and_comparison_forms_have_the_slot_of_the_url(self):
-        """A variant of a URL, and one that counts as another host's, have the slot of the host that is asked."""
+        """A variant of a URL, and one that counts as another host's, have the slot of the host that
+        is asked.
+        """
         folding = HostRules({}, {}, {"b.test": "a.test"})
         pipeline = LinkPipeline(Chain([]), folding, SlotFingerprints(KEY, slot_by_name))
         (number,) = pipeline.process("http://a.test/", 1, ["http://b.test/x"]).keys

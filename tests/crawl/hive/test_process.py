@@ -39,7 +39,9 @@ def _run(tmp_path):
 
 
 def test_what_it_prints(run, tmp_path):
-    """Both of its outputs are appended to its log, and can be read by line; the last one may lack its end."""
+    """Both of its outputs are appended to its log, and can be read by line; the last one may lack
+    its end.
+    """
     first = run("import sys; print('one', flush=True); sys.stderr.write('two')")
     second = run("print('three')")
 
@@ -94,11 +96,16 @@ def test_when_nobody_watches(tmp_path):
 
 
 def test_its_guard_ends_with_it(run):
-    """When a process has ended nobody waits beside it to signal its number, which may be another's by then."""
+    """When a process has ended nobody waits beside it to signal its number, which may be another's
+    by then.
+    """
     process = run("pass")
 
     def beside():
-        stats = (path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat"))
+        stats = (
+            path.read_text().rpartition(")")[2].split()
+            for path in Path("/proc").glob("[0-9]*/stat")
+        )
         with suppress(OSError):
             return [one for one in stats if int(one[3]) == process.pid and one[0] != "Z"]
         return [process]
@@ -107,7 +114,9 @@ def test_its_guard_ends_with_it(run):
 
 
 def test_no_descriptor_for_what_it_prints(tmp_path, monkeypatch):
-    """A drone whose lines nobody could read is not begun: it would run on, and its successor be refused."""
+    """A drone whose lines nobody could read is not begun: it would run on, and its successor be
+    refused.
+    """
     begun = []
     monkeypatch.setattr(processes.subprocess, "Popen", lambda *words, **_: begun.append(words))
     monkeypatch.setattr(processes, "regular", broken)
@@ -198,7 +207,9 @@ def test_a_long_path(tmp_path, short):
 
 def test_nowhere_is_a_short_path(tmp_path, monkeypatch):
     """If links cannot be made, one line says what to do."""
-    monkeypatch.setattr("pathlib.Path.symlink_to", lambda *_: (_ for _ in ()).throw(PermissionError("no")))
+    monkeypatch.setattr(
+        "pathlib.Path.symlink_to", lambda *_: (_ for _ in ()).throw(PermissionError("no"))
+    )
     with pytest.raises(HiveError, match="too long for a socket; set TMPDIR"):
         EmbeddedServer(tmp_path / ("x" * 100)).start()
 
@@ -242,7 +253,9 @@ def test_its_socket_is_gone(server, tmp_path, what):
 
 
 def test_one_that_dies_again_and_again(tmp_path):
-    """When it has given up by itself three times in a row soon after its start, it is given up, in one line."""
+    """When it has given up by itself three times in a row soon after its start, it is given up, in
+    one line.
+    """
     (tmp_path / "server").mkdir()
     server = EmbeddedServer(tmp_path / "server", binary=script(tmp_path))
     with pytest.raises(HiveError, match="dies again and again: out of luck"):
@@ -250,7 +263,9 @@ def test_one_that_dies_again_and_again(tmp_path):
 
 
 def test_one_that_is_slow(tmp_path, monkeypatch):
-    """While it is started again and does not answer yet, it is left alone, for a while; then it is replaced."""
+    """While it is started again and does not answer yet, it is left alone, for a while; then it is
+    replaced.
+    """
     monkeypatch.setattr(embedded, "MOMENT", 0.0)
     monkeypatch.setattr(embedded, "_answers", lambda _: False)
     now = 0.0

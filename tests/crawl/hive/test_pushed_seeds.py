@@ -159,13 +159,16 @@ def test_two_drones_share(url):
 
 
 def test_a_lost_answer(tmp_path):
-    """If the connection ends before an answer is there, what was taken is found in the drone's own list."""
+    """If the connection ends before an answer is there, what was taken is found in the drone's own
+    list.
+    """
     found = []
 
     async def run(theirs):
         pushed(theirs.url, "a", "b")
         async with Cable(theirs.url) as cable, taking(cable.url, found.append) as one:
-            async with taking(theirs.url, lambda _: None) as unheard:  # what the server did without our knowing
+            # what the server did without our knowing
+            async with taking(theirs.url, lambda _: None) as unheard:
                 await unheard.turn()
             await cable.cut()
             with pytest.raises(Away):

@@ -1,4 +1,6 @@
-"""Reports of drones, and what the queen decides from them: she never ends a crawl too early, and always ends it."""
+"""Reports of drones, and what the queen decides from them: she never ends a crawl too early, and
+always ends it.
+"""
 
 from dataclasses import replace
 from random import Random
@@ -16,7 +18,15 @@ from webcrawl.crawl.hive.queen import BEATS, GRACE, LARGEST, REFUSALS, Queen, Re
 
 def report(**values):
     """A drone that has nothing to do, but for these."""
-    quiet = {"drone": 1, "identity": "a", "run": 1, "beat": 1, "generation": 1, "idle": True, "saved": True}
+    quiet = {
+        "drone": 1,
+        "identity": "a",
+        "run": 1,
+        "beat": 1,
+        "generation": 1,
+        "idle": True,
+        "saved": True,
+    }
     return Report(**quiet | values)
 
 
@@ -49,16 +59,24 @@ class TestReport:
         assert Report.unpack(full.pack()) == full
 
     def test_refusals(self):
-        """Each of several commands between two heartbeats has its own answer; what is not told counts as refused."""
-        assert [report(refusals=((3, "a"), (5, "b"))).refusal(number) for number in (2, 3, 4, 5)] == ["", "a", "", "b"]
-        full = Report.unpack(report(refusals=tuple((number, "c") for number in range(1, REFUSALS + 5))).pack())
+        """Each of several commands between two heartbeats has its own answer; what is not told
+        counts as refused.
+        """
+        assert [
+            report(refusals=((3, "a"), (5, "b"))).refusal(number) for number in (2, 3, 4, 5)
+        ] == ["", "a", "", "b"]
+        full = Report.unpack(
+            report(refusals=tuple((number, "c") for number in range(1, REFUSALS + 5))).pack()
+        )
 
         assert len(full.refusals) == REFUSALS
         assert "not known" in full.refusal(1)
         assert (full.refusal(REFUSALS), full.refusal(REFUSALS + 5)) == ("c", "")
 
     def test_of_a_later_version(self):
-        """A field that this version does not know is left out; one that an earlier version lacked has its default."""
+        """A field that this version does not know is left out; one that an earlier version lacked
+        has its default.
+        """
         values = msgpack.unpackb(report().pack()) | {"mood": "fine"}
         del values["moving"]
 
@@ -152,7 +170,9 @@ class Test_the_end:
         assert queen.look(3, later(retired), {0, 1}, MAP).over
 
     def test_one_leaves_that_the_server_has_forgotten(self):
-        """One that has to give everything away is waited for by the map, whatever has become of its reports."""
+        """One that has to give everything away is waited for by the map, whatever has become of its
+        reports.
+        """
         slots = MAP.resized((0,))
         queen, first = Queen(), reports(0, generation=slots.generation)
         queen.look(0, first, {0}, slots)
@@ -198,7 +218,9 @@ class Test_the_map:
     @pytest.mark.parametrize("change", [{"moving": (1,)}, {"generation": 0}])
     def test_one_change_at_a_time(self, change):
         """The next map waits until the last one is in force everywhere."""
-        decisions = Queen().look(0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
+        decisions = Queen().look(
+            0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2)
+        )
 
         assert (decisions.map, decisions.waits) == (None, "drone 0, which has slots to exchange")
 
@@ -212,7 +234,9 @@ class Test_the_map:
 
     def test_a_lost_drone(self):
         """The slots of a drone that was given up go to the others, with nothing in them."""
-        decisions = Queen().look(0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,)))
+        decisions = Queen().look(
+            0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,))
+        )
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,), lost=(1,)), {1})
 
@@ -221,22 +245,34 @@ class Test_the_map:
         wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
 
         assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
-        assert Queen().look(0, reports(0, generation=slots.generation), {0}, slots, wanted).forgotten == {1}
-        assert Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten == set()
+        assert Queen().look(
+            0, reports(0, generation=slots.generation), {0}, slots, wanted
+        ).forgotten == {1}
+        assert (
+            Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten
+            == set()
+        )
         assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
 
     def test_a_lost_drone_that_was_leaving(self):
-        """Those who wait for slots of a drone that was given up are told, though the members stay the same."""
+        """Those who wait for slots of a drone that was given up are told, though the members stay
+        the same.
+        """
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)
         decisions = Queen().look(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0, 1)), {2})
 
     def test_a_lost_drone_that_lives(self):
-        """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by two."""
+        """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by
+        two.
+        """
         decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
 
-        assert (decisions.map, decisions.waits) == (None, "drone 1, which was given up and is there")
+        assert (decisions.map, decisions.waits) == (
+            None,
+            "drone 1, which was given up and is there",
+        )
 
     def test_nobody_left(self):
         """The last drone cannot leave."""
@@ -245,7 +281,9 @@ class Test_the_map:
         assert decisions.map is None
 
     def test_a_lost_member_before_the_end(self):
-        """It is not over while slots of a lost drone have no new owner: seeds are read for them again."""
+        """It is not over while slots of a lost drone have no new owner: seeds are read for them
+        again.
+        """
         queen, first, wanted = Queen(), reports(0), self.wanted(0, lost=(1,))
         queen.look(0, first, {0}, MAP, wanted)
 
@@ -276,15 +314,22 @@ class Test_drones_that_go:
         back = queen.look(31, seen, {0, 1}, MAP)
 
         assert (first.away, first.notices) == ({1: 10}, ())
-        assert away.notices == ("drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",)
+        assert away.notices == (
+            "drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",
+        )
         assert (away.away, again.away, again.notices) == ({1: 10}, {1: 10}, ())
         assert (back.away, back.notices) == ({}, ("drone 1 (kiwi:/crawl) is back after 21 s",))
 
     def test_late(self):
-        """Nothing is said of a drone that comes a little later than the others, or was away for a moment."""
+        """Nothing is said of a drone that comes a little later than the others, or was away for a
+        moment.
+        """
         queen, seen = Queen(), reports(0, 1)
 
-        looks = [queen.look(now, seen, alive, MAP) for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]]
+        looks = [
+            queen.look(now, seen, alive, MAP)
+            for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]
+        ]
 
         assert [look.notices for look in looks] == [()] * 3
 
@@ -306,25 +351,35 @@ class Test_drones_that_go:
         assert (gone.away, gone.notices) == ({}, ())
 
     def test_released(self):
-        """A retired drone goes when all work by the map without it, and none has letters for it, even after kills."""
+        """A retired drone goes when all work by the map without it, and none has letters for it,
+        even after kills.
+        """
         retired = reports(2, state=State.RETIRED)
 
         assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
-        assert Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert (
+            Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        )
         assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
-        assert Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
+        assert (
+            Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
+        )
         assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 
 
 seeds = st.integers(0, 1 << 32).map(Random)  # drawing thousands of choices one by one takes minutes
 hives = st.builds(SmallHive, seeds, st.integers(1, 4), st.integers(1, 12))
-ROUNDS = 200  # a round hands over one letter of each drone; the longest chain is 12 letters, each resent a few times
+# a round hands over one letter of each drone; the longest chain is 12 letters, each resent a few
+# times
+ROUNDS = 200
 
 
 class TestOver:
     @given(hives, st.integers(0, 1500))
     def test_never_while_anything_is_left(self, hive, steps):
-        """Whatever is killed, slow, or restarted empty: it is over only when checkpoints have all URLs as crawled."""
+        """Whatever is killed, slow, or restarted empty: it is over only when checkpoints have all
+        URLs as crawled.
+        """
         for _ in range(steps):
             hive.step()
             if hive.over:

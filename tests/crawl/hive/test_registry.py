@@ -28,7 +28,9 @@ async def founded(url):
 
 
 async def test_a_lost_folder_is_noticed(url):
-    """Drones bring the others' states, too: a drone with an empty folder is refused though the server knew nothing."""
+    """Drones bring the others' states, too: a drone with an empty folder is refused though the
+    server knew nothing.
+    """
     hive = await founded(url)
     await joins(url, resumed(hive, 0))
     with pytest.raises(HiveError, match=r"drone 1 of this hive has its state in another folder"):
@@ -54,14 +56,18 @@ async def test_a_whole_hive_does_not_give_way(url):
     """Once all drones of a hive have joined, nobody with another key takes its place."""
     hive = await founded(url)
     newer = [await joins(url, member(drone, state=f"{drone + 7:032x}")) for drone in (0, 1)]
-    with pytest.raises(HiveError, match="belongs to another hive than the one that the server knows"):
+    with pytest.raises(
+        HiveError, match="belongs to another hive than the one that the server knows"
+    ):
         await joins(url, resumed(hive, 0))
 
     assert newer[0].key == newer[1].key != hive.key
 
 
 async def test_a_hive_is_fresh_until_all_have_come(url):
-    """As long as not all of its drones have joined, a new hive may give way, and who looks again is told the key."""
+    """As long as not all of its drones have joined, a new hive may give way, and who looks again is
+    told the key.
+    """
     older = await founded(url)
     fresh = await joins(url, member(0))
     await joins(url, resumed(older, 1, others={}))
@@ -72,7 +78,9 @@ async def test_a_hive_is_fresh_until_all_have_come(url):
 
 
 async def test_a_drone_that_has_kept_nothing_yet_founds_the_hive_that_it_heard_of(url):
-    """A server that is emptied while a drone comes hears of the same hive from it: others may have kept its key."""
+    """A server that is emptied while a drone comes hears of the same hive from it: others may have
+    kept its key.
+    """
     async with drones(url) as (one, other):
         hive = await one.join(member(0))
         emptied(url)
@@ -82,7 +90,9 @@ async def test_a_drone_that_has_kept_nothing_yet_founds_the_hive_that_it_heard_o
 
 
 async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
-    """A drone that does not know whether it has entered a hive founds it again if the server has lost it meanwhile."""
+    """A drone that does not know whether it has entered a hive founds it again if the server has
+    lost it meanwhile.
+    """
     execute = Pipeline.execute
 
     async def lost(pipe, **options):
@@ -113,14 +123,18 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
     ],
 )
 def test_another_machine(before, now, elsewhere):
-    """Machines are told apart by boot ids, and by host names only where these are not known: pods keep their names."""
+    """Machines are told apart by boot ids, and by host names only where these are not known: pods
+    keep their names.
+    """
     former, me = (member(0, host=host, machine=machine) for host, machine in (before, now))
 
     assert runs_elsewhere(former.identity, me) == elsewhere
 
 
 def test_a_process_of_an_earlier_version():
-    """It has said nothing but its host name; of one that is known by hearsay there is not even that."""
+    """It has said nothing but its host name; of one that is known by hearsay there is not even
+    that.
+    """
     me = member(0, host="emu", machine="emu")
 
     assert runs_elsewhere(msgpack.packb(("f00d", "/drone-0", "kiwi", 7)), me)
@@ -158,7 +172,9 @@ async def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
 
 
 def test_what_a_checkpoint_has_of_commands(url, tmp_path):
-    """Those that last, for a server that knows none; a drone that joins again knows those since, too."""
+    """Those that last, for a server that knows none; a drone that joins again knows those since,
+    too.
+    """
 
     async def run(db):
         server = Server(clients(url), "test")
@@ -182,7 +198,9 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
 
 
 def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
-    """What the server says of the others is in the next checkpoint, and what it says later in later ones."""
+    """What the server says of the others is in the next checkpoint, and what it says later in later
+    ones.
+    """
 
     async def run(db):
         server = Server(clients(url), "test")

@@ -30,7 +30,9 @@ def said(caplog, *reports, alive=(0, 1)):
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=None, number=0))
     reign = Reign(0, server, post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
     for data in reports:
-        beat = SimpleNamespace(queen=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""})
+        beat = SimpleNamespace(
+            queen=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""}
+        )
         asyncio.run(reign.heard(beat))
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
@@ -42,13 +44,17 @@ def asked(slots, members, seen, wanted, alive=None):
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=wanted, number=0))
     told = SimpleNamespace(tell=lambda *values, **named: None)
     packed = {drone: report.pack() for drone, report in seen.items()}
-    beat = SimpleNamespace(queen=0, reports=packed, alive=frozenset(alive or seen), members=dict.fromkeys(members, ""))
+    beat = SimpleNamespace(
+        queen=0, reports=packed, alive=frozenset(alive or seen), members=dict.fromkeys(members, "")
+    )
     asyncio.run(Reign(0, server, post, ((),), told).heard(beat))
     return server.asked
 
 
 def test_a_lost_drone():
-    """Its state is refused before others get its slots; it is forgotten when all know, and only once."""
+    """Its state is refused before others get its slots; it is forgotten when all know, and only
+    once.
+    """
     wanted, after = Wanted(frozenset((0,)), frozenset((1,))), MAP.resized((0,), lost=(1,))
     knows = {0: replace(reports(0)[0], generation=after.generation)}
 
@@ -59,11 +65,19 @@ def test_a_lost_drone():
 
 
 def test_a_drone_that_has_left():
-    """The map says that it has left before the registry forgets it: whatever the server loses, nobody waits for it."""
+    """The map says that it has left before the registry forgets it: whatever the server loses,
+    nobody waits for it.
+    """
     slots = MAP.resized((0,))
-    seen = {0: replace(reports(0)[0], generation=slots.generation), 1: reports(1, state=State.RETIRED)[1]}
+    seen = {
+        0: replace(reports(0)[0], generation=slots.generation),
+        1: reports(1, state=State.RETIRED)[1],
+    }
 
-    assert asked(slots, (0, 1), seen, None, alive=(0,)) == [("publish_map", slots.without((1,))), ("forget", 1)]
+    assert asked(slots, (0, 1), seen, None, alive=(0,)) == [
+        ("publish_map", slots.without((1,))),
+        ("forget", 1),
+    ]
 
 
 def test_an_unreadable_report_is_told_once(caplog):
@@ -99,21 +113,43 @@ def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
 
 
 def test_troubles_that_change_all_the_time(caplog):
-    """Reports that are unreadable in another way with each beat, or with every other, do not fill the log."""
+    """Reports that are unreadable in another way with each beat, or with every other, do not fill
+    the log.
+    """
     good = reports(1)[1].pack()
 
-    assert len(said(caplog, *[bytes(LARGEST + 1 + number) for number in range(3)], good, b"rubbish", good)) == 1
+    assert (
+        len(
+            said(
+                caplog,
+                *[bytes(LARGEST + 1 + number) for number in range(3)],
+                good,
+                b"rubbish",
+                good,
+            )
+        )
+        == 1
+    )
 
 
 def figures(pages):
     return [
-        Report(drone=drone, identity="x", run=1, beat=1, generation=1, figures={"pages": pages, "queued": drone})
+        Report(
+            drone=drone,
+            identity="x",
+            run=1,
+            beat=1,
+            generation=1,
+            figures={"pages": pages, "queued": drone},
+        )
         for drone in range(2)
     ]
 
 
 def test_the_file(tmp_path):
-    """The figures of all drones are summed in a file, which is written anew after a while, and at the end."""
+    """The figures of all drones are summed in a file, which is written anew after a while, and at
+    the end.
+    """
     telling = Telling(tmp_path)
 
     def told(now, pages, **more):
@@ -154,7 +190,9 @@ def test_drones_that_are_away(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     Telling(tmp_path).tell(0, figures(1), {1: 0.0, 2: 0.0})
 
-    assert caplog.messages == ["the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 3, 2 away"]
+    assert caplog.messages == [
+        "the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 3, 2 away"
+    ]
 
 
 def test_a_folder_that_is_gone(tmp_path, caplog):

@@ -14,14 +14,20 @@ from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 
 def crawling(activity=0, **scheduler):
     """The scheduler of a crawl that is at work."""
-    found = MagicMock(has_work=lambda: True, rests=False, hive=SimpleNamespace(others_done=False), **scheduler)
+    found = MagicMock(
+        has_work=lambda: True, rests=False, hive=SimpleNamespace(others_done=False), **scheduler
+    )
     found.crawl.outlook.activity.return_value = activity
     found.crawl.outlook.stands_still = ""
     return found
 
 
-def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0, released=0):
-    """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
+def is_saved(
+    taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0, released=0
+):
+    """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the
+    last one.
+    """
     saved = []
 
     async def checkpoint():
@@ -31,7 +37,9 @@ def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders
         inbox = SimpleNamespace(place="1-0", committed_place="1-0", senders={*senders})
         moving = SimpleNamespace(settled=True)
         drone = SimpleNamespace(me=0, moving=moving, slots=SlotMap.fair((0,)))
-        outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
+        outbox = SimpleNamespace(
+            stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list
+        )
         post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
         scheduler = crawling(activity, checkpoint=checkpoint)
         scheduler.has_work = lambda: not idle
@@ -49,10 +57,17 @@ def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders
 
 @pytest.mark.parametrize(
     ("taken", "filling", "early"),
-    [(ENOUGH, False, False), (ENOUGH + 1, False, True), (LITTLE, True, False), (LITTLE + 1, True, True)],
+    [
+        (ENOUGH, False, False),
+        (ENOUGH + 1, False, True),
+        (LITTLE, True, False),
+        (LITTLE + 1, True, True),
+    ],
 )
 def test_letters_taken_in(taken, filling, early):
-    """The server holds letters until a checkpoint has them: one is taken after much, or after little if it fills up."""
+    """The server holds letters until a checkpoint has them: one is taken after much, or after
+    little if it fills up.
+    """
     assert is_saved(taken, filling=filling) == early
 
 
@@ -68,7 +83,9 @@ def test_a_drone_was_released():
 
 
 def test_letters_of_a_drone_that_leaves():
-    """It ends when others keep what it gave away: they do not let it wait until their next checkpoint is due."""
+    """It ends when others keep what it gave away: they do not let it wait until their next
+    checkpoint is due.
+    """
     assert is_saved(senders=(0, 1))
     assert not is_saved(senders=(0,))
 
@@ -81,19 +98,29 @@ def test_at_the_end():
 
 
 def test_an_order():
-    """One is taken for an order, so that whoever gave it need not wait for long: it is done when all drones keep it."""
+    """One is taken for an order, so that whoever gave it need not wait for long: it is done when
+    all drones keep it.
+    """
     assert is_saved(ordered=1)
     assert not is_saved(ordered=0)
 
 
 def test_an_order_is_done_when_it_is_kept():
-    """A report says of a command that it was carried out when a checkpoint has that: a kill undoes it until then."""
+    """A report says of a command that it was carried out when a checkpoint has that: a kill undoes
+    it until then.
+    """
 
     async def applied():
         quiet = SlotMap.fair((0,))
-        drone = SimpleNamespace(me=0, slots=quiet, moving=SimpleNamespace(partners=(), stays=""), rerouted={})
+        drone = SimpleNamespace(
+            me=0, slots=quiet, moving=SimpleNamespace(partners=(), stays=""), rerouted={}
+        )
         outbox = SimpleNamespace(
-            stats=lambda: {"letters": 0}, kept=(), drones=dict, unacknowledged=0, committed=lambda: None
+            stats=lambda: {"letters": 0},
+            kept=(),
+            drones=dict,
+            unacknowledged=0,
+            committed=lambda: None,
         )
         inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
         fence = SimpleNamespace(seconds=30.0)
@@ -109,18 +136,29 @@ def test_an_order_is_done_when_it_is_kept():
 
 
 def test_a_command_with_a_mistake_in_it(caplog):
-    """It is refused, and logged without a traceback: a drone that ended of it would hear it again at its next start."""
+    """It is refused, and logged without a traceback: a drone that ended of it would hear it again
+    at its next start.
+    """
     scheduler = crawling()
     scheduler.crawl.pause.side_effect = ZeroDivisionError("a mistake")
     drone = SimpleNamespace(slots=SlotMap.fair((0,)))
     running = Running(
-        SimpleNamespace(obeyed=Order(), drone=drone), None, scheduler, scheduler, None, {}, join=None, lease=30.0
+        SimpleNamespace(obeyed=Order(), drone=drone),
+        None,
+        scheduler,
+        scheduler,
+        None,
+        {},
+        join=None,
+        lease=30.0,
     )
     running._late = False
 
     running._obey(Command(1, "pause", ()))
 
-    assert [*running._refusals] == [(1, "the crawl made a mistake, see its log: ZeroDivisionError('a mistake')")]
+    assert [*running._refusals] == [
+        (1, "the crawl made a mistake, see its log: ZeroDivisionError('a mistake')")
+    ]
     (line,) = caplog.messages
     assert line.startswith("by command: pause: ZeroDivisionError('a mistake') in ")
 
@@ -139,12 +177,18 @@ class Order:
     ("commands", "over"),
     [
         pytest.param([(RESIZE, [0, 1], []), (RELEASE, 2)], True, id="it has given away all"),
-        pytest.param([(RESIZE, [0, 1], []), (RELEASE, 2), (RESIZE, [0, 1, 2], [])], False, id="it is wanted again"),
+        pytest.param(
+            [(RESIZE, [0, 1], []), (RELEASE, 2), (RESIZE, [0, 1, 2], [])],
+            False,
+            id="it is wanted again",
+        ),
         pytest.param([(RESIZE, [0, 1], []), (RELEASE, 1)], False, id="another one may go"),
     ],
 )
 def test_released(commands, over):
-    """A drone that was released ends; one that has come again since, and hears of that late, does not."""
+    """A drone that was released ends; one that has come again since, and hears of that late, does
+    not.
+    """
 
     async def nothing(_):
         pass
@@ -154,9 +198,15 @@ def test_released(commands, over):
         drone = SimpleNamespace(me=2, slots=SlotMap.fair((0, 1)), part_from=lambda _: None)
         post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
         scheduler = crawling()
-        running = Running(post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0)
-        given = [Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)]
-        await running._heard(SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False))
+        running = Running(
+            post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0
+        )
+        given = [
+            Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)
+        ]
+        await running._heard(
+            SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False)
+        )
         return scheduler.hive.others_done
 
     assert asyncio.run(hear()) == over

@@ -35,14 +35,18 @@ def refused(url, **parameters):
 def test_wrong_password(tmp_path):
     """A wrong password, or none, is told in one line; the right one opens the door."""
     with OwnServer(tmp_path, "--requirepass", SECRET) as theirs:
-        assert "does not let us in: invalid username-password" in refused(theirs.url, password=SECRET[1:])
+        assert "does not let us in: invalid username-password" in refused(
+            theirs.url, password=SECRET[1:]
+        )
         assert "does not let us in: " in refused(theirs.url)
         assert asyncio.run(joins(theirs.url, member(), password=SECRET)).key
 
 
 def test_wrong_password_at_a_socket(url):
     """The same holds at a Unix socket."""
-    assert "does not let us in: invalid username-password" in refused(url, username="nobody", password=SECRET)
+    assert "does not let us in: invalid username-password" in refused(
+        url, username="nobody", password=SECRET
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,9 @@ def test_wrong_password_at_a_socket(url):
 def test_a_user_without_rights(url, rights, missing):
     """What the user may not do is told in one line."""
     with Redis.from_url(url) as client:
-        client.execute_command("ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split())
+        client.execute_command(
+            "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
+        )
 
     line = refused(url, username="drone", password=SECRET)
 
@@ -74,7 +80,9 @@ async def test_the_rights_that_suffice(url):
         "~test:start_urls +type +lpop +spop +zpopmax +rpush +lrange +llen +lrem"
     )
     with Redis.from_url(url) as client:
-        client.execute_command("ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split())
+        client.execute_command(
+            "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
+        )
 
     server = Server(clients(url, username="drone", password=SECRET), "test")
     await server.open()
@@ -105,15 +113,21 @@ def test_a_server_that_drops_keys(tmp_path):
 
 def test_a_cluster(tmp_path):
     """A node of a cluster has only some of the keys."""
-    with OwnServer(tmp_path, "--cluster-enabled", "yes", "--cluster-port", f"{free_port()}") as theirs:
+    with OwnServer(
+        tmp_path, "--cluster-enabled", "yes", "--cluster-port", f"{free_port()}"
+    ) as theirs:
         assert "part of a cluster" in refused(theirs.url)
 
 
 async def _old(reader, writer):
     info = b"# Server\r\nredis_version:5.0.7\r\nredis_mode:standalone\r\nrun_id:00ff\r\n"
     while words := await reader.readline():
-        command = [(await reader.readline(), await reader.readline())[1] for _ in range(int(words[1:]))]
-        writer.write(b"$%d\r\n%s\r\n" % (len(info), info) if command[0].startswith(b"INFO") else b"+OK\r\n")
+        command = [
+            (await reader.readline(), await reader.readline())[1] for _ in range(int(words[1:]))
+        ]
+        writer.write(
+            b"$%d\r\n%s\r\n" % (len(info), info) if command[0].startswith(b"INFO") else b"+OK\r\n"
+        )
     writer.close()
 
 
@@ -121,7 +135,9 @@ async def test_an_old_redis():
     """Redis 5 is refused with the version that is needed."""
     async with await asyncio.start_server(_old, "127.0.0.1", 0) as listening:
         port = listening.sockets[0].getsockname()[1]
-        with pytest.raises(HiveError, match=r"the server is Redis 5\.0\.7; Redis 6\.2 or Valkey is needed"):
+        with pytest.raises(
+            HiveError, match=r"the server is Redis 5\.0\.7; Redis 6\.2 or Valkey is needed"
+        ):
             await joins(f"redis://127.0.0.1:{port}", member())
 
 
@@ -134,7 +150,9 @@ def test_nobody_answers(tmp_path):
 
 
 def test_a_full_server(tmp_path):
-    """Letters are refused, all of them; signs of life and acknowledgements go on, so that it can be emptied."""
+    """Letters are refused, all of them; signs of life and acknowledgements go on, so that it can be
+    emptied.
+    """
 
     async def run(theirs):
         async with drones(theirs.url) as (one, other):
@@ -202,7 +220,12 @@ def overwritten(name):
         (lambda client, keys, _: client.hset(keys.drones, "x", GARBAGE), ALL),
         (lambda client, keys, _: client.hset(keys.drones, "9", GARBAGE), ALL),
         (lambda client, keys, _: client.set(keys.queen, GARBAGE), "queen drone looks"),
-        (lambda client, keys, _: client.hset(keys.map, mapping={"generation": 9, "slots": GARBAGE}), ALL),
+        (
+            lambda client, keys, _: client.hset(
+                keys.map, mapping={"generation": 9, "slots": GARBAGE}
+            ),
+            ALL,
+        ),
         (lambda client, keys, _: client.zadd(keys.commands, {GARBAGE: 5}), ALL),
         (lambda client, keys, _: client.sadd(keys.gone, GARBAGE), "queen drone joins"),
     ],
@@ -214,7 +237,12 @@ async def test_what_cannot_be_read(url, forge, told):
         with Redis.from_url(url) as client:
             forge(client, Keys("test"), epoch)
         lines = {}
-        asks = {"queen": beat(queen), "drone": beat(drone), "joins": joins(url, member()), "looks": operator.look()}
+        asks = {
+            "queen": beat(queen),
+            "drone": beat(drone),
+            "joins": joins(url, member()),
+            "looks": operator.look(),
+        }
         for who, ask in asks.items():
             try:
                 await ask
@@ -223,7 +251,8 @@ async def test_what_cannot_be_read(url, forge, told):
         await operator.close()
     assert " ".join(lines) == told
     assert all(
-        "what the server has of the hive cannot be read, somebody else writes to it" in line for line in lines.values()
+        "what the server has of the hive cannot be read, somebody else writes to it" in line
+        for line in lines.values()
     )
 
 
@@ -246,9 +275,23 @@ def test_tls(tmp_path):
 @pytest.mark.parametrize(
     ("error", "meaning", "words"),
     [
-        (RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed"), Away, ""),
-        (OutOfMemoryError(("command not allowed when used memory > 'maxmemory'.",)), Full, "command not allowed when"),
-        (ResponseError("OOM command not allowed when used memory > 'maxmemory'."), Full, "OOM command not"),
+        (
+            RuntimeError(
+                "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
+            ),
+            Away,
+            "",
+        ),
+        (
+            OutOfMemoryError(("command not allowed when used memory > 'maxmemory'.",)),
+            Full,
+            "command not allowed when",
+        ),
+        (
+            ResponseError("OOM command not allowed when used memory > 'maxmemory'."),
+            Full,
+            "OOM command not",
+        ),
         (RedisConnectionError("Connection refused"), Away, "ConnectionError: Connection refused"),
     ],
 )

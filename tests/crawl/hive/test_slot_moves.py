@@ -1,4 +1,6 @@
-"""What a drone does when the slot map changes, one case at a time; tests/crawl/hive/test_moves.py tries all orders."""
+"""What a drone does when the slot map changes, one case at a time; tests/crawl/hive/test_moves.py
+tries all orders.
+"""
 
 import pytest
 
@@ -25,7 +27,9 @@ def work(drone, most=200):
 
 class TestMove:
     def test_everything_of_a_slot_goes_along(self, tmp_path):
-        """The new owner fetches what had been found, knows what was fetched, and asks no host too early."""
+        """The new owner fetches what had been found, knows what was fetched, and asks no host too
+        early.
+        """
         with hive(tmp_path, [0, 0, 0]) as (world, drones):
             one, other = drones
             one.found(PAGES)
@@ -122,7 +126,8 @@ class TestStores:
         with hive(tmp_path, [0, 0, 0], factory=bloom) as (world, drones):
             resize(world, drones, [1, 0, 0])
             with pytest.raises(
-                HiveError, match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give"
+                HiveError,
+                match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give",
             ) as told:
                 drones[0].learn()
 
@@ -133,7 +138,9 @@ class TestStores:
 
 class TestLoss:
     def lose(self, world, drones, number, owners):
-        """A drone's folder is gone; the others learn so with the next map, and its letters are sent to others."""
+        """A drone's folder is gone; the others learn so with the next map, and its letters are sent
+        to others.
+        """
         lost = drones.pop(number)
         lost.close()
         resize(world, [0, 1, 2], owners)
@@ -147,7 +154,9 @@ class TestLoss:
     @pytest.mark.parametrize("steps", [0, 1, 3, 5, 8, 12, 20, 40])
     @pytest.mark.parametrize("owners", [[0, 0, 0], [2, 2, 2], [0, 2, 0]])
     def test_slots_on_their_way_to_it_go_elsewhere(self, tmp_path, steps, owners):
-        """However much was packed for it, all that was not yet read there comes to the new owner, or comes back."""
+        """However much was packed for it, all that was not yet read there comes to the new owner,
+        or comes back.
+        """
         with hive(tmp_path, [0, 0, 0], drones=3) as (world, drones):
             drones[0].found(PAGES)
             drones[0].feed()
@@ -164,7 +173,9 @@ class TestLoss:
             assert [drone.moving.settled for drone in drones] == [True, True]
 
     def test_slots_on_their_way_from_it_are_here(self, tmp_path):
-        """What had come is kept, the rest is said in a line, and hosts that came without their record are asked too."""
+        """What had come is kept, the rest is said in a line, and hosts that came without their
+        record are asked too.
+        """
         with hive(tmp_path, [1, 1, 1], drones=3) as (world, drones):
             drones[1].found(PAGES)
             drones[1].feed()
@@ -172,7 +183,9 @@ class TestLoss:
             resize(world, drones, [0, 1, 1])
             drones[1].learn()
             drones[0].learn()
-            while not (pieces := [item for _, letter in drones[1].box.letters for item in letter.items]):
+            while not (
+                pieces := [item for _, letter in drones[1].box.letters for item in letter.items]
+            ):
                 drones[1].step()
             assert pieces[0][:3] == [0, "urls", "d0.test"]
             drones[0].moving.receive(Kind.SLOT, pieces[:1], world.now)
@@ -193,7 +206,9 @@ class TestLoss:
             drones[1].moving.receive(Kind.SLOT, [[0, "end", "", [1, 2, 0, 3]]], world.now)
 
             (line,) = world.complaints
-            assert line.startswith("slot 0 did not come whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints came, ")
+            assert line.startswith(
+                "slot 0 did not come whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints came, "
+            )
             assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints were sent")
             assert drones[1].moving.owned[0]
 
@@ -212,4 +227,6 @@ class TestLoss:
             run(world, drones)
 
             assert set(world.fetched) == set(PAGES)
-            assert [line for line in world.complaints if "slot 0 did not come whole: 0 hosts" in line]
+            assert [
+                line for line in world.complaints if "slot 0 did not come whole: 0 hosts" in line
+            ]

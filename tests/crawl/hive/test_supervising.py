@@ -15,7 +15,13 @@ class FakeProcess:
     """Runs until a test ends it."""
 
     def __init__(self, number):
-        self.number, self.status, self.heard, self.said, self.pid = number, None, [], [], 1000 + number
+        self.number, self.status, self.heard, self.said, self.pid = (
+            number,
+            None,
+            [],
+            [],
+            1000 + number,
+        )
 
     def poll(self):
         return self.status
@@ -35,7 +41,9 @@ class Scene:
         self.now, self.started, self.reasons, self.lack = 1000.0, [], {}, None
         self.figures = {}
         self.leftovers = Leftovers(lambda number: self.figures.get(number, {}))
-        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now, self.leftovers.of)
+        self.supervisor = Supervisor(
+            self.start, self.reasons.get, lambda: self.now, self.leftovers.of
+        )
 
     def start(self, number):
         self.leftovers.begins(number)
@@ -66,7 +74,9 @@ def _scene():
 
 
 def waits(*lives):
-    """The waits of one process until it is started again, after it has lived so long and ended with such a status."""
+    """The waits of one process until it is started again, after it has lived so long and ended with
+    such a status.
+    """
     now = 0.0
     process = Process(lambda: FakeProcess(0), lambda: now)
     for status, lived in lives:
@@ -77,7 +87,9 @@ def waits(*lives):
 
 class TestRestarts:
     def test_the_wait_doubles(self):
-        """A drone that dies is started again after 1 s, then after twice as long each time, at most after a minute."""
+        """A drone that dies is started again after 1 s, then after twice as long each time, at most
+        after a minute.
+        """
         assert [*waits(*[(-9, 0.0)] * 8)] == [1, 2, 4, 8, 16, 32, LONGEST_WAIT, LONGEST_WAIT]
 
     def test_health_is_rewarded(self):
@@ -85,10 +97,14 @@ class TestRestarts:
         assert [*waits(*[(-9, 0.0)] * 5, (-9, HEALTHY))][-1] == 1
 
     def test_what_is_no_longer_wanted(self, scene, caplog):
-        """The refusal of a drone that was to come in, and no longer is, is no alarm, and it is not started again."""
+        """The refusal of a drone that was to come in, and no longer is, is no alarm, and it is not
+        started again.
+        """
         first, second = scene.begin(2)
         scene.supervisor.add([0])
-        second.said = ["2026-11-21 12:00:00 [webcrawl.crawl] CRITICAL: HIVE_DRONES = 3: the hive was founded with 2"]
+        second.said = [
+            "2026-11-21 12:00:00 [webcrawl.crawl] CRITICAL: HIVE_DRONES = 3: the hive was founded with 2"
+        ]
         with caplog.at_level(logging.INFO):
             scene.end(second, 1)
         scene.supervisor.add([0])
@@ -99,7 +115,9 @@ class TestRestarts:
         assert scene.started == [first, second]
 
     def test_what_is_left_when_the_hive_has_ended(self, scene):
-        """A drone that waits to be let in is ended with the last one of the hive: nobody would ever let it in."""
+        """A drone that waits to be let in is ended with the last one of the hive: nobody would ever
+        let it in.
+        """
         first, second = scene.begin(2)
         scene.supervisor.add([0])
         scene.after(1)
@@ -110,11 +128,15 @@ class TestRestarts:
         assert second.heard == [signal.SIGTERM]
 
     def test_what_cannot_start_is_given_up(self):
-        """A drone that gives up by itself soon after its start, three times in a row, is not started again."""
+        """A drone that gives up by itself soon after its start, three times in a row, is not
+        started again.
+        """
         assert [wait is None for wait in waits(*[(1, 0.5)] * TRIES)] == [False, False, True]
 
     def test_a_signal_says_nothing_of_the_next_start(self):
-        """A drone that the kernel kills, for want of memory perhaps, is tried for ever; it breaks the row."""
+        """A drone that the kernel kills, for want of memory perhaps, is tried for ever; it breaks
+        the row.
+        """
         assert None not in [*waits(*[(1, 0.5), (1, 0.5), (-9, 0.5)] * 10)]
 
 
@@ -142,7 +164,9 @@ class TestDeaths:
         ]
 
     def test_one_that_cannot_start_ends_the_hive(self, scene, caplog):
-        """After three refusals its last lines are shown, the others end cleanly, and the exit status is 1."""
+        """After three refusals its last lines are shown, the others end cleanly, and the exit
+        status is 1.
+        """
         _, other = scene.begin(2)
         for _ in range(TRIES):
             refusing = next(one for one in reversed(scene.started) if one.number == 0)
@@ -156,7 +180,9 @@ class TestDeaths:
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
 
     def test_our_own_lack_is_not_the_drones(self, scene):
-        """A process that cannot be started for want of memory or processes is tried again, as often as it takes."""
+        """A process that cannot be started for want of memory or processes is tried again, as often
+        as it takes.
+        """
         scene.lack = BlockingIOError(11, "Resource temporarily unavailable")
         scene.supervisor.add([0])
         for _ in range(10):
@@ -169,7 +195,9 @@ class TestDeaths:
 
 class TestHanging:
     def test_a_process_of_which_nothing_is_heard(self, scene):
-        """A drone hangs if the process that joined runs, and is not heard of; one that starts again has yet to."""
+        """A drone hangs if the process that joined runs, and is not heard of; one that starts again
+        has yet to.
+        """
         first, second = scene.begin(2)
         assert scene.supervisor.hanging({0: first.pid, 1: 7, 5: 8}) == [0]
 
@@ -220,7 +248,9 @@ class TestLeftovers:
 
         assert second.heard == [signal.SIGTERM]
 
-    @pytest.mark.parametrize("found", [{"reason": "store_failed", "store/waiting": 3}, {"reason": "finished"}])
+    @pytest.mark.parametrize(
+        "found", [{"reason": "store_failed", "store/waiting": 3}, {"reason": "finished"}]
+    )
     def test_other_failures_are_deaths(self, scene, found):
         """A drone whose state could not be written, or that has nothing to store, is started again."""
         (drone,) = scene.begin(1)
@@ -230,7 +260,9 @@ class TestLeftovers:
         assert scene.supervisor.down == [0]
 
     def test_what_an_earlier_start_wrote_says_nothing_of_this_one(self, scene):
-        """A drone that cannot start leaves the figures of the last run as they are: that is a death."""
+        """A drone that cannot start leaves the figures of the last run as they are: that is a
+        death.
+        """
         scene.figures[0] = {"reason": "finished", "at": "12:00", "store/waiting": 3}
         (drone,) = scene.begin(1)
         scene.end(drone, 1)
@@ -257,10 +289,13 @@ class TestEnds:
         assert len(scene.started) == 2
 
     @pytest.mark.parametrize(
-        ("status", "reason", "ended"), [(0, "finished", {0}), (0, "shutdown", set()), (-9, "", set())]
+        ("status", "reason", "ended"),
+        [(0, "finished", {0}), (0, "shutdown", set()), (-9, "", set())],
     )
     def test_who_has_ended_well(self, scene, status, reason, ended):
-        """A drone has ended well if nothing was left for it to do; not if it was stopped, or has died."""
+        """A drone has ended well if nothing was left for it to do; not if it was stopped, or has
+        died.
+        """
         first, _ = scene.begin(2)
         scene.end(first, status, reason)
 
@@ -287,7 +322,9 @@ class TestEnds:
         assert [process.number for process in scene.started] == [0, 1, 2, 3]
 
     def test_one_that_is_no_longer_wanted(self, scene):
-        """A drone that died is not started again once it is not named any more, and its failures are not the hive's."""
+        """A drone that died is not started again once it is not named any more, and its failures
+        are not the hive's.
+        """
         _, second = scene.begin(2)
         scene.end(second, 1)
         scene.supervisor.add([0])
@@ -320,7 +357,9 @@ class TestSignals:
         assert drone.heard == [signal.SIGTERM]
 
     def test_the_second_ends_all_at_once(self, scene):
-        """A later one forces the end: what has not ended after two seconds is killed; the exit status is 130."""
+        """A later one forces the end: what has not ended after two seconds is killed; the exit
+        status is 130.
+        """
         (drone,) = scene.begin(1)
         scene.supervisor.signalled()
         scene.now += SAME
@@ -342,16 +381,23 @@ class TestSignals:
         assert scene.supervisor.status == 0
 
     def test_a_drone_that_cannot_save(self, scene, caplog):
-        """A drone that fails to end cleanly is told, is not started again, and makes the exit status 1."""
+        """A drone that fails to end cleanly is told, is not started again, and makes the exit
+        status 1.
+        """
         (drone,) = scene.begin(1)
         scene.supervisor.signalled()
         scene.end(drone, 1)
 
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
-        assert caplog.messages[-1] == "drone 0 ended with exit status 1: its state is as of its last checkpoint"
+        assert (
+            caplog.messages[-1]
+            == "drone 0 ended with exit status 1: its state is as of its last checkpoint"
+        )
 
     def test_while_one_is_down(self, scene, caplog):
-        """A drone that waits to be started again is not started, is told, and makes the exit status 1."""
+        """A drone that waits to be started again is not started, is told, and makes the exit status
+        1.
+        """
         first, second = scene.begin(2)
         scene.end(first, -signal.SIGKILL)
         scene.supervisor.signalled()
@@ -361,7 +407,9 @@ class TestSignals:
         assert "drone 0 was down: the next start of the hive starts it too" in caplog.messages
 
     def test_before_it_was_tried(self, scene, caplog):
-        """A drone that was to come in, and has not been started, was not down: nothing of it is lost."""
+        """A drone that was to come in, and has not been started, was not down: nothing of it is
+        lost.
+        """
         drones = scene.begin(1)
         scene.supervisor.add(range(2))
         scene.supervisor.signalled()
@@ -386,10 +434,17 @@ class TestSignals:
 
 class TestOutput:
     def test_warnings_and_errors_are_shown(self, scene, caplog):
-        """Warnings and errors of drones are logged with the drone's number and their own level; no other lines are."""
+        """Warnings and errors of drones are logged with the drone's number and their own level; no
+        other lines are.
+        """
         caplog.set_level(logging.DEBUG)
         (drone,) = scene.begin(1)
-        drone.said = [LINE.format("INFO"), LINE.format("WARNING"), "Traceback:", LINE.format("ERROR")]
+        drone.said = [
+            LINE.format("INFO"),
+            LINE.format("WARNING"),
+            "Traceback:",
+            LINE.format("ERROR"),
+        ]
         scene.supervisor.step()
 
         assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
@@ -406,7 +461,9 @@ class TestOutput:
         second.said = [LINE.format("WARNING")]
         scene.after(TOLD)
 
-        assert caplog.messages == [f"drone {n}: [webcrawl.net.dns] no name server answers" for n in (0, 1)]
+        assert caplog.messages == [
+            f"drone {n}: [webcrawl.net.dns] no name server answers" for n in (0, 1)
+        ]
 
     def test_a_logged_line_is_not_repeated(self, scene, caplog):
         """The line on a death quotes what the drone printed last, unless that is a line of its log."""

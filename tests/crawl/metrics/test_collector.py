@@ -9,16 +9,24 @@ from webcrawl.crawl.bound import Cause
 
 class TestText:
     def test_the_parser_reads_it(self, tmp_path):
-        """The text is Prometheus' own, whatever stands in a label; every sample says which crawl it is of."""
+        """The text is Prometheus' own, whatever stands in a label; every sample says which crawl it
+        is of.
+        """
         text = collector(tmp_path).text().decode()
-        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        samples = [
+            sample for family in text_string_to_metric_families(text) for sample in family.samples
+        ]
 
         assert len(samples) > 60
         assert all(sample.labels["jobdir"] == LABELS["jobdir"] for sample in samples)
 
     def test_names_of_families_are_ours_and_differ(self, tmp_path):
-        """All names begin with webcrawl_, counters end in _total, and no two families have the same name."""
-        families = list(text_string_to_metric_families(collector(tmp_path, **DRONE).text().decode()))
+        """All names begin with webcrawl_, counters end in _total, and no two families have the same
+        name.
+        """
+        families = list(
+            text_string_to_metric_families(collector(tmp_path, **DRONE).text().decode())
+        )
         names = [family.name for family in families]
 
         assert all(name.startswith("webcrawl_") for name in names)
@@ -46,7 +54,9 @@ class TestText:
         assert ("webcrawl_disk_free_bytes",) not in read(crawl.text())
 
     def test_outcomes(self, tmp_path):
-        """Answers are counted by status, failures by outcome; what is no status of HTTP is counted together."""
+        """Answers are counted by status, failures by outcome; what is no status of HTTP is counted
+        together.
+        """
         found = read(collector(tmp_path).text())
 
         assert found["webcrawl_answers_total", "200"] == 20
@@ -59,9 +69,15 @@ class TestText:
         assert found["webcrawl_filtered_links_total", "scope"] == 9
 
     def test_what_bounds_it(self, tmp_path):
-        """Seconds are counted by cause, those of causes that never were too; nothing else is a cause."""
+        """Seconds are counted by cause, those of causes that never were too; nothing else is a
+        cause.
+        """
         found = read(collector(tmp_path, **{"bound/politeness": 40, "bound/other": 9}).text())
-        causes = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_bound_seconds_total"}
+        causes = {
+            key[1]: value
+            for key, value in found.items()
+            if key[0] == "webcrawl_bound_seconds_total"
+        }
 
         assert causes["politeness"] == 40
         assert causes.keys() == set(Cause)
@@ -69,7 +85,9 @@ class TestText:
 
     def test_any_status_is_bounded(self, tmp_path):
         """A server that answers with every number adds no more names than HTTP has statuses."""
-        found = read(collector(tmp_path, **{f"status/{number}": 1 for number in range(1, 1000)}).text())
+        found = read(
+            collector(tmp_path, **{f"status/{number}": 1 for number in range(1, 1000)}).text()
+        )
 
         assert len([key for key in found if key[0] == "webcrawl_answers_total"]) < 80
 
@@ -104,7 +122,9 @@ class TestText:
         times = [1, 0, 2, 5, *[0] * 20, 3]
         found = read(collector(tmp_path, times=times).text())
 
-        buckets = {key[1]: value for key, value in found.items() if key[0].endswith("_seconds_bucket")}
+        buckets = {
+            key[1]: value for key, value in found.items() if key[0].endswith("_seconds_bucket")
+        }
         assert [buckets[bound] for bound in ("0.001", "0.002", "0.004", "0.008", "131.072", "+Inf")] == [
             1, 1, 3, 8, 8, 11
         ]  # fmt: skip
@@ -120,13 +140,17 @@ class TestText:
         assert not any(key[0].startswith("webcrawl_hive") for key in other)
 
     def test_counters_are_of_the_whole_crawl(self, tmp_path):
-        """What one process has counted the next goes on from, so none of them is said to be of a process."""
+        """What one process has counted the next goes on from, so none of them is said to be of a
+        process.
+        """
         collector(tmp_path, **DRONE).text()
         text = collector(tmp_path, **{**DRONE, "hive/sent": 0}).text()
         families = text_string_to_metric_families(text.decode())
 
         assert read(text)["webcrawl_hive_sent_links_total",] == DRONE["hive/sent"]
-        of_process = {one.name for one in families if one.type == "counter" and "process" in one.documentation}
+        of_process = {
+            one.name for one in families if one.type == "counter" and "process" in one.documentation
+        }
         assert all(name.startswith("webcrawl_process_") for name in of_process)
 
     def test_a_store(self, tmp_path):
@@ -140,19 +164,31 @@ class TestText:
     def test_revisits(self, tmp_path):
         """What became of pages that are fetched again is there if any are."""
         crawl, other = (read(collector(tmp_path, **more).text()) for more in (REVISITS, {}))
-        found = {key[1]: value for key, value in crawl.items() if key[0] == "webcrawl_revisits_total"}
+        found = {
+            key[1]: value for key, value in crawl.items() if key[0] == "webcrawl_revisits_total"
+        }
 
-        assert found == {"unchanged_304": 0, "unchanged_digest": 0, "changed_digest": 0, "changed_text": 0, "gone": 3}
+        assert found == {
+            "unchanged_304": 0,
+            "unchanged_digest": 0,
+            "changed_digest": 0,
+            "changed_text": 0,
+            "gone": 3,
+        }
         assert crawl["webcrawl_revisit_signals_total", "true"] == 2
         assert crawl["webcrawl_revisit_freshness_ratio",] == 0.8
         assert not any(key[0].startswith("webcrawl_revisit") for key in other)
 
     def test_what_nobody_can_estimate_yet(self, tmp_path):
         """Before a page was looked at nobody knows how fresh copies are: 0 would say that none is."""
-        found = read(collector(tmp_path, **{**REVISITS, "revisit/sampled": 0, "revisit/age": 0.0}).text())
+        found = read(
+            collector(tmp_path, **{**REVISITS, "revisit/sampled": 0, "revisit/age": 0.0}).text()
+        )
 
         assert found["webcrawl_revisit_pages",] == 500
-        assert not found.keys() & {(f"webcrawl_revisit_{name}",) for name in ("freshness_ratio", "age_seconds")}
+        assert not found.keys() & {
+            (f"webcrawl_revisit_{name}",) for name in ("freshness_ratio", "age_seconds")
+        }
 
 
 class TestAfterACrash:
@@ -165,7 +201,11 @@ class TestAfterACrash:
         look.figures["pages"] = 910
         later = read(fallen.text())
 
-        assert [found["webcrawl_pages_total",] for found in (before, after, later)] == [1000, 1000, 1010]
+        assert [found["webcrawl_pages_total",] for found in (before, after, later)] == [
+            1000,
+            1000,
+            1010,
+        ]
 
     def test_buckets_stay_in_order(self, tmp_path):
         """So do the buckets of the durations, and each has at least what the smaller ones have."""
@@ -189,7 +229,9 @@ class TestAfterACrash:
 
         assert read(collector(tmp_path, pages=1001).text())["webcrawl_pages_total",] == 1001
 
-    @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b'{"a": "b"}', b'{"webcrawl_pages_total": null}'])
+    @pytest.mark.parametrize(
+        "content", [b"", b"[1]", b"\xff", b'{"a": "b"}', b'{"webcrawl_pages_total": null}']
+    )
     def test_a_file_that_is_none(self, tmp_path, content):
         """Without what was told before, counters are the crawl's own."""
         (tmp_path / "metrics.json").write_bytes(content)

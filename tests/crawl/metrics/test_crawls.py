@@ -36,7 +36,10 @@ class Scraper:
         self.found = {}
 
     def has(self, pages):
-        with suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(self._url, timeout=10) as answer:  # noqa: S310
+        with (
+            suppress(urllib.error.URLError, ConnectionError),
+            urllib.request.urlopen(self._url, timeout=10) as answer,  # noqa: S310
+        ):
             self.found = {key[0]: value for key, value in read(answer.read()).items()}
             return self.found["webcrawl_pages_total"] >= pages
         return False
@@ -59,13 +62,19 @@ class TestPort:
         running.interrupt()
 
         assert running.wait() == 0
-        counters = [name for name in before if name.endswith(("_total", "_bucket")) and "_process_" not in name]
+        counters = [
+            name
+            for name in before
+            if name.endswith(("_total", "_bucket")) and "_process_" not in name
+        ]
         assert len(counters) > 20
         assert {name: before[name] for name in counters if after[name] < before[name]} == {}
         assert "webcrawl_checkpoint_timestamp_seconds" in after
 
     def test_a_port_in_use(self, tmp_path, simweb):
-        """The crawl does not start, in one line, before it has made anything but its folder's state."""
+        """The crawl does not start, in one line, before it has made anything but its folder's
+        state.
+        """
         with closing(socket.create_server(("127.0.0.1", 0))) as taken:
             port = taken.getsockname()[1]
             crawl = crawl_of(tmp_path, simweb(1, 3), METRICS_PORT=port)
@@ -81,20 +90,37 @@ class TestPort:
         archive.write_bytes(b"")
         with closing(socket.create_server(("127.0.0.1", 0))) as taken:
             port = taken.getsockname()[1]
-            words = ["process", str(archive), "-s", f"JOBDIR={tmp_path / 'job'}", "-s", f"METRICS_PORT={port}"]
+            words = [
+                "process",
+                str(archive),
+                "-s",
+                f"JOBDIR={tmp_path / 'job'}",
+                "-s",
+                f"METRICS_PORT={port}",
+            ]
             done = command("webcrawl", *words, cwd=tmp_path)
 
         assert done.returncode == 1
-        assert done.stderr == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
+        assert (
+            done.stderr
+            == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
+        )
 
     def test_any_port_that_is_free(self, tmp_path, simweb):
-        """The file in JOBDIR says which it is, as long as the crawl runs; so drones of one machine need no number."""
-        crawl, place = crawl_of(tmp_path, simweb(20, 3000), METRICS_PORT=0), tmp_path / "job/metrics.url"
+        """The file in JOBDIR says which it is, as long as the crawl runs; so drones of one machine
+        need no number.
+        """
+        crawl, place = (
+            crawl_of(tmp_path, simweb(20, 3000), METRICS_PORT=0),
+            tmp_path / "job/metrics.url",
+        )
         running = crawl.start()
         wait_until(place.exists)
         answers = {}
         for path in ("metrics", "healthz", "readyz"):
-            with urllib.request.urlopen(f"{place.read_text().strip()}/{path}", timeout=60) as answer:  # noqa: S310
+            with urllib.request.urlopen(  # noqa: S310
+                f"{place.read_text().strip()}/{path}", timeout=60
+            ) as answer:
                 answers[path] = answer.read()
         running.interrupt()
 
@@ -105,7 +131,9 @@ class TestPort:
 
     def test_a_drones_port(self):
         """It is the same for each: on a machine of its own nobody else has it."""
-        assert check({"METRICS_PORT": 65_535, "HIVE_DRONES": 2, "HIVE_DRONE": 1})["METRICS_PORT"] == (
+        assert check({"METRICS_PORT": 65_535, "HIVE_DRONES": 2, "HIVE_DRONE": 1})[
+            "METRICS_PORT"
+        ] == (
             "127.0.0.1",
             65_535,
         )
@@ -170,13 +198,25 @@ class TestFile:
 @pytest.mark.parametrize("setting", ["METRICS_PORT=9180", "METRICS_FILE=webcrawl.prom"])
 def test_without_the_library(tmp_path, setting):
     """The line says what to install."""
-    words = ["prometheus_client", "scrapy.cmdline", "crawl", "web", "-a", "seeds=http://a.test/", "-s", setting]
+    words = [
+        "prometheus_client",
+        "scrapy.cmdline",
+        "crawl",
+        "web",
+        "-a",
+        "seeds=http://a.test/",
+        "-s",
+        setting,
+    ]
     words += ["-s", f"JOBDIR={tmp_path / 'job'}"]
-    module = [sys.executable, "-m", "tests.support.without"]  # which a process that has imported Scrapy cannot play
+    # which a process that has imported Scrapy cannot play
+    module = [sys.executable, "-m", "tests.support.without"]
     done = subprocess.run([*module, *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert done.stderr.endswith("(prometheus_client is not installed: pip install 'prometheus_client>=0.22,<1')\n")
+    assert done.stderr.endswith(
+        "(prometheus_client is not installed: pip install 'prometheus_client>=0.22,<1')\n"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -185,7 +225,9 @@ def test_metrics_json_is_no_damage(tmp_path, simweb):
     crawl = crawl_of(tmp_path, simweb(2, 20), METRICS_FILE=tmp_path / "webcrawl.prom")
 
     assert crawl.run() == 0
-    assert "webcrawl_pages_total" in "".join(json.loads((tmp_path / "job/metrics.json").read_text()))
+    assert "webcrawl_pages_total" in "".join(
+        json.loads((tmp_path / "job/metrics.json").read_text())
+    )
     assert "no damage found" in command("scrapy.cmdline", "verify", tmp_path / "job").stdout
 
 

@@ -19,7 +19,9 @@ NAME = re.compile(r"\bwebcrawl_[a-z_]+\b")
 @pytest.fixture(name="names")
 def _names(tmp_path):
     """The names of all samples of a drone."""
-    return {key[0] for key in read(collector(tmp_path, **DRONE, **dict.fromkeys(_keys(), 1)).text())}
+    return {
+        key[0] for key in read(collector(tmp_path, **DRONE, **dict.fromkeys(_keys(), 1)).text())
+    }
 
 
 def _keys():
@@ -32,16 +34,22 @@ def expressions(panels):
         yield from (target["expr"] for target in panel.get("targets", []))
 
 
-@pytest.mark.parametrize("path", [BOARD, ALERTS, DOCS / "operations.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [BOARD, ALERTS, DOCS / "operations.md"], ids=lambda path: path.name
+)
 def test_no_metric_that_there_is_not(names, path):
-    """Every metric that is named there is one that a crawl tells; a histogram may be named as a whole."""
+    """Every metric that is named there is one that a crawl tells; a histogram may be named as a
+    whole.
+    """
     named = set(NAME.findall(path.read_text(encoding="utf-8")))
 
     assert named - names - {"webcrawl_download_duration_seconds"} == set()
 
 
 def test_the_page_has_all(names):
-    """docs/metrics.md has a row for every metric, with what the crawl itself says of it, and no other."""
+    """docs/metrics.md has a row for every metric, with what the crawl itself says of it, and no
+    other.
+    """
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(webcrawl_[a-z_]+)`.* \| (.+) \|$", text, re.MULTILINE))
     told = {name.removesuffix("_bucket") for name in names if "_process_" not in name}
@@ -64,14 +72,20 @@ def test_what_is_wrong_has_a_name():
 
 class TestBoard:
     def test_every_panel_asks_something(self):
-        """Panels have names, questions and places of their own, and all are about the crawls that were chosen."""
+        """Panels have names, questions and places of their own, and all are about the crawls that
+        were chosen.
+        """
         board = json.loads(BOARD.read_text(encoding="utf-8"))
         panels = board["panels"]
         asked = [*expressions(panels)]
 
         assert len({panel["id"] for panel in panels}) == len(panels)
-        assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
-        assert all(panel["title"] and (panel["type"] == "row" or panel["targets"]) for panel in panels)
+        assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(
+            panels
+        )
+        assert all(
+            panel["title"] and (panel["type"] == "row" or panel["targets"]) for panel in panels
+        )
         assert len(asked) > 40
         assert all(text.count("webcrawl_") == text.count('jobdir=~"$jobdir"') > 0 for text in asked)
 
@@ -79,7 +93,9 @@ class TestBoard:
         """A counter is drawn as a rate or an increase; the total of pages is the one exception."""
         board = json.loads(BOARD.read_text(encoding="utf-8"))
         plain = [
-            text for text in expressions(board["panels"]) if "_total" in text and not re.search("rate|increase", text)
+            text
+            for text in expressions(board["panels"])
+            if "_total" in text and not re.search("rate|increase", text)
         ]
 
         assert plain == ['sum(webcrawl_pages_total{jobdir=~"$jobdir"})']

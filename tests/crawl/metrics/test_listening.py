@@ -59,7 +59,9 @@ def asked(request, **more):
 class TestAnswers:
     def test_the_metrics(self):
         """GET /metrics gets them, in Prometheus' text format, and the connection ends."""
-        head, _, body = asked(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n").partition(b"\r\n\r\n")
+        head, _, body = asked(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n").partition(
+            b"\r\n\r\n"
+        )
 
         assert head.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"Content-Type: text/plain; version=0.0.4; charset=utf-8" in head
@@ -101,16 +103,27 @@ class TestAnswers:
         assert answer.startswith(b"HTTP/1.1 " + status)
         assert BODY not in answer
 
-    @pytest.mark.parametrize("host", [b"localhost", b"LOCALHOST:1", b"127.0.0.1:9180", b"127.9.9.9", b"[::1]:9180"])
+    @pytest.mark.parametrize(
+        "host", [b"localhost", b"LOCALHOST:1", b"127.0.0.1:9180", b"127.9.9.9", b"[::1]:9180"]
+    )
     def test_names_of_loopback(self, host):
         """Whoever asks by a name or an address of loopback is answered, whatever port leads here."""
         assert asked(b"GET /metrics HTTP/1.1\r\nHost: " + host + b"\r\n\r\n").endswith(BODY)
 
     @pytest.mark.parametrize(
-        "host", [b"evil.example:9180", b"evil.example", b"192.0.2.1:9180", b"", b"127.0.0.1\r\nHost: evil.example"]
+        "host",
+        [
+            b"evil.example:9180",
+            b"evil.example",
+            b"192.0.2.1:9180",
+            b"",
+            b"127.0.0.1\r\nHost: evil.example",
+        ],
     )
     def test_names_of_others(self, host):
-        """A name that somebody's name server led here is refused: a browser would let its page read the figures."""
+        """A name that somebody's name server led here is refused: a browser would let its page read
+        the figures.
+        """
         answer = asked(b"GET /metrics HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
 
         assert answer.startswith(b"HTTP/1.1 421 ")
@@ -120,7 +133,9 @@ class TestAnswers:
         ("host", "named"), [("192.0.2.1:9180", True), ("Crawler-1", True), ("evil.example", False)]
     )
     def test_beyond_loopback(self, monkeypatch, host, named):
-        """A port that is bound beyond loopback also answers to addresses, and to the machine's own name."""
+        """A port that is bound beyond loopback also answers to addresses, and to the machine's own
+        name.
+        """
         monkeypatch.setattr(socket, "gethostname", lambda: "crawler-1")
         listening = bound("0.0.0.0", 0, "METRICS_PORT")  # noqa: S104 - as in a container
         listener = Listener(listening, lambda: BODY)
@@ -137,7 +152,12 @@ class TestAnswers:
         names = http_answerer._machine_names
         monkeypatch.setattr(socket, "gethostname", lambda: "web-0")
         monkeypatch.setattr(http_answerer, "_machine_names", lambda: names(hosts))
-        asked = ("web-0", "web-0.web:9180", "web-0.web.crawl.svc", "web-0.web.crawl.svc.cluster.local")
+        asked = (
+            "web-0",
+            "web-0.web:9180",
+            "web-0.web.crawl.svc",
+            "web-0.web.crawl.svc.cluster.local",
+        )
 
         assert [host for host in asked if not http_answerer.is_named(host, "0.0.0.0")] == []  # noqa: S104
         others = ("web-0.evil.example", "web", "web-0.we", "web-1", "localhost.evil.example", "")
@@ -146,24 +166,33 @@ class TestAnswers:
 
     @pytest.mark.parametrize("why", ["", "paused"])
     def test_probes(self, why):
-        """Whoever keeps the process alive asks whether it lives, and whether it may fetch; by any name."""
+        """Whoever keeps the process alive asks whether it lives, and whether it may fetch; by any
+        name.
+        """
 
         async def run():
             async with Place(unready=why) as place:
                 probes = (b"/healthz", b"/readyz")
-                asked = [b"GET " + path + b" HTTP/1.1\r\nHost: 10.1.2.3.example\r\n\r\n" for path in probes]
+                asked = [
+                    b"GET " + path + b" HTTP/1.1\r\nHost: 10.1.2.3.example\r\n\r\n"
+                    for path in probes
+                ]
                 return [await place.ask(one) for one in asked], place.made
 
         (health, ready), made = asyncio.run(run())
 
         assert health.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert ready.startswith(b"HTTP/1.1 503 Service Unavailable\r\n" if why else b"HTTP/1.1 200 OK\r\n")
+        assert ready.startswith(
+            b"HTTP/1.1 503 Service Unavailable\r\n" if why else b"HTTP/1.1 200 OK\r\n"
+        )
         assert ready.endswith(b"\r\n\r\n" + (b"paused\n" if why else b"200 OK\n"))
         assert made == 0
 
     def test_no_other_protocol(self, caplog):
         """Whoever wants another protocol gets the answer all the same, and nobody an error."""
-        assert asked(b"GET /metrics HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n").endswith(BODY)
+        assert asked(
+            b"GET /metrics HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        ).endswith(BODY)
         assert asked(b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n").startswith(b"HTTP/1.1 405")
         assert caplog.text == ""
 
@@ -185,7 +214,9 @@ class TestHostile:
         assert asyncio.run(run()) < 20
 
     def test_many_connections(self):
-        """Of a thousand connections a few are kept, and those are ended; then one gets its answer again."""
+        """Of a thousand connections a few are kept, and those are ended; then one gets its answer
+        again.
+        """
 
         async def run():
             async with Place() as place:
@@ -211,7 +242,10 @@ class TestHostile:
 
         async def run():
             async with Place() as place:
-                many = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(metrics.MAX_CONNECTIONS + 4)]
+                many = [
+                    socket.create_connection(("127.0.0.1", place.port))
+                    for _ in range(metrics.MAX_CONNECTIONS + 4)
+                ]
                 answer = await place.ask(b"GET /metrics HTTP/1.1\r\n\r\n")
                 for one in many:
                     one.close()
@@ -226,7 +260,9 @@ class TestHostile:
         assert asked(b"") == b""
 
     def test_whoever_never_reads(self, monkeypatch):
-        """A connection whose answer is not read ends by itself, and what was written for it is dropped."""
+        """A connection whose answer is not read ends by itself, and what was written for it is
+        dropped.
+        """
         monkeypatch.setattr(metrics, "PATIENCE", 0.2)
 
         async def run():
@@ -249,7 +285,10 @@ class TestBinding:
             bound("127.0.0.1", port, "METRICS_PORT")
         taken.close()
 
-        assert str(refusal.value) == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use"
+        assert (
+            str(refusal.value)
+            == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use"
+        )
 
     def test_an_address_of_others(self):
         """An address that is not this machine's is refused in the same way."""

@@ -59,7 +59,9 @@ def _run():
     return run
 
 
-@pytest.mark.parametrize(("answer", "counted"), [(EMPTY, "documents/empty"), (FLAWED, "documents/broken")])
+@pytest.mark.parametrize(
+    ("answer", "counted"), [(EMPTY, "documents/empty"), (FLAWED, "documents/broken")]
+)
 def test_what_is_no_document(run, answer, counted):
     """Without a main text: no row. What broke its extractor has one, for nobody knows."""
     written, counters, _ = run(answer)
@@ -71,7 +73,9 @@ def test_what_is_no_document(run, answer, counted):
 def test_a_pdf_that_breaks_the_extractor(run):
     """That its text is not whole is said of it alone, and not of others that break the extractor."""
     pdf = exchange(
-        headers=[(b"Content-Type", b"application/pdf")], notes=(CUT,), found=DocumentLinks("", "", text="beseda")
+        headers=[(b"Content-Type", b"application/pdf")],
+        notes=(CUT,),
+        found=DocumentLinks("", "", text="beseda"),
     )
 
     assert run(BROKEN, answered=pdf)[0] == [{**BROKEN, "cut": True}]
@@ -104,7 +108,9 @@ def test_pages_that_are_fetched_again(run, answer, change, status, rows):
     ],
 )
 def test_pages_that_no_output_gets(values, headers, rows):
-    """One that is now what another URL has, or that its owner does not want kept, is no document any more."""
+    """One that is now what another URL has, or that its owner does not want kept, is no document
+    any more.
+    """
     pipeline, written = Documents(VALUES), []
     pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
     pipeline._counters = Counter()
@@ -115,7 +121,9 @@ def test_pages_that_no_output_gets(values, headers, rows):
 
 
 def test_no_process(run):
-    """Where none can be started, nothing is lost: the crawl ends, and the next run makes the page again."""
+    """Where none can be started, nothing is lost: the crawl ends, and the next run makes the page
+    again.
+    """
     error = OSError("no process to read documents in")
     with pytest.raises(Dropped, match="no process"):
         run(error)

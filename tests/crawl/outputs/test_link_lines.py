@@ -20,7 +20,9 @@ def page(status=200, path=""):
 def test_are_made_once(monkeypatch):
     """The pipeline writes those that were made ahead."""
     one, made = page(), []
-    monkeypatch.setattr(logs, "page_lines", lambda *given: made.append(1) or log_lines.page_lines(*given))
+    monkeypatch.setattr(
+        logs, "page_lines", lambda *given: made.append(1) or log_lines.page_lines(*given)
+    )
 
     assert [logs.lines_of(one), logs.lines_of(one)] == [LINE, LINE]
     assert made == [1]

@@ -1,4 +1,6 @@
-"""Processing modules: pipelines that name content types are called for these, and an error of theirs costs nothing."""
+"""Processing modules: pipelines that name content types are called for these, and an error of
+theirs costs nothing.
+"""
 
 import asyncio
 import logging
@@ -59,8 +61,18 @@ class TestTypes:
     def test_a_module_names_types(self):
         """A pipeline without `content_types`, or without `process_item`, is none."""
         names = {"content_types": ("*/*",), "process_item": print}
-        kinds = [names, {"content_types": ("*/*",)}, {"process_item": print}, {**names, "content_types": None}]
-        assert [is_module(type("Kind", (), kind)()) for kind in kinds] == [True, False, False, False]
+        kinds = [
+            names,
+            {"content_types": ("*/*",)},
+            {"process_item": print},
+            {**names, "content_types": None},
+        ]
+        assert [is_module(type("Kind", (), kind)()) for kind in kinds] == [
+            True,
+            False,
+            False,
+            False,
+        ]
 
 
 async def _late(page):

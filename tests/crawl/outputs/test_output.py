@@ -17,7 +17,9 @@ class Full:
 def test_what_is_written_is_in_the_file():
     """`write` hands the bytes on."""
     lines = []
-    PipelineOutput(type("Open", (), {"write": lambda self, data: lines.append(data)})(), pytest.fail).write(b"a line\n")
+    PipelineOutput(
+        type("Open", (), {"write": lambda self, data: lines.append(data)})(), pytest.fail
+    ).write(b"a line\n")
 
     assert lines == [b"a line\n"]
 
@@ -47,5 +49,7 @@ def test_a_full_disk_ends_the_crawl_and_drops_the_page():
 )
 def test_a_file_of_the_crawls_own_is_no_output(path):
     """A pipeline may write neither outside JOBDIR nor over that by which the crawl is resumed."""
-    with pytest.raises(ValueError, match="an output is a file below JOBDIR, and not one of the crawl's own"):
+    with pytest.raises(
+        ValueError, match="an output is a file below JOBDIR, and not one of the crawl's own"
+    ):
         open_output(Run(pytest.fail), path)

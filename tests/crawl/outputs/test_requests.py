@@ -38,7 +38,9 @@ def lines(folder):
 
 
 def test_what_comes_after_the_end(log, run, tmp_path):
-    """A crawl that takes long to close may still send requests, and syncs no file that is closed already."""
+    """A crawl that takes long to close may still send requests, and syncs no file that is closed
+    already.
+    """
 
     async def main():
         (sent,), (left,) = run.requests
@@ -72,16 +74,24 @@ def test_a_wait_begins_when_the_answer_has_ended(log, run, tmp_path, monkeypatch
 
 
 def test_a_url_is_written_as_crawl_log_has_it(log, run, tmp_path):
-    """An awaited download may spell it in another way: by the URL the two logs, and the waits of its host, are one."""
+    """An awaited download may spell it in another way: by the URL the two logs, and the waits of
+    its host, are one.
+    """
 
     async def main():
         (sent,), (left,) = run.requests
-        for number, url in enumerate(("http://A.test:80?x#part", "http://a.test/?x", "s3://bucket/x")):
+        for number, url in enumerate(
+            ("http://A.test:80?x#part", "http://a.test/?x", "s3://bucket/x")
+        ):
             sent(number, "GET", url, Link("http://a.test/?x"))
             left(number, None)
         run.ends.close()
 
     asyncio.run(main())
 
-    assert [row[2] for row in lines(tmp_path)] == ["http://a.test/?x", "http://a.test/?x", "s3://bucket/x"]
+    assert [row[2] for row in lines(tmp_path)] == [
+        "http://a.test/?x",
+        "http://a.test/?x",
+        "s3://bucket/x",
+    ]
     assert [row[5] == "-" for row in lines(tmp_path)] == [True, False, True]

@@ -19,9 +19,13 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
 
 
-@pytest.mark.parametrize("error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")])
+@pytest.mark.parametrize(
+    "error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")]
+)
 def test_a_failing_archive_ends_the_crawl(error):
-    """Any error of the archive ends the crawl with what is on disk, and no later pipeline gets the page."""
+    """Any error of the archive ends the crawl with what is on disk, and no later pipeline gets the
+    page.
+    """
 
     def write(*args, **kwargs):
         raise error
@@ -37,14 +41,23 @@ def test_a_failing_archive_ends_the_crawl(error):
 
 
 def test_the_software_has_a_version():
-    """The warcinfo record names the software with its version, as the standard has it (WARC 1.1, 6.2)."""
-    assert warc._info({}, {"USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True})["software"] == f"webcrawl/{__version__}"
+    """The warcinfo record names the software with its version, as the standard has it (WARC 1.1,
+    6.2).
+    """
+    assert (
+        warc._info({}, {"USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True})["software"]
+        == f"webcrawl/{__version__}"
+    )
 
 
 def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
     """The warcinfo record has them, and those within others: the pipelines, say."""
     server = simweb(1, 2)
-    crawl = Crawl(tmp_path / "job", {"seeds": f"{server.world.origin(0)}/"}, {"DNS_NAMESERVERS": server.nameserver})
+    crawl = Crawl(
+        tmp_path / "job",
+        {"seeds": f"{server.world.origin(0)}/"},
+        {"DNS_NAMESERVERS": server.nameserver},
+    )
 
     assert crawl.run() == 0
 
@@ -61,7 +74,9 @@ def opened(monkeypatch, **more):
         archiving=SimpleNamespace(),
         crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)),
     )
-    monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
+    monkeypatch.setattr(
+        warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given))
+    )
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
     values |= {"PURPOSE": (), "HIVE_DRONES": 0, "USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True}
     Warc(values | more).open(run)
@@ -78,7 +93,9 @@ def test_whether_there_is_a_thread(monkeypatch, cores, beside):
 
 @pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
 def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
-    """A drone's number is in the names of its archive files, because others may begin one in the same second."""
+    """A drone's number is in the names of its archive files, because others may begin one in the
+    same second.
+    """
     names, given = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
     db = CrawlDB(tmp_path / "state")
     outputs = Outputs(db, tmp_path)

@@ -14,7 +14,9 @@ from webcrawl.store.crawldb import CrawlDB
 
 
 def rendered(pace, pages, *, same):
-    """The numbers of those pages that are rendered; of each it turns out that it is the same, or is not."""
+    """The numbers of those pages that are rendered; of each it turns out that it is the same, or is
+    not.
+    """
     found = []
     for number in range(1, pages + 1):
         if pace.comes():
@@ -42,7 +44,20 @@ def test_they_are_looked_at_now_and_then_however_many_there_are():
 
 def test_one_page_that_needs_them_begins_anew():
     """The pages behind it are rendered again, until four in a row are the same."""
-    assert rendered(Pace(), 20, same=lambda number: number != 10) == [1, 2, 3, 4, 6, 10, 11, 12, 13, 14, 16, 20]
+    assert rendered(Pace(), 20, same=lambda number: number != 10) == [
+        1,
+        2,
+        3,
+        4,
+        6,
+        10,
+        11,
+        12,
+        13,
+        14,
+        16,
+        20,
+    ]
 
 
 def test_a_page_that_could_not_be_rendered_is_made_up_for():
@@ -65,7 +80,12 @@ def test_shells_and_other_pages_are_learnt_of_apart():
     )
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**40), st.integers(0, 2**40), st.booleans(), st.booleans()), max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**40), st.integers(0, 2**40), st.booleans(), st.booleans()),
+        max_size=30,
+    )
+)
 def test_it_is_packed(pages):
     """All of it comes back."""
     need = Need()
@@ -98,7 +118,9 @@ def gain(page, document):
     ids=["same", "clock", "less", "loading", "same link", "others' links", "no links"],
 )
 def test_the_page_says_the_same(page, document):
-    """A line more or less, a place in the page, or what others put into it is no reason to render it."""
+    """A line more or less, a place in the page, or what others put into it is no reason to render
+    it.
+    """
     assert gain(page, document).is_slight
 
 
@@ -123,7 +145,11 @@ def test_text_is_counted_once():
 
 
 SHELL = b"<!doctype html><title>App</title><div id=root></div><script src=/app.js></script>"
-PAGE = b"<!doctype html><title>Page</title><p>" + b"words of a page, many of them. " * 40 + b"<script>x()</script>"
+PAGE = (
+    b"<!doctype html><title>Page</title><p>"
+    + b"words of a page, many of them. " * 40
+    + b"<script>x()</script>"
+)
 STILL = PAGE.replace(b"<script>x()</script>", b"")
 MADE = b"<!doctype html><p>words that a script has made of nothing at all<a href=/more>more</a>"
 WALL = (
@@ -131,7 +157,8 @@ WALL = (
     b"<link rel=stylesheet href=/.within.website/x/xess/xess.css><h1>Making sure you're not a bot!</h1>"
 )
 LOGIN = (
-    b"<!doctype html><title>Sign in</title><h1>Sign in</h1><form><input type=password></form><script src=x.js></script>"
+    b"<!doctype html><title>Sign in</title><h1>Sign in</h1><form><input "
+    b"type=password></form><script src=x.js></script>"
 )
 
 
@@ -155,7 +182,9 @@ def render(deciding, body, document, host="a.test"):
     return deciding.learn(wanted, body, one, 1000)
 
 
-@pytest.mark.parametrize(("body", "kind"), [(SHELL, "shell"), (PAGE, ""), (WALL, "wall:unknown"), (LOGIN, "login")])
+@pytest.mark.parametrize(
+    ("body", "kind"), [(SHELL, "shell"), (PAGE, ""), (WALL, "wall:unknown"), (LOGIN, "login")]
+)
 def test_what_a_page_is_is_noted(deciding, body, kind):
     """So nobody has to find it out again, unless a document takes the page's place."""
     one = answer(body)
@@ -181,7 +210,9 @@ def test_shells_are_rendered(deciding):
 
 
 def test_a_hosts_other_pages_are_compared(deciding):
-    """From its first shell on, those with scripts; as they are the same, more and more stay as they were sent."""
+    """From its first shell on, those with scripts; as they are the same, more and more stay as they
+    were sent.
+    """
     assert deciding.wanted(answer(PAGE)) is None
     render(deciding, SHELL, MADE)
 
@@ -216,7 +247,10 @@ def test_hosts_that_gain_most_are_worth_most(deciding):
     render(deciding, SHELL, MADE, "good.test")
     render(deciding, SHELL, SHELL, "poor.test")
 
-    worth = [deciding.wanted(answer(SHELL, host)).worth for host in ("good.test", "new.test", "poor.test")]
+    worth = [
+        deciding.wanted(answer(SHELL, host)).worth
+        for host in ("good.test", "new.test", "poor.test")
+    ]
     assert worth == sorted(worth, reverse=True)
     assert worth[0] > worth[1] > worth[2] == 0
 

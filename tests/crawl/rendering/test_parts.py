@@ -1,4 +1,6 @@
-"""What a crawl has for rendering, what an operator is shown of it, and that other crawls have nothing of it."""
+"""What a crawl has for rendering, what an operator is shown of it, and that other crawls have
+nothing of it.
+"""
 
 import pytest
 
@@ -26,7 +28,9 @@ def test_without_a_browser_shells_are_counted_by_host(tmp_path):
             ends(crawl, visitor, url)
 
         assert crawl.parts.rendering is None
-        assert {name: value for name, value in crawl.stats().items() if name.startswith("need_scripts")} == {
+        assert {
+            name: value for name, value in crawl.stats().items() if name.startswith("need_scripts")
+        } == {
             "need_scripts": 3,
             "need_scripts/hosts": 2,
         }
@@ -65,5 +69,7 @@ def test_a_crawl_that_never_rendered_has_nothing_to_tell(tmp_path):
 def test_a_document_is_no_shell(tmp_path, rendered):
     """However little it shows, it is all that scripts make."""
     with crawling(tmp_path) as (crawl, visitor):
-        assert ends(crawl, visitor, URL, rendered=rendered).recognised == ("" if rendered else "shell")
+        assert ends(crawl, visitor, URL, rendered=rendered).recognised == (
+            "" if rendered else "shell"
+        )
         assert crawl.stats().get("need_scripts", 0) == (0 if rendered else 1)

@@ -8,7 +8,9 @@ from webcrawl.crawl.rendering.places import Places
 
 
 class Queue:
-    """Pages by name; `served` are those that got a place, `sent_away` those that gave way, in their order."""
+    """Pages by name; `served` are those that got a place, `sent_away` those that gave way, in their
+    order.
+    """
 
     def __init__(self, places, most=float("inf")):
         self.places, self.tasks = Places(places, most), {}
@@ -100,7 +102,9 @@ def test_a_page_that_ends_leaves_no_place_taken(got):
         if got:
             queue.places.leave()
         queue.tasks["b"].cancel()
-        await asyncio.gather(*queue.tasks.values(), return_exceptions=True) if got else await asyncio.sleep(0)
+        await asyncio.gather(
+            *queue.tasks.values(), return_exceptions=True
+        ) if got else await asyncio.sleep(0)
         if not got:
             await queue.leaves()
         assert queue.served == ["a", "c"]

@@ -7,7 +7,16 @@ from random import Random
 import pytest
 
 from webcrawl.crawl.revisit import buckets as module
-from webcrawl.crawl.revisit.buckets import BEFORE, LAST, TICK, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.crawl.revisit.buckets import (
+    BEFORE,
+    LAST,
+    TICK,
+    Buckets,
+    seconds_of,
+    stamp,
+    stamped,
+    ticks,
+)
 from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
@@ -35,7 +44,9 @@ def popped(buckets):
 
 
 def test_times_are_kept_to_a_256th_of_a_second():
-    """A time comes back as it was, as far as ticks tell; one that is too early or late is the first or last."""
+    """A time comes back as it was, as far as ticks tell; one that is too early or late is the first
+    or last.
+    """
     assert seconds_of(ticks(NOW + 1 / TICK)) == NOW + 1 / TICK
     assert seconds_of(ticks(-DAY)) == -DAY
     assert ticks(-2.0 * BEFORE) == ticks(float("-inf")) == 0
@@ -43,7 +54,9 @@ def test_times_are_kept_to_a_256th_of_a_second():
 
 
 def test_dividing_takes_a_little_time_at_each_step(db, monkeypatch):
-    """While a large bucket is divided, a push moves a few of its records, and so does a pop of what is sorted."""
+    """While a large bucket is divided, a push moves a few of its records, and so does a pop of what
+    is sorted.
+    """
     moved = 0
     put = Buckets._put
 
@@ -69,20 +82,26 @@ def test_dividing_takes_a_little_time_at_each_step(db, monkeypatch):
 
 
 def test_there_are_few_buckets_whatever_the_times(db):
-    """The number of queues, and so their memory, does not grow with that of records or with the span of times."""
+    """The number of queues, and so their memory, does not grow with that of records or with the
+    span of times.
+    """
     random, buckets, most = Random(5), made(db), 0
     for _ in range(100_000):
         push(buckets, NOW + random.expovariate(1 / (60 * DAY)))
     for number in range(100_000):
         at = seconds_of(stamped(buckets.pop()))
         push(buckets, at + random.choice([-DAY, 0, 1, 3600, 400 * DAY]) * random.random())
-        most = max(most, len(buckets._starts) + len(buckets._divided)) if number % 100 == 0 else most
+        most = (
+            max(most, len(buckets._starts) + len(buckets._divided)) if number % 100 == 0 else most
+        )
     assert most <= 350
     assert len(buckets) == 100_000
 
 
 def test_the_number_of_buckets_has_a_limit(db, monkeypatch):
-    """With as many buckets as there may be, records go to the nearest one: all still come, nearly in order."""
+    """With as many buckets as there may be, records go to the nearest one: all still come, nearly
+    in order.
+    """
     monkeypatch.setattr(module, "MOST", 20)
     random, buckets = Random(6), made(db)
     for _ in range(20_000):

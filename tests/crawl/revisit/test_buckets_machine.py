@@ -41,7 +41,9 @@ class Times(RuleBasedStateMachine):
     def open(self):
         self.db = CrawlDB(Path(self.scratch))
         self.db.need("revisit")
-        self.buckets = Buckets(self.db, Pool(Blocks(self.db, "revisit"), self.memory, block=200, inline=100))
+        self.buckets = Buckets(
+            self.db, Pool(Blocks(self.db, "revisit"), self.memory, block=200, inline=100)
+        )
 
     @rule(aways=st.lists(AWAY, max_size=30))
     def push(self, aways):

@@ -76,7 +76,13 @@ def test_a_rate_that_wavers_takes_back_little():
 URLS = st.sampled_from([f"http://{host}.test/{number}" for host in "abc" for number in range(2)])
 
 
-@given(st.lists(st.one_of(st.tuples(st.just("add"), st.lists(URLS, max_size=30)), st.tuples(st.just("drop"), URLS))))
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.lists(URLS, max_size=30)), st.tuples(st.just("drop"), URLS)
+        )
+    )
+)
 def test_a_few_of_each_host_count(steps):
     """The room is for so many of each host; what a host has beyond is counted in the total only."""
     due, twin = DueByHost(), Counter()
@@ -88,8 +94,12 @@ def test_a_few_of_each_host_count(steps):
             due.drop(what)
             twin[what.split("/")[2]] -= 1
         assert due.total == twin.total()
-        assert due.room == MAX_WAITING - sum(min(number, COUNTED_OF_HOST) for number in twin.values())
-        assert due.hosts() == {host: number for host, number in twin.items() if number > COUNTED_OF_HOST}
+        assert due.room == MAX_WAITING - sum(
+            min(number, COUNTED_OF_HOST) for number in twin.values()
+        )
+        assert due.hosts() == {
+            host: number for host, number in twin.items() if number > COUNTED_OF_HOST
+        }
 
 
 def test_a_host_that_is_full():
@@ -98,23 +108,35 @@ def test_a_host_that_is_full():
     due.add(["http://a.test/"] * (MAX_OF_HOST - 1))
     assert not due.is_full("a.test")
     due.add(["http://a.test/", "http://b.test/"])
-    assert (due.is_full("a.test"), due.is_full("b.test"), due.is_full("c.test")) == (True, False, False)
+    assert (due.is_full("a.test"), due.is_full("b.test"), due.is_full("c.test")) == (
+        True,
+        False,
+        False,
+    )
 
 
 def test_after_a_checkpoint():
-    """Of hosts with many pages it is known how many; of others they count, and may end all the same."""
+    """Of hosts with many pages it is known how many; of others they count, and may end all the
+    same.
+    """
     due = DueByHost()
-    due.add([f"http://a.test/{number}" for number in range(COUNTED_OF_HOST + 5)] + ["http://b.test/"])
+    due.add(
+        [f"http://a.test/{number}" for number in range(COUNTED_OF_HOST + 5)] + ["http://b.test/"]
+    )
     again = DueByHost(due.total, due.hosts())
 
     assert again.room == due.room
-    for url in [f"http://a.test/{number}" for number in range(COUNTED_OF_HOST + 5)] + ["http://b.test/"]:
+    for url in [f"http://a.test/{number}" for number in range(COUNTED_OF_HOST + 5)] + [
+        "http://b.test/"
+    ]:
         again.drop(url)
     assert (again.total, again.room, again.hosts()) == (0, MAX_WAITING, {})
 
 
 def test_pages_that_went_elsewhere():
-    """Where fewer URLs are left than hosts are said to have, nothing is known of the hosts any more: all count."""
+    """Where fewer URLs are left than hosts are said to have, nothing is known of the hosts any
+    more: all count.
+    """
     due = DueByHost()
     due.add(["http://a.test/"] * 100)
     due.at_most(60)
@@ -140,16 +162,22 @@ class Told:
 
 
 def test_more_than_the_pages_allow(caplog):
-    """No page is fetched twice within a minute: of a hundred pages fewer than two a second can be fetched."""
+    """No page is fetched twice within a minute: of a hundred pages fewer than two a second can be
+    fetched.
+    """
     (line,) = Told(caplog).look(2 * EVERY)
-    assert line.startswith("REVISIT_RATE allows 10 revisits per second, of which 1.6667 can be used: 100 pages, and")
+    assert line.startswith(
+        "REVISIT_RATE allows 10 revisits per second, of which 1.6667 can be used: 100 pages, and"
+    )
     assert line.endswith("and none is fetched again within 60 s")
 
 
 def test_a_policy_that_is_never_early(caplog):
     """It has no use for more than one fetch of each page in REVISIT_AGE."""
     (line,) = Told(caplog, rate=0.01, early=False).look(2 * EVERY)
-    assert line.endswith("and none is fetched again before it is as old as REVISIT_AGE, 86400 s, except at a signal")
+    assert line.endswith(
+        "and none is fetched again before it is as old as REVISIT_AGE, 86400 s, except at a signal"
+    )
 
 
 def test_once_an_hour(caplog):

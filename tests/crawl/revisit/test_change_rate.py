@@ -27,7 +27,9 @@ PRIOR = (SHAPE, SHAPE * 30 * DAY)
 
 
 def integrated(shape, span, visits):
-    """Mean and standard deviation of the exact posterior, by numeric integration over the logarithm of the rate."""
+    """Mean and standard deviation of the exact posterior, by numeric integration over the logarithm
+    of the rate.
+    """
     rate = np.exp(np.linspace(-40, 5, 200_001))
     logarithm = shape * np.log(rate) - span * rate
     for seconds, changed in visits:
@@ -70,7 +72,9 @@ def test_one_change_is_exact(shape, days, part):
     ],
 )
 def test_many_visits_are_nearly_exact(visits, monkeypatch):
-    """If nothing is forgotten, the rate after many irregular visits is right within a fraction of its uncertainty."""
+    """If nothing is forgotten, the rate after many irregular visits is right within a fraction of
+    its uncertainty.
+    """
     monkeypatch.setattr(change_rate, "KNOWN", 1e9)
     (mean, deviation) = integrated(*PRIOR, visits)
     shape, span = Prior().given(observed(visits))
@@ -87,7 +91,9 @@ def test_visits_without_a_change_are_exact():
 
 
 def test_a_page_may_become_another():
-    """Changes of long ago count less: a page that changed daily for years and then stops is known for it in weeks."""
+    """Changes of long ago count less: a page that changed daily for years and then stops is known
+    for it in weeks.
+    """
     record = observed([(DAY, True), (DAY, False)] * 1000)
     observed([(DAY, False)] * 60, record)
 
@@ -95,7 +101,9 @@ def test_a_page_may_become_another():
 
 
 def test_a_quiet_page_may_wake_up():
-    """A page that did not change for ten years, and then changes daily, is known for it after some dozen visits."""
+    """A page that did not change for ten years, and then changes daily, is known for it after some
+    dozen visits.
+    """
     record = observed([(100 * DAY, False)] * 36)
     visits = 0
     while rate(record) < 0.3 / DAY and visits < 1000:
@@ -118,7 +126,9 @@ def test_what_is_forgotten_does_not_bend_the_rate():
 
 
 def test_a_change_is_one_change():
-    """A page that changed at each of 200 visits, 30 days apart, may change several times in that, not in a minute."""
+    """A page that changed at each of 200 visits, 30 days apart, may change several times in that,
+    not in a minute.
+    """
     record = observed([(30 * DAY, True)] * 200)
 
     assert 1 / (30 * DAY) < rate(record) < 1 / DAY
@@ -152,7 +162,9 @@ def test_the_mean_is_learned():
 
 @given(shape=st.floats(0.5, 50), days=st.floats(0.01, 1000), part=st.floats(0.001, 100))
 def test_how_fresh_a_copy_is(shape, days, part):
-    """The probability that nothing has changed, and its mean over the time until now, are those of the rates."""
+    """The probability that nothing has changed, and its mean over the time until now, are those of
+    the rates.
+    """
     span = days * DAY
     rates = np.exp(np.linspace(-40, 5, 20_001))
     logarithm = shape * np.log(rates) - span * rates
@@ -160,7 +172,9 @@ def test_how_fresh_a_copy_is(shape, days, part):
     density /= density.sum()
     seconds = part * span
 
-    assert freshness((shape, span), seconds) == pytest.approx(float(density @ np.exp(-rates * seconds)), abs=0.02)
+    assert freshness((shape, span), seconds) == pytest.approx(
+        float(density @ np.exp(-rates * seconds)), abs=0.02
+    )
     whole = float(density @ (-np.expm1(-rates * seconds) / rates))
     assert fresh_time((shape, span), seconds) == pytest.approx(whole, rel=0.05)
 
@@ -195,7 +209,14 @@ class TestSample:
         sample.put(record(1, weight=3.0, shape=2.0, span=5.0, visits=4, changes=2), 9.0)
 
         (page,) = sample
-        assert (page.weight, page.interval, page.shape, page.span, page.visits, page.changes) == (3, 9, 2, 5, 4, 2)
+        assert (page.weight, page.interval, page.shape, page.span, page.visits, page.changes) == (
+            3,
+            9,
+            2,
+            5,
+            4,
+            2,
+        )
         assert sample.find(record(1).url) is page
         assert sample.find(record(2).url) is None
 
@@ -264,8 +285,12 @@ class TestEstimates:
         assert (found.sampled, found.let_go) == (2, 1)
 
     def test_histograms(self):
-        """Pages by the time between two changes, and between two fetches, which one that was fetched once has not."""
-        found = figures(seen([(60.0, True)] * 50), seen([(1000 * DAY, False)] * 9), interval=HOUR - 1)
+        """Pages by the time between two changes, and between two fetches, which one that was
+        fetched once has not.
+        """
+        found = figures(
+            seen([(60.0, True)] * 50), seen([(1000 * DAY, False)] * 9), interval=HOUR - 1
+        )
 
         assert sum(found.rates) == 2
         assert found.rates[-1] == 1

@@ -1,4 +1,6 @@
-"""Signals in the queue, and pages that they have had fetched: found again when the record's turn comes."""
+"""Signals in the queue, and pages that they have had fetched: found again when the record's turn
+comes.
+"""
 
 from contextlib import closing
 from dataclasses import replace
@@ -59,7 +61,12 @@ class TestInTheQueue:
     def test_a_signal_makes_a_page_due_now(self, revisits):
         """The record of a first signal has no validators; the page's own stays in the queue."""
         record = told(revisits, NOW + 1, path="XL", via="http://h/map")
-        assert (record.url, record.path, record.signal, record.etag) == (URL, "XL", "http://h/map", b"")
+        assert (record.url, record.path, record.signal, record.etag) == (
+            URL,
+            "XL",
+            "http://h/map",
+            b"",
+        )
         assert len(revisits) == 1
 
     def test_it_goes_before_all_others(self, db):
@@ -76,7 +83,9 @@ class TestInTheQueue:
             revisits.release(200)
 
     def test_one_at_a_time(self, revisits):
-        """While a signal waits, or its link is under way, another says nothing new; but a day later it does."""
+        """While a signal waits, or its link is under way, another says nothing new; but a day later
+        it does.
+        """
         assert revisits.announce(URL, NOW + 1)
         assert not revisits.announce(URL, NOW + 2)
         assert urls(revisits, NOW + 3) == [URL]
@@ -119,7 +128,8 @@ class TestInTheQueue:
             assert revisits.announce(f"http://news/{number}", NOW)
         found = [url for second in range(500) for url in urls(revisits, NOW + second)]
         assert len(found) == pytest.approx(500, abs=2)
-        assert sum("news" in url for url in found) == pytest.approx(167, abs=3)  # the queue is late, so far
+        # the queue is late, so far
+        assert sum("news" in url for url in found) == pytest.approx(167, abs=3)
 
     def test_no_more_than_a_day_of_them_may_wait(self, db):
         """What comes beyond is counted."""
@@ -129,7 +139,9 @@ class TestInTheQueue:
         assert revisits._counters["signals/crowded_out"] == 5000 - told
 
     def test_a_kill_loses_and_doubles_none(self, tmp_path):
-        """What waits at a checkpoint waits after it, and what was taken before it is not taken again."""
+        """What waits at a checkpoint waits after it, and what was taken before it is not taken
+        again.
+        """
         with closing(CrawlDB(tmp_path)) as db:
             revisits = begun(db, Told(), rate=1.0)
             for number in range(20):
@@ -153,11 +165,14 @@ class TestTakenOver:
         assert told(revisits, NOW + 2).etag == b'"new"'
 
     def test_the_record_takes_over_what_was_found(self, revisits, policy):
-        """When its turn comes, the record has the newer fetch, and is not fetched; the policy is told what was seen."""
+        """When its turn comes, the record has the newer fetch, and is not fetched; the policy is
+        told what was seen.
+        """
         found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2, text=3, modified=b"x")
         assert revisits.take(NOW + 5 * DAY, 1) == []
         assert policy.observed == [(URL, DAY, True)]
-        assert revisits.take(LATER - 4 * DAY - 1, 1) == []  # its next turn is counted from that fetch
+        # its next turn is counted from that fetch
+        assert revisits.take(LATER - 4 * DAY - 1, 1) == []
         (record,) = revisits.take(LATER, 1)
         assert (record.fetched, record.etag, record.modified, record.digest, record.text) == (
             NOW + DAY, b'"new"', b"x", 2, 3,
@@ -175,7 +190,9 @@ class TestTakenOver:
         assert policy.observed == [(URL, DAY, False)]
 
     def test_a_page_that_is_gone(self, revisits):
-        """That it was not found counts for the record too, which knows of more: it is asked for in its turn."""
+        """That it was not found counts for the record too, which knows of more: it is asked for in
+        its turn.
+        """
         found_ahead(revisits, NOW + DAY, gone=1, visits=1)
         (record,) = revisits.take(NOW + 5 * DAY, 1)
         assert (record.gone, record.fetched, record.digest) == (1, NOW, 1)
@@ -189,7 +206,9 @@ class TestTakenOver:
         assert len(revisits.ahead) == 0
 
     def test_announced_again_before_its_turn(self, revisits, monkeypatch):
-        """It takes over what was found, and is fetched all the same; the signal is of no use any more."""
+        """It takes over what was found, and is fetched all the same; the signal is of no use any
+        more.
+        """
         found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2)
         monkeypatch.setattr("webcrawl.crawl.revisit.revisits.BACKLOG", 9 * DAY)
         revisits._signalled = NOW + 5.5 * DAY  # the signal waits
@@ -207,7 +226,9 @@ class TestTakenOver:
         assert len(revisits.take(now + UNDER_WAY + WAIT, 1)) == 1
 
     def test_a_fetch_that_failed(self, revisits):
-        """If the link ends without an answer, the record is taken in its turn, and the next signal makes a link."""
+        """If the link ends without an answer, the record is taken in its turn, and the next signal
+        makes a link.
+        """
         told(revisits, NOW + 1)
         revisits.ahead.give_up(URL)
         assert len(revisits.ahead) == 0
@@ -235,7 +256,9 @@ class TestRows:
         """With very many rows, no new ones are made; those that are there go on."""
         monkeypatch.setattr(module, "MOST", 3)
         for number in range(2, 5):
-            revisits.ahead.found(replace(told(revisits, NOW + number, page(number).url), fetched=NOW))
+            revisits.ahead.found(
+                replace(told(revisits, NOW + number, page(number).url), fetched=NOW)
+            )
         assert not revisits.announce(URL, NOW + 9)
         assert revisits.announce(page(3).url, NOW + 9)
         assert len(revisits.ahead) == 3
@@ -279,7 +302,10 @@ class TestRows:
         with pytest.raises(DamagedFile, match="checksum"):
             revisits.announce(URL, NOW + 2)
         ((key,),) = db.query("SELECT key FROM ahead")
-        db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(key, 5, b"junk")))
+        db.execute(
+            "UPDATE ahead SET since = ?, data = ?, crc = ?",
+            (5, b"junk", rowcrc.ahead(key, 5, b"junk")),
+        )
         with pytest.raises(DamagedFile, match="record"):
             revisits.announce(URL, NOW + 2)
 
@@ -297,7 +323,9 @@ class TestRows:
         assert len(revisits.ahead) == 1
 
     def test_a_page_that_was_gone_in_its_turn(self, revisits, monkeypatch):
-        """A signal before its next turn gets a link with all that is known of it; and these, too, are bounded."""
+        """A signal before its next turn gets a link with all that is known of it; and these, too,
+        are bounded.
+        """
         monkeypatch.setattr(module, "LACKING", 2)
         known = page(5, NOW - DAY, digest=7, etag=b'"x"', gone=2)
         revisits.ahead.gone(known, NOW)

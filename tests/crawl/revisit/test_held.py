@@ -1,4 +1,6 @@
-"""Records whose owners say until when they hold: none is taken before, and none stays behind the queue afterwards."""
+"""Records whose owners say until when they hold: none is taken before, and none stays behind the
+queue afterwards.
+"""
 
 from contextlib import closing
 
@@ -12,7 +14,9 @@ HOUR = 3600
 
 
 def kept(db, holds, *, due=-1.0, early=True, rate=1.0, others=0):
-    """Revisits with a page for each promise, in seconds from now, that are due at once, and others due after them."""
+    """Revisits with a page for each promise, in seconds from now, that are due at once, and others
+    due after them.
+    """
     policy = Told(early=early)
     revisits = made(db, policy, rate=rate)
     for number, seconds in enumerate(holds):
@@ -72,7 +76,9 @@ def test_a_drone_that_leaves_gives_all_away(db):
     """Records that were put aside go with the others."""
     revisits, _ = kept(db, [HOUR] * 10, others=5, rate=0.01)
     assert taken(revisits, NOW, 1) == [1000]
-    found = [record.url for record in revisits.release(3)] + [record.url for record in revisits.release(100)]
+    found = [record.url for record in revisits.release(3)] + [
+        record.url for record in revisits.release(100)
+    ]
     assert len(found) == len(set(found)) == 14
     assert len(revisits) == 0
 

@@ -8,7 +8,9 @@ from benchmarks.support.histories import HISTORIES, IMPORTANCE, rate, replayed
 
 
 def test_a_folder_is_a_world(tmp_path):
-    """The first pages of the histories have their rates, and the importance that the other file gives them."""
+    """The first pages of the histories have their rates, and the importance that the other file
+    gives them.
+    """
     rows = ["5\t5.5\t[[1.0, 0], [1.0, 1]]", "7\t0.1\t[[2.0, 1]]", "9\t0.2\t[[1.0, 1]]"]
     (tmp_path / HISTORIES).write_text("\n".join(rows) + "\n")
     (tmp_path / IMPORTANCE).write_text("9\t100\n7\t3\n5\t1\n")

@@ -17,7 +17,8 @@ def known(rate, seconds):
 
 
 @pytest.mark.parametrize(
-    ("shape", "span", "seconds"), [(0.35, 1e6, 1e6), (1.0, 1e6, 3e5), (2.5, 1e5, 4e6), (40, 1e7, 1e6)]
+    ("shape", "span", "seconds"),
+    [(0.35, 1e6, 1e6), (1.0, 1e6, 3e5), (2.5, 1e5, 4e6), (40, 1e7, 1e6)],
 )
 def test_the_value_is_the_expected_index(shape, span, seconds):
     """The value is the mean of Azar's index over the rates that are possible."""
@@ -39,7 +40,9 @@ def test_the_interval_is_the_inverse(shape, span, rounds):
 
 @given(shape=SHAPES, span=SPANS, worth=st.floats(1e-6, 1e12))
 def test_an_interval_is_a_time(shape, span, worth):
-    """Every value gives an interval, longer for a larger value; what is never reached is longer than any crawl."""
+    """Every value gives an interval, longer for a larger value; what is never reached is longer
+    than any crawl.
+    """
     shorter, longer = interval(shape, span, worth), interval(shape, span, 1.5 * worth)
 
     assert 0 < shorter <= longer * 1.02

@@ -46,7 +46,9 @@ class TestCompare:
 
     @pytest.mark.parametrize("before", [0, 500])
     def test_more_newer_ones_than_may_be(self, listed, before):
-        """The latest are given, and the others the next time, whether they had a date before or not."""
+        """The latest are given, and the others the next time, whether they had a date before or
+        not.
+        """
         entries = [(1, 1001), (2, 1002), (3, 1003)]
         compare(listed, [(key, before) for key, _ in entries], now=1000.0)
 
@@ -81,17 +83,24 @@ class TestCompare:
         assert compare(listed, [(key, 1) for key in range(MAX_URLS + 9)])[2].kept == MAX_URLS
 
     @given(
-        st.lists(st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1))), max_size=5), st.booleans()
+        st.lists(
+            st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1))), max_size=5
+        ),
+        st.booleans(),
     )
     def test_any_entries(self, tmp_path_factory, versions, whole):
         """It says the same as a dict would."""
         with closing(CrawlDB(tmp_path_factory.mktemp("state"))) as db:
             listed, known = Listed(db), {}
             for entries in versions:
-                latest = {key: max(date for one, date in entries if one == key) for key, _ in entries}
+                latest = {
+                    key: max(date for one, date in entries if one == key) for key, _ in entries
+                }
                 new, newer, found = compare(listed, entries, now=0.0, whole=whole)
                 assert sorted(new) == sorted(latest.keys() - known.keys())
-                assert sorted(newer) == sorted(key for key in latest.keys() & known.keys() if latest[key] > known[key])
+                assert sorted(newer) == sorted(
+                    key for key in latest.keys() & known.keys() if latest[key] > known[key]
+                )
                 known = latest if whole else {**known, **latest}
                 assert found.kept == len(known)
                 assert listed.holds(1, [*known]) == [True] * len(known)
@@ -119,7 +128,9 @@ class TestTable:
     def test_bytes_per_url(self, db, listed, spread):
         """12 bytes at the most, whatever the dates."""
         random = Random(1)
-        entries = [(random.getrandbits(64), int(NOW) - random.randrange(spread)) for _ in range(10_000)]
+        entries = [
+            (random.getrandbits(64), int(NOW) - random.randrange(spread)) for _ in range(10_000)
+        ]
         compare(listed, entries)
         size = db.query("SELECT length(keys) + length(dates) FROM listed")[0][0]
         assert size / 10_000 < 12
@@ -133,7 +144,9 @@ class TestTable:
         with closing(CrawlDB(tmp_path)) as db:
             assert compare(Listed(db), [(1, 2)])[1] == [1]
 
-    @pytest.mark.parametrize("change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = ''", "crc = 1"])
+    @pytest.mark.parametrize(
+        "change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = ''", "crc = 1"]
+    )
     def test_damage_is_found_when_the_listing_is_read(self, db, listed, change):
         """It is found when the row is read."""
         compare(listed, [(1, 1)])
@@ -203,7 +216,9 @@ def test_readings_have_a_quarter_of_the_budget(db):
 
 @pytest.mark.campaign
 def test_listings_that_must_wait_stop_nobody(db):
-    """All pages are due much later than listings that are not allowed: these are passed, and the queue goes on."""
+    """All pages are due much later than listings that are not allowed: these are passed, and the
+    queue goes on.
+    """
     revisits = made(db, Told(after=20 * DAY), rate=0.02)
     for number in range(10):
         revisits.keep_listing(listing(number), NOW)
@@ -228,4 +243,7 @@ def test_it_stays_a_listing(db):
     revisits.save()
     again = made(db, Told(), rate=0.1)
     taken = [record for at in range(100) for record in again.take(NOW + 25 * HOUR + 10 * at, 9)]
-    assert {record.url: record.listing for record in taken} == {"http://h/1": False, "http://h/map1": True}
+    assert {record.url: record.listing for record in taken} == {
+        "http://h/1": False,
+        "http://h/map1": True,
+    }

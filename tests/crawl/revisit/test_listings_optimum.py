@@ -15,10 +15,14 @@ def web(pages):
 
 
 def found(pages, each, budget=0.2):
-    """With so many pages on each host, and so many fetches as a share of all changes; and the optimum without."""
+    """With so many pages on each host, and so many fetches as a share of all changes; and the
+    optimum without.
+    """
     rates, weights = web(pages)
     allowed = budget * float(rates.sum())
-    return told(rates, weights, np.arange(pages) // each, allowed), optimum([*rates], [*weights], allowed)
+    return told(rates, weights, np.arange(pages) // each, allowed), optimum(
+        [*rates], [*weights], allowed
+    )
 
 
 @pytest.mark.campaign

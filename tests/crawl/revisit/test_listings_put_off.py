@@ -1,4 +1,6 @@
-"""A sitemap or feed whose fetch has to wait is one still: its turn is a reading, within the budget of readings."""
+"""A sitemap or feed whose fetch has to wait is one still: its turn is a reading, within the budget
+of readings.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""What a fetch says beside the one before: whose 304 is believed, and which answer goes with the archived head."""
+"""What a fetch says beside the one before: whose 304 is believed, and which answer goes with the
+archived head.
+"""
 
 import gzip
 from random import Random
@@ -27,7 +29,10 @@ def plainly(honesty, host="http://a.test/", now=0.0, times=1000):
 def test_a_few_requests_have_no_condition(honesty):
     """One in CHECK, of pages that were fetched again before."""
     assert plainly(honesty) == pytest.approx(1 / CHECK, abs=0.02)
-    assert not any(honesty.asks_plainly("http://a.test/", PageRecord("http://a.test/"), 0.0) for _ in range(100))
+    assert not any(
+        honesty.asks_plainly("http://a.test/", PageRecord("http://a.test/"), 0.0)
+        for _ in range(100)
+    )
 
 
 def test_the_same_etag_with_other_bytes(honesty):
@@ -92,8 +97,13 @@ def answer(*, plain):
     [(True, True, STORED), (False, False, STORED), (True, False, STORED), (False, True, 0.0)],
 )
 def test_it_is_archived_anew_where_nobody_could_read_it(was_plain, is_plain, stored):
-    """The head of a plain answer would go with a coded payload. Else the earlier answer is referred to."""
-    record = PageRecord("http://a.test/", digest=7, stored=STORED, copy_of="http://b.test/", plain=was_plain)
+    """The head of a plain answer would go with a coded payload.
+
+    Else the earlier answer is referred to.
+    """
+    record = PageRecord(
+        "http://a.test/", digest=7, stored=STORED, copy_of="http://b.test/", plain=was_plain
+    )
     found = judged(record, answer(plain=is_plain), 7, lambda: None)
 
     assert (found.change, found.by) == (Change.UNCHANGED, By.DIGEST)

@@ -33,14 +33,19 @@ def options(rate=1.0, pages=1000, age=DAY, random=None):
 
 
 VISITS = st.lists(st.tuples(st.floats(0, 1e9), st.booleans()), max_size=30)
-SITUATIONS = {"rate": st.sampled_from([0.0, 1e-6, 1.0, 1e4]), "pages": st.sampled_from([0, 1, 1000, 10**8])}
+SITUATIONS = {
+    "rate": st.sampled_from([0.0, 1e-6, 1.0, 1e4]),
+    "pages": st.sampled_from([0, 1, 1000, 10**8]),
+}
 
 
 @pytest.mark.parametrize("make", [load(path) for path in POLICIES.values()], ids=list(POLICIES))
 class TestContract:
     @given(visits=VISITS, weight=st.floats(1e-6, 1e6), **SITUATIONS)
     def test_a_due_time_is_a_time(self, make, visits, weight, rate, pages):
-        """Whatever a page did and whatever the budget is, it is due after its fetch, if the queue is on time."""
+        """Whatever a page did and whatever the budget is, it is due after its fetch, if the queue
+        is on time.
+        """
         policy_options = options(rate, pages)
         policy, record, now = make(policy_options), PageRecord("http://a/", weight=weight), NOW
 
@@ -54,13 +59,18 @@ class TestContract:
 
     @given(visits=VISITS)
     def test_visits_are_counted(self, make, visits):
-        """Visits, and those that found a change, are counted, and what they say of the rate, whatever the policy."""
+        """Visits, and those that found a change, are counted, and what they say of the rate,
+        whatever the policy.
+        """
         policy, record = make(options()), PageRecord("http://a/")
 
         for seconds, changed in visits:
             policy.observe(record, seconds, changed)
 
-        assert (record.visits, record.changes) == (len(visits), sum(changed for _, changed in visits))
+        assert (record.visits, record.changes) == (
+            len(visits),
+            sum(changed for _, changed in visits),
+        )
         assert (record.shape > 0) == any(changed for _, changed in visits)
         assert (record.span > 0) == bool(visits)
 
@@ -74,7 +84,9 @@ class TestContract:
         assert 100 < record.changes == record.visits < 256
 
     def test_a_state_comes_back(self, make):
-        """A restored policy says what the one before would have said; no state, or a foreign one, breaks nothing."""
+        """A restored policy says what the one before would have said; no state, or a foreign one,
+        breaks nothing.
+        """
         shared = options(random=Random(1))
         old, record = make(shared), PageRecord("http://a/", shape=2.0, span=DAY)
         shared.sample.put(record, 0.0)
@@ -104,7 +116,10 @@ class TestFixed:
 class TestUniform:
     def test_the_budget_is_shared(self):
         """With 1,000 pages and one visit per second each page is due after 1,000 seconds."""
-        assert load(POLICIES["uniform"])(options()).due(PageRecord("http://a/"), NOW, NOW) == NOW + 1000
+        assert (
+            load(POLICIES["uniform"])(options()).due(PageRecord("http://a/"), NOW, NOW)
+            == NOW + 1000
+        )
 
     def test_a_late_queue_keeps_its_order(self):
         """If the queue is a month behind, a page goes to its end, which is a month back too."""
@@ -162,7 +177,9 @@ class Run:
 class TestSteered:
     @pytest.mark.parametrize("rate", [1e-4, 1e-2, 1.0])
     def test_the_budget_is_filled(self, rate):
-        """Whatever the budget, the intervals that pages get fill it, and pages come in the right proportions."""
+        """Whatever the budget, the intervals that pages get fill it, and pages come in the right
+        proportions.
+        """
         run = Run([one * (1 + 0.001 * at) for at in range(100) for one in (1.0, 2.0)], rate)
         run.rounds(10)
         visits = run.rounds(20)
@@ -180,7 +197,9 @@ class TestSteered:
         assert run.policy.level == pytest.approx(1.5 * 200 / 0.01, rel=0.2)
 
     def test_a_pause_changes_no_proportions(self):
-        """After a month's pause pages come in the proportions that they had before, not each of them once."""
+        """After a month's pause pages come in the proportions that they had before, not each of
+        them once.
+        """
         run = Run([1.0, 20.0] * 100, 1.0)
         run.rounds(10)
         run.now += 30 * DAY
@@ -198,18 +217,25 @@ class TestSteered:
 
 
 class TestDeclining:
-    """With `optimal` a page that a signal names is left to its turn if its copy would soon be out of date again."""
+    """With `optimal` a page that a signal names is left to its turn if its copy would soon be out
+    of date again.
+    """
 
     def declines(self, *, pages=100, url="http://a/", **record):
         """Whether it is, with a threshold of a day."""
         shared = options(pages=pages)
         policy = Optimal(shared)
         policy.level = DAY
-        shared.sample.prior.given = lambda page: (page.shape, page.span)  # nothing is known of other pages
-        shared.sample.put(PageRecord("http://a/", **{"shape": 10.0, "span": 1.0, "weight": 1.0} | record), 0.0)
+        # nothing is known of other pages
+        shared.sample.prior.given = lambda page: (page.shape, page.span)
+        shared.sample.put(
+            PageRecord("http://a/", **{"shape": 10.0, "span": 1.0, "weight": 1.0} | record), 0.0
+        )
         return policy.declines(url)
 
-    @pytest.mark.parametrize(("days", "weight", "declined"), [(2.0, 1.0, False), (0.5, 1.0, True), (0.5, 3.0, False)])
+    @pytest.mark.parametrize(
+        ("days", "weight", "declined"), [(2.0, 1.0, False), (0.5, 1.0, True), (0.5, 3.0, False)]
+    )
     def test_a_page_that_changes_fast(self, days, weight, declined):
         """Importance times the mean time between changes is compared with the threshold."""
         assert self.declines(span=10.0 * days * DAY, weight=weight) is declined
@@ -225,12 +251,17 @@ class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
     def due(self, *, since=0.0, **record):
-        """Seconds until the due page of a policy whose threshold is a day, before and after it has saved a visit."""
+        """Seconds until the due page of a policy whose threshold is a day, before and after it has
+        saved a visit.
+        """
         shared = options(rate=1e-3)
         policy = Optimal(shared)
         policy.level, policy._pause = DAY, 1e9  # it stays there
-        shared.sample.prior.given = lambda page: (page.shape, page.span)  # nothing is known of other pages
-        page = PageRecord("http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record)
+        # nothing is known of other pages
+        shared.sample.prior.given = lambda page: (page.shape, page.span)
+        page = PageRecord(
+            "http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record
+        )
         usual = policy.due(page, NOW, NOW)
         policy._learning = 1.0
         return policy.due(page, NOW, NOW) - NOW, usual - NOW
@@ -241,7 +272,9 @@ class TestLearning:
         assert early == pytest.approx(APART * DAY)
         assert usual > 2 * DAY
 
-    @pytest.mark.parametrize("known", [{"shape": 1e6, "span": 1e6 * DAY / 3}, {"shape": 9.0}, {"since": 2 * DAY}])
+    @pytest.mark.parametrize(
+        "known", [{"shape": 1e6, "span": 1e6 * DAY / 3}, {"shape": 9.0}, {"since": 2 * DAY}]
+    )
     def test_a_page_that_is_known(self, known):
         """Where its rate is known, or it is too late for an early visit, it has its usual turn."""
         early, usual = self.due(**known)
@@ -262,12 +295,25 @@ PAGE = Link("http://a.test/")
 
 def test_by_depth():
     """A seed counts twice as much as what it links to; a redirect is no link."""
-    assert [by_depth(Link("http://a.test/", path)) for path in ("", "R", "L", "LL")] == [1, 1, 1 / 2, 1 / 3]
+    assert [by_depth(Link("http://a.test/", path)) for path in ("", "R", "L", "LL")] == [
+        1,
+        1,
+        1 / 2,
+        1 / 3,
+    ]
 
 
 @pytest.mark.parametrize(
     ("said", "weight"),
-    [(2, 2.0), (0, MIN_WEIGHT), (-1, MIN_WEIGHT), (1e99, MAX_WEIGHT), (inf, 1.0), (nan, 1.0), ("3", 3.0)],
+    [
+        (2, 2.0),
+        (0, MIN_WEIGHT),
+        (-1, MIN_WEIGHT),
+        (1e99, MAX_WEIGHT),
+        (inf, 1.0),
+        (nan, 1.0),
+        ("3", 3.0),
+    ],
 )
 def test_a_weight_is_a_number_above_0(said, weight):
     """Whatever somebody's function says."""
@@ -280,4 +326,6 @@ def test_a_function_that_fails(caplog):
         weighed = Weighed(lambda _: {}["missing"])
         assert [weighed(PAGE), weighed(PAGE)] == [1.0, 1.0]
 
-    assert caplog.messages == [f"REVISIT_POLICY: {PAGE.url} counts as 1, and so do others that fail"]
+    assert caplog.messages == [
+        f"REVISIT_POLICY: {PAGE.url} counts as 1, and so do others that fail"
+    ]

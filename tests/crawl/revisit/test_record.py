@@ -65,7 +65,9 @@ def test_a_packed_record_is_the_same(record):
 
 @given(RECORDS, st.booleans())
 def test_a_record_travels_in_a_link(record, ahead):
-    """A link with a record in its history gives it back with URL and path, and says whether it is ahead of its turn."""
+    """A link with a record in its history gives it back with URL and path, and says whether it is
+    ahead of its turn.
+    """
     link = link_of(replace(record, signal="" if ahead else None))
     assert (record_of(link), is_ahead(link)) == (record, ahead)
 
@@ -98,8 +100,14 @@ def test_absurd_validators_are_left_out():
 @pytest.mark.parametrize(
     ("given_", "kept"),
     [
-        ({"visits": 70_000, "changes": 66_000, "gone": 300}, {"visits": 65_535, "changes": 65_535, "gone": 255}),
-        ({"weight": 1e300, "span": float("inf")}, {"weight": pytest.approx(3e38), "span": pytest.approx(3e38)}),
+        (
+            {"visits": 70_000, "changes": 66_000, "gone": 300},
+            {"visits": 65_535, "changes": 65_535, "gone": 255},
+        ),
+        (
+            {"weight": 1e300, "span": float("inf")},
+            {"weight": pytest.approx(3e38), "span": pytest.approx(3e38)},
+        ),
         ({"fetched": -1.0}, {"fetched": 0.0}),
         ({"fetched": float("nan")}, {"fetched": 0.0}),
         ({"fetched": float("inf")}, {"fetched": 0xFFFF_FFFF}),
@@ -108,7 +116,10 @@ def test_absurd_validators_are_left_out():
     ],
 )
 def test_numbers_saturate(given_, kept):
-    """A number beyond its room becomes the nearest one that fits. Nothing is raised: it may be a user's function's."""
+    """A number beyond its room becomes the nearest one that fits.
+
+    Nothing is raised: it may be a user's function's.
+    """
     record = unpack(pack(replace(FULL, **given_)))
     assert {name: getattr(record, name) for name in kept} == kept
 
@@ -133,7 +144,18 @@ def test_a_cut_record_is_refused():
 
 @pytest.mark.parametrize(
     "history",
-    ["", "c", "ucuc", "https://example.org", "r=", "r=.", "r=!", "r=AAAA", to_history(FULL)[:-5], "r=ü"],
+    [
+        "",
+        "c",
+        "ucuc",
+        "https://example.org",
+        "r=",
+        "r=.",
+        "r=!",
+        "r=AAAA",
+        to_history(FULL)[:-5],
+        "r=ü",
+    ],
 )
 def test_another_history_is_no_record(history):
     """Histories that others write, and damaged ones, give None."""

@@ -27,7 +27,9 @@ def taken(revisits, now, most=1000):
 
 
 def test_the_budget_is_a_rate(db):
-    """As many pages are taken as the rate allows in the time, at whatever moments they are asked for."""
+    """As many pages are taken as the rate allows in the time, at whatever moments they are asked
+    for.
+    """
     revisits, _ = kept(db, [-1.0] * 1000, rate=10.0)
     given = sum(len(revisits.take(NOW + step / 7, 1000)) for step in range(7 * 60))
     assert 597 <= given <= 601
@@ -65,15 +67,21 @@ def test_pages_are_taken_early(db):
 
 
 def test_a_policy_may_want_nobody_early(db):
-    """With a policy of fixed times, nothing is taken before it is due, however many pages there are."""
-    revisits, _ = kept(db, [DAY + number for number in range(100)], policy=Told(early=False), rate=1.0)
+    """With a policy of fixed times, nothing is taken before it is due, however many pages there
+    are.
+    """
+    revisits, _ = kept(
+        db, [DAY + number for number in range(100)], policy=Told(early=False), rate=1.0
+    )
     assert taken(revisits, NOW + DAY - 1) == []
     assert revisits.next_take(NOW) == NOW + DAY
     assert taken(revisits, NOW + DAY) == [0]
 
 
 def test_few_pages_wait_until_they_are_due(db):
-    """Where the budget would fetch every page each minute, it is left unused; `next_take` says when a page is due."""
+    """Where the budget would fetch every page each minute, it is left unused; `next_take` says when
+    a page is due.
+    """
     revisits, _ = kept(db, [600.0 + number for number in range(10)], rate=100.0)
     assert taken(revisits, NOW) == []
     assert revisits.next_take(NOW) == NOW + 600
@@ -81,9 +89,13 @@ def test_few_pages_wait_until_they_are_due(db):
 
 
 def test_a_larger_budget_does_not_stop_a_queue_that_is_ahead(db):
-    """Where the queue is ahead of the clock once the budget suffices for all, it goes on from there with the clock."""
+    """Where the queue is ahead of the clock once the budget suffices for all, it goes on from there
+    with the clock.
+    """
     rates = [1.0]
-    revisits, policy = kept(db, [DAY + 10.0 * number for number in range(100)], rate=lambda: rates[-1])
+    revisits, policy = kept(
+        db, [DAY + 10.0 * number for number in range(100)], rate=lambda: rates[-1]
+    )
     assert taken(revisits, NOW + 2, 1) == [0]
     rates.append(100.0)
     assert taken(revisits, NOW + 3) == []
@@ -116,12 +128,16 @@ def test_a_small_crawl_is_not_hammered(db):
             record.fetched = now
             revisits.keep(record, now)
     assert len(times) == 10
-    assert all(later - earlier >= FLOOR for each in times.values() for earlier, later in pairwise(each))
+    assert all(
+        later - earlier >= FLOOR for each in times.values() for earlier, later in pairwise(each)
+    )
     assert all(len(each) == 9 for each in times.values())
 
 
 def test_a_clock_that_was_set_back_stops_nothing(db):
-    """A page that was fetched in the future, by a clock that was wrong, is taken when its turn comes."""
+    """A page that was fetched in the future, by a clock that was wrong, is taken when its turn
+    comes.
+    """
     revisits, _ = kept(db, [-1.0], fetched=NOW + 30 * DAY)
     assert taken(revisits, NOW) == [0]
 
@@ -140,7 +156,9 @@ def test_never_is_asked_about_again(db, due):
 
 
 def test_years_are_counted_from_the_fetch(db):
-    """However long a page is left, it is taken when that is over: each time that the policy is asked, less is left."""
+    """However long a page is left, it is taken when that is over: each time that the policy is
+    asked, less is left.
+    """
     revisits, _ = kept(db, [], policy=Told(after=2 * FAR, early=False))
     revisits.keep(page(0, NOW), NOW)
     days = [day for day in range(1, 3000) if taken(revisits, NOW + day * DAY)]
@@ -174,7 +192,9 @@ def test_an_own_due_time(db):
 
 
 def test_it_is_part_of_the_checkpoint(tmp_path):
-    """After a kill all is as it was at the checkpoint, with the policy's state; what came since is forgotten."""
+    """After a kill all is as it was at the checkpoint, with the policy's state; what came since is
+    forgotten.
+    """
     with closing(CrawlDB(tmp_path)) as db:
         revisits, _ = kept(db, [-3.0, -2.0, -1.0], rate=5.0)
         resting = page(7, NOW)
@@ -204,7 +224,9 @@ def test_few_records_are_looked_at_in_vain(db):
 
 
 def test_a_signal_that_the_policy_declines(db):
-    """Its page is left to its turn, and announced again it is looked at again; the counter has both."""
+    """Its page is left to its turn, and announced again it is looked at again; the counter has
+    both.
+    """
     policy, counters = Told(), Counter()
     policy.declines = lambda url: url == page(0).url
     revisits = made(db, policy, rate=10.0, counters=counters)

@@ -1,4 +1,6 @@
-"""Every record is in one place at a time, whatever happens: crashes, signals, pauses of months, pages never due."""
+"""Every record is in one place at a time, whatever happens: crashes, signals, pauses of months,
+pages never due.
+"""
 
 import tempfile
 from contextlib import closing
@@ -19,19 +21,23 @@ from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import FLOOR
 from webcrawl.store.crawldb import CrawlDB
 
-HOLDS = st.sampled_from([0, 30, 3600, int(DAY), int(90 * DAY)])  # seconds that an owner promises; the last is absurd
+# seconds that an owner promises; the last is absurd
+HOLDS = st.sampled_from([0, 30, 3600, int(DAY), int(90 * DAY)])
 DUE = st.sampled_from([-400 * DAY, -1.0, 0.0, 5.0, 3600.0, DAY, 90 * DAY, 5000 * DAY, inf])
 
 
 class Pages(RuleBasedStateMachine):
     """The twin knows of each page whether it waits or is out, and when it was fetched."""
 
-    @initialize(rate=st.sampled_from([0.01, 1.0, 20.0]), early=st.booleans(), run=st.integers(2, 1024))
+    @initialize(
+        rate=st.sampled_from([0.01, 1.0, 20.0]), early=st.booleans(), run=st.integers(2, 1024)
+    )
     def begin(self, rate, early, run):
         self.patches = patched((buckets, {"RUN": run}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.rate, self.early, self.now, self.number = rate, early, NOW, 0
-        self.waiting, self.out, self.ahead = {}, {}, {}  # when each page was fetched; its record; that of its signal
+        # when each page was fetched; its record; that of its signal
+        self.waiting, self.out, self.ahead = {}, {}, {}
         self.since_ahead = {}
         self.durable = ({}, {})
         self.open()
@@ -61,7 +67,9 @@ class Pages(RuleBasedStateMachine):
         records = self.revisits.take(self.now, most)
         assert len(records) <= most
         self.taken += len(records)
-        assert self.taken <= self.rate * (self.now - self.since) + max(1.0, self.rate * SAVED) + 1e-6
+        assert (
+            self.taken <= self.rate * (self.now - self.since) + max(1.0, self.rate * SAVED) + 1e-6
+        )
         for record in records:
             assert self.now - record.fetched >= FLOOR - 1 / buckets.TICK
             if record.signal is not None:
@@ -114,7 +122,9 @@ class Pages(RuleBasedStateMachine):
 
     @rule()
     def crash(self):
-        """Links that were out are in the frontier's part of the checkpoint; here the twin stands for it."""
+        """Links that were out are in the frontier's part of the checkpoint; here the twin stands
+        for it.
+        """
         self.db.close()
         self.waiting, self.out = map(dict, self.durable)
         self.ahead.clear()

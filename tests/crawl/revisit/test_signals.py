@@ -48,7 +48,9 @@ class TestRead:
     def test_a_later_date_is_a_signal(self, signals):
         """The first reading has none."""
         assert signals.read(MAP, dated(pages(3), 100.0), NOW) == []
-        assert signals.read(MAP, [*dated(pages(2), 100.0), ("http://a.test/2", 200.0)], NOW) == ["http://a.test/2"]
+        assert signals.read(MAP, [*dated(pages(2), 100.0), ("http://a.test/2", 200.0)], NOW) == [
+            "http://a.test/2"
+        ]
 
     def test_a_new_url_is_no_signal(self, signals):
         """It is a link like any other."""
@@ -111,9 +113,14 @@ class TestTrust:
     def test_a_hub_that_lies_is_checked_now_and_then(self, signals, known):
         """So do a few of its news, whether it names pages without dates or names nothing."""
         signals.read(MAP, dated(pages(10), NOW - 100.0), NOW)
-        assert signals.pushed(MAP, dated(pages(1), None) if known else [], NOW) == (pages(1) if known else [MAP])
+        assert signals.pushed(MAP, dated(pages(1), None) if known else [], NOW) == (
+            pages(1) if known else [MAP]
+        )
         disbelieve(signals)
-        told = [len(signals.pushed(MAP, dated(pages(10), None) if known else [], NOW)) for _ in range(1000)]
+        told = [
+            len(signals.pushed(MAP, dated(pages(10), None) if known else [], NOW))
+            for _ in range(1000)
+        ]
         assert (set(told), sum(told)) == ({0, 1}, pytest.approx(1000 * AGAIN, rel=0.3))
         assert signals.counters["signals/ignored"] == (10_000 if known else 1000) - sum(told)
 
@@ -129,7 +136,11 @@ class TestTrust:
         disbelieve(signals, "b.a.test")
         both = pages(50) + pages(50, "b.a.test")
         signals.read(MAP, dated(both, 100.0), NOW)
-        assert {*pages(50)} <= {*signals.read(MAP, dated(both, 200.0), NOW)} <= {*pages(50), *pages(50, "b.a.test")}
+        assert (
+            {*pages(50)}
+            <= {*signals.read(MAP, dated(both, 200.0), NOW)}
+            <= {*pages(50), *pages(50, "b.a.test")}
+        )
         assert len(signals.read(MAP, dated(both, 300.0), NOW)) <= 51
 
     def test_counters(self, signals):
@@ -236,7 +247,11 @@ class TestPushed:
     def test_known_pages_without_a_date(self, signals):
         """A hub sends what has news."""
         feed = "http://a.test/feed"
-        signals.read(feed, [("http://a.test/1", None), ("http://a.test/2", 100.0), ("http://a.test/3", 100.0)], NOW)
+        signals.read(
+            feed,
+            [("http://a.test/1", None), ("http://a.test/2", 100.0), ("http://a.test/3", 100.0)],
+            NOW,
+        )
         entries = [("http://a.test/1", None), ("http://a.test/2", 100.0), ("http://a.test/4", None)]
         assert signals.pushed(feed, entries, NOW) == ["http://a.test/1"]
         assert signals.pushed(feed, [("http://a.test/2", 200.0)], NOW) == ["http://a.test/2"]

@@ -32,13 +32,17 @@ def _got():
 
 @pytest.mark.campaign
 def test_the_optimum_is_nearly_reached(got):
-    """With rates that it has to find out, the optimal policy is within 5 % of what is possible with known ones."""
+    """With rates that it has to find out, the optimal policy is within 5 % of what is possible with
+    known ones.
+    """
     assert got["optimal"] >= 0.95
 
 
 @pytest.mark.campaign
 def test_the_order_of_the_policies(got):
-    """Optimal is better than all others, and to follow changes proportionally is worse than to treat all alike."""
+    """Optimal is better than all others, and to follow changes proportionally is worse than to
+    treat all alike.
+    """
     assert got["optimal"] > 1.1 * max(value for name, value in got.items() if name != "optimal")
     assert got["proportional"] < got["uniform"]
 
@@ -69,10 +73,13 @@ def test_other_rates():
 
 
 @pytest.mark.parametrize(
-    ("policy", "column"), [*in_campaign(("uniform", 0.626), ("proportional", 0.199)), ("optimal", 0.791)]
+    ("policy", "column"),
+    [*in_campaign(("uniform", 0.626), ("proportional", 0.199)), ("optimal", 0.791)],
 )
 def test_intervals_by_known_rates(policy, column, monkeypatch):
-    """With known rates the policies are as fresh as theory says: 100,000 pages, 20 % of all changes."""
+    """With known rates the policies are as fresh as theory says: 100,000 pages, 20 % of all
+    changes.
+    """
     monkeypatch.setattr(policies, "FARTHEST", 1e9)
     world = World.make(100_000)
     store = Store(world, BUDGET * float(world.rates.sum()), policy)
@@ -81,7 +88,12 @@ def test_intervals_by_known_rates(policy, column, monkeypatch):
     for _ in range(2):  # first for the level, then with it
         intervals = []
         for page, (rate, weight) in enumerate(rows):
-            record.url, record.shape, record.span, record.weight = str(page), 1e6, 1e6 / rate, weight
+            record.url, record.shape, record.span, record.weight = (
+                str(page),
+                1e6,
+                1e6 / rate,
+                weight,
+            )
             store.sample.put(record, 0.0)
             intervals.append(store.policy.due(record, 1.8e9, 1.8e9) - 1.8e9)
 
@@ -90,13 +102,18 @@ def test_intervals_by_known_rates(policy, column, monkeypatch):
 
 @pytest.mark.parametrize(
     ("rates", "zipf", "share"),
-    [("gamma", 0.0, 0.05), *in_campaign(("gamma", 0.0, 0.2), ("lognormal", 0.0, 0.05), ("gamma", 0.8, 0.05))],
+    [
+        ("gamma", 0.0, 0.05),
+        *in_campaign(("gamma", 0.0, 0.2), ("lognormal", 0.0, 0.05), ("gamma", 0.8, 0.05)),
+    ],
 )
 def test_the_first_visits(rates, zipf, share):
-    """While little is known of pages, the optimal policy is as good as one interval for all, and better with weights.
+    """While little is known of pages, the optimal policy is as good as one interval for all, and
+    better with weights.
 
-    Its threshold began at a level of no meaning, which it left by a small step per half a round, and half of its
-    visits were early ones: it had 0.63 of the optimum where one interval for all pages had 0.78.
+    Its threshold began at a level of no meaning, which it left by a small step per half a round,
+    and half of its visits were early ones: it had 0.63 of the optimum where one interval for all
+    pages had 0.78.
     """
     found = {}
     for policy in ("optimal", "uniform"):
@@ -104,7 +121,10 @@ def test_the_first_visits(rates, zipf, share):
         store = Store(world, share * float(world.rates.sum()), policy)
         found[policy] = [fresh for _, fresh in simulate(store, 4, 4, parts=100)]
 
-    assert all(ours > 0.95 * others for ours, others in zip(found["optimal"], found["uniform"], strict=True)), found
+    assert all(
+        ours > 0.95 * others
+        for ours, others in zip(found["optimal"], found["uniform"], strict=True)
+    ), found
 
 
 @pytest.fixture(name="told", scope="module")
@@ -115,7 +135,8 @@ def _told():
     for kind in ("honest", "never", "always"):
         store = Announced(World.make(PAGES), budget, "optimal", kind, 1.0)
         found[kind] = list(simulate(store, 6, 3, parts=100))[-1][1]
-        assert store.total == pytest.approx(6 * PAGES, rel=0.05)  # fetches ahead are paid from the budget
+        # fetches ahead are paid from the budget
+        assert store.total == pytest.approx(6 * PAGES, rel=0.05)
     return found
 
 

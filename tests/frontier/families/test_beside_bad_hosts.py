@@ -21,7 +21,9 @@ REFUSED, DRIPPING = Outcome(Status.CONNECT_FAILED, 0.01), Outcome(Status.TIMEOUT
 
 
 class Crawl:
-    """Good hosts whose pages differ in a number only, and bad ones; downloads last as long as their outcomes say."""
+    """Good hosts whose pages differ in a number only, and bad ones; downloads last as long as their
+    outcomes say.
+    """
 
     def __init__(self, db, bad, slots=16):
         limits = Limits(queues=3 * slots, max_queues=1000, fetchers=slots)
@@ -41,14 +43,21 @@ class Crawl:
         """Add these as seeds, or as links of the page `via`."""
         fresh = [url for url in urls if url not in self.seen]
         self.seen.update(fresh)
-        self.frontier.add([(Link(url, "L", via) if via else Link(url, seed=url)).pack() for url in fresh])
+        self.frontier.add(
+            [(Link(url, "L", via) if via else Link(url, seed=url)).pack() for url in fresh]
+        )
 
     def run(self, until):
         """Fetch until this time, or to the end."""
         while self.now < until:
-            while len(self.running) < self.slots and (link := self.frontier.take(self.now)) is not None:
+            while (
+                len(self.running) < self.slots
+                and (link := self.frontier.take(self.now)) is not None
+            ):
                 outcome = self.bad if host_of(link.url).startswith("bad") else Outcome(200, 0.02)
-                heappush(self.running, (self.now + outcome.seconds, next(self.turns), link, outcome))
+                heappush(
+                    self.running, (self.now + outcome.seconds, next(self.turns), link, outcome)
+                )
             ready = self.frontier.next_ready() if len(self.running) < self.slots else None
             ends = [self.running[0][0]] if self.running else []
             times = [*ends, *([max(ready, self.now)] if ready is not None else [])]
@@ -65,7 +74,11 @@ class Crawl:
             page = f"<p>page {zoo._number(link.url.rpartition('/')[2])}</p>"
             at = zoo._number(link.url.rpartition("/")[2])
             home = link.url.rpartition("/")[0]
-            links = [f"{home}/p{further}" for further in (at + 1, 2 * at + 1, 3 * at + 1) if further < PAGES]
+            links = [
+                f"{home}/p{further}"
+                for further in (at + 1, 2 * at + 1, 3 * at + 1)
+                if further < PAGES
+            ]
             self.frontier.domains.new_body(link, page.encode())
             self.frontier.domains.heard(link.url, links)
             self.frontier.done(link, outcome, self.now)
@@ -78,7 +91,8 @@ class Crawl:
 def test_one_bad_host_holds_up_no_small_site(db, bad):
     """Small sites are fetched whole while one host waits, is refused or drips.
 
-    Their folded URLs were looked at only when no host at all was active: three good sites stood still for ten minutes.
+    Their folded URLs were looked at only when no host at all was active: three good sites stood
+    still for ten minutes.
     """
     crawl = Crawl(db, bad)
     crawl.add("http://bad.test/", *(f"http://www.good{at}.test/" for at in range(3)))
@@ -113,10 +127,14 @@ def test_hundreds_of_dripping_hosts(db):
 
 
 def test_folded_urls_wait_while_their_site_has_others(db):
-    """A site that has other URLs is not looked at for its folded ones, although its fetcher waits for politeness."""
+    """A site that has other URLs is not looked at for its folded ones, although its fetcher waits
+    for politeness.
+    """
     crawl = Crawl(db, REFUSED)
     crawl.add("http://www.good0.test/")
-    crawl.add(*(f"http://www.good0.test/p{at}" for at in range(PAGES)), via="http://www.good0.test/")
+    crawl.add(
+        *(f"http://www.good0.test/p{at}" for at in range(PAGES)), via="http://www.good0.test/"
+    )
 
     crawl.run(until=5.0)
 
@@ -127,10 +145,16 @@ def test_folded_urls_wait_while_their_site_has_others(db):
 
 
 def test_looks_at_budgets_are_few(db, monkeypatch):
-    """While a host is active budgets are looked at once per second, in a few steps, however often fetchers starve."""
+    """While a host is active budgets are looked at once per second, in a few steps, however often
+    fetchers starve.
+    """
     looks = []
     look = budgets.Budgets.look
-    monkeypatch.setattr(budgets.Budgets, "look", lambda self, *args: looks.append(int(crawl.now)) or look(self, *args))
+    monkeypatch.setattr(
+        budgets.Budgets,
+        "look",
+        lambda self, *args: looks.append(int(crawl.now)) or look(self, *args),
+    )
     crawl = Crawl(db, DRIPPING)
     crawl.add("http://bad.test/", *(f"http://www.good{at}.test/" for at in range(3)))
 

@@ -54,25 +54,34 @@ class TestTraps:
     @pytest.mark.parametrize("allowance", [Fixed(BUDGET), Unlimited()], ids=["budget", "unlimited"])
     @pytest.mark.parametrize("trap", [*DAILY, *in_campaign(*sorted({*sites.TRAPS} - {*DAILY}))])
     def test_a_trap_costs_less_than_five_hundred_pages(self, db, trap, allowance):
-        """The others wait, and are counted. Without a budget, as many again are tried in the end."""
+        """The others wait, and are counted.
+
+        Without a budget, as many again are tried in the end.
+        """
         frontier = folding(db, allowance=allowance)
 
-        assert fetched(frontier, sites.TRAPS[trap]) < (500 if allowance.most(0, seed=True) == BUDGET else 1000)
+        assert fetched(frontier, sites.TRAPS[trap]) < (
+            500 if allowance.most(0, seed=True) == BUDGET else 1000
+        )
         assert over_budget(frontier) == (len(frontier), 1)
         assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
         assert not frontier.core.queues.budgets.families._looks
 
     def test_sessions_of_letters(self, db):
-        """A segment that is new on nearly every page varies, though it has no digit; the site beside is fetched whole.
+        """A segment that is new on nearly every page varies, though it has no digit; the site
+        beside is fetched whole.
 
-        Each session was a family of its own, and the wider ones were paid for by the site's good pages.
+        Each session was a family of its own, and the wider ones were paid for by the site's good
+        pages.
         """
         frontier, urls = folding(db), []
 
         def site(_, path):
             urls.append(path)
             body, links = sessions(path)
-            return body, [link if link.startswith("http") else HOME.rstrip("/") + link for link in links]
+            return body, [
+                link if link.startswith("http") else HOME.rstrip("/") + link for link in links
+            ]
 
         fetched(frontier, site)
 
@@ -84,7 +93,9 @@ LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def sessions(path):
-    """A text of 900 pages, and 90 items whose links have a session of letters in their path, a new one on each page."""
+    """A text of 900 pages, and 90 items whose links have a session of letters in their path, a new
+    one on each page.
+    """
     session = zoo._digest(path).translate(LETTERS)[:9]
     folder, _, name = path.rpartition("/")
     at = sites.WORDS.index(name) if name in sites.WORDS[:900] else 0
@@ -100,7 +111,9 @@ def sessions(path):
 class TestGoodSites:
     @pytest.mark.parametrize("name", sorted(sites.GOOD))
     def test_good_sites_are_not_held_back(self, db, name):
-        """Pages of one frame, of pictures, of three words, lists and dates: each of them is fetched."""
+        """Pages of one frame, of pictures, of three words, lists and dates: each of them is
+        fetched.
+        """
         site, pages = sites.GOOD[name]
         frontier = folding(db)
 
@@ -109,14 +122,22 @@ class TestGoodSites:
         assert fetched(frontier, site, most) == most
 
     def test_without_a_budget_real_pages_that_look_alike_are_fetched_in_the_end(self, db):
-        """They are folded behind all others, and go on once nothing else is left: a site's archive is whole."""
+        """They are folded behind all others, and go on once nothing else is left: a site's archive
+        is whole.
+        """
 
         def site(_, path):
             if path.startswith("note"):
                 return sites.html("Note", "<p>Nothing was written here yet.</p>", [HOME])
             at = zoo._number(path)
-            links = [f"{HOME}{kind}/{at * 2 + step}" for kind in ("text", "note") for step in (1, 2)]
-            return sites.html("Text", f"<p>{sites.words(60, at)}</p>", [one for one in links if zoo._number(one) < 600])
+            links = [
+                f"{HOME}{kind}/{at * 2 + step}" for kind in ("text", "note") for step in (1, 2)
+            ]
+            return sites.html(
+                "Text",
+                f"<p>{sites.words(60, at)}</p>",
+                [one for one in links if zoo._number(one) < 600],
+            )
 
         frontier = folding(db, allowance=Unlimited())
 
@@ -146,7 +167,10 @@ class TestGoodSites:
             if path.startswith("cal"):
                 return trap(host, path)
             body, links = good(host, path)
-            return body, [*[link for link in links if zoo._number(link) < 600], f"{HOME}cal?date=1700000000"]
+            return body, [
+                *[link for link in links if zoo._number(link) < 600],
+                f"{HOME}cal?date=1700000000",
+            ]
 
         assert 600 <= fetched(folding(db), site) < 600 + 500
 
@@ -192,10 +216,14 @@ class TestState:
         known._of("d20.test")
 
         assert (before, len(known._known)) == (9, 7)
-        assert known._held == sum(families.FAMILIES + one.memory.size for one in known._known.values())
+        assert known._held == sum(
+            families.FAMILIES + one.memory.size for one in known._known.values()
+        )
 
     def test_a_memory_is_written_when_enough_is_new(self, db):
-        """Not at each checkpoint, but always when its domain leaves memory; with the last fold its rows go."""
+        """Not at each checkpoint, but always when its domain leaves memory; with the last fold its
+        rows go.
+        """
         known = families.Families(db, 1 << 20)
         learning, url = known._of("a.test"), "http://a.test/x/1"
 
@@ -230,7 +258,11 @@ class TestState:
         fetched(frontier, sites.TRAPS["log_in"])
         held = over_budget(frontier)[0]
 
-        pieces = [piece for some in frontier.moves.domains(lambda name: name == "zoo.test") for piece in some]
+        pieces = [
+            piece
+            for some in frontier.moves.domains(lambda name: name == "zoo.test")
+            for piece in some
+        ]
 
         names = {piece[1] for piece in pieces}
         urls = [unpack(record).url for piece in pieces if piece[0] == "held" for record in piece[2]]
@@ -250,7 +282,9 @@ class TestState:
         assert (search.places[url].where, search.places[url].place) == (FAMILY, 0)
 
     def test_a_domain_with_both_kinds_counts_once(self, db):
-        """Of a domain over its budget that has folded URLs too, either number is known, also after a restart."""
+        """Of a domain over its budget that has folded URLs too, either number is known, also after
+        a restart.
+        """
         frontier = folding(db)
         budgets = frontier.core.queues.budgets
         fetched(frontier, sites.TRAPS["log_in"])
@@ -270,7 +304,9 @@ class TestState:
         }
 
     def test_urls_that_wait_are_not_called_over_budget(self, tmp_path):
-        """The figures, the report and `verify` count them apart: a larger budget would fetch none of them."""
+        """The figures, the report and `verify` count them apart: a larger budget would fetch none
+        of them.
+        """
         db = CrawlDB(tmp_path / "state")
         frontier = folding(db)
         fetched(frontier, sites.TRAPS["log_in"])

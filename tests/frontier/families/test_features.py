@@ -48,10 +48,16 @@ class TestFeatures:
         assert parts("<p>no \u201cred hat\u201d here</p>") == parts("<p>no red hat here</p>")
 
     def test_what_stands_before_a_run_takes_no_room_in_it(self):
-        """A template's indentation, however deep, leaves as many words to tell one page from another."""
+        """A template's indentation, however deep, leaves as many words to tell one page from
+        another.
+        """
         indent = "\n" + " " * 300
 
-        assert parts(f"<p>{indent}a red hat</p>") == parts("<p>a red hat</p>") != parts(f"<p>{indent}a blue hat</p>")
+        assert (
+            parts(f"<p>{indent}a red hat</p>")
+            == parts("<p>a red hat</p>")
+            != parts(f"<p>{indent}a blue hat</p>")
+        )
 
     def test_a_table_of_numbers_is_news(self):
         """Many numbers are content; few are a date or a counter."""
@@ -71,16 +77,22 @@ class TestFeatures:
 
         assert [run for run, _ in echoing] == parts("<p>Hats for all</p>")
 
-    @pytest.mark.parametrize("body", ["", "<", "<p>", "\0" * 100, "<" * 100_000, "<p " * 10_000, "src=" * 1000])
+    @pytest.mark.parametrize(
+        "body", ["", "<", "<p>", "\0" * 100, "<" * 100_000, "<p " * 10_000, "src=" * 1000]
+    )
     def test_any_body_has_features(self, body):
         """Whatever a body holds, it is read."""
         assert len(parts(body)) <= 600
 
     def test_which_sentences_are_shown_is_no_news(self):
-        """A choice of known cells tells parts apart; a choice of sentences is what adverts and teasers are."""
+        """A choice of known cells tells parts apart; a choice of sentences is what adverts and
+        teasers are.
+        """
         rows = ["<p>one two three four</p>", "<p>five six seven eight</p>"]
         cells = ["<td>red</td>", "<td>blue</td>"]
-        wholes = [[Features(one.encode(), set(), set()).whole for one in kind] for kind in (rows, cells)]
+        wholes = [
+            [Features(one.encode(), set(), set()).whole for one in kind] for kind in (rows, cells)
+        ]
 
         assert wholes[0][0] == wholes[0][1]
         assert wholes[1][0] != wholes[1][1]
@@ -93,7 +105,9 @@ class TestTitles:
         return Features(f"<title>{title}</title><h1>{heading}</h1>{frame}".encode(), {b"7"}, set())
 
     def test_a_new_title_alone_is_no_part(self):
-        """Nor is a heading that says no more than the title; but it is noted that the title is another one."""
+        """Nor is a heading that says no more than the title; but it is noted that the title is
+        another one.
+        """
         one, other = self.page("red hats", "hats"), self.page("blue coats", "coats")
 
         assert one.parts == other.parts
@@ -104,14 +118,19 @@ class TestTitles:
         assert self.page("red hats", "hats").parts != self.page("red hats", "old hats").parts
 
     def test_a_page_of_few_runs_may_have_nothing_but_its_title(self):
-        """It is a part then, as it is if the page was not seen whole, or the title has a word of the URL's."""
+        """It is a part then, as it is if the page was not seen whole, or the title has a word of
+        the URL's.
+        """
         few = self.page("red hats", "hats", "<p>a frame of words</p>")
         cut = self.page("red hats", "hats", f"{self.FRAME}<p>{'x' * LOOKED_AT}</p>")
         named = self.page("red hats 7", "hats")
 
         assert [few.title, cut.title] == [None, None]
         assert named.title is not None
-        assert Features(b"<title>red hats</title>" + self.FRAME.encode(), {b"red"}, set()).title is None
+        assert (
+            Features(b"<title>red hats</title>" + self.FRAME.encode(), {b"red"}, set()).title
+            is None
+        )
 
 
 HOST = "http://a.test"
@@ -136,7 +155,9 @@ class TestShapes:
         ],
     )
     def test_urls_that_differ_in_values_are_one_family(self, one, other):
-        """Values of parameters, the last segment, and segments that look like one of many are masked."""
+        """Values of parameters, the last segment, and segments that look like one of many are
+        masked.
+        """
         assert close(one) == close(other)
 
     @pytest.mark.parametrize(
@@ -161,7 +182,9 @@ class TestShapes:
         assert one.families[0] != other.families[0]
         assert one.families[1:] == other.families[1:]
 
-    @pytest.mark.parametrize("tail", ["/", "", "//", "/?", "/?&&", "/?=", "/%", "/a?b?c", "/" + "x/" * 500])
+    @pytest.mark.parametrize(
+        "tail", ["/", "", "//", "/?", "/?&&", "/?=", "/%", "/a?b?c", "/" + "x/" * 500]
+    )
     def test_every_url_has_families(self, tail):
         """Whatever a URL looks like, it has a shape."""
         assert len(shape_of(HOST + tail).families) == 4
@@ -203,7 +226,9 @@ class TestMemory:
         assert not any(memory.has(one) is memory.add(one) for one in others)
 
     def test_the_oldest_are_forgotten(self):
-        """Of more numbers than it has room for, the last are known, one filter's full, and of the first nearly none."""
+        """Of more numbers than it has room for, the last are known, one filter's full, and of the
+        first nearly none.
+        """
         memory = filled(6 * ROOM)
 
         assert all(map(memory.has, map(number, range(5 * ROOM, 6 * ROOM))))
@@ -213,7 +238,10 @@ class TestMemory:
         """Of a hundred numbers that were never added, hardly one is known when the memory is full."""
         memory = filled(4 * ROOM)
 
-        assert sum(memory.has((at * 40503 + 17) * 97 & 0xFFFFFFFF) for at in range(2**20, 2**20 + 100)) < 10
+        assert (
+            sum(memory.has((at * 40503 + 17) * 97 & 0xFFFFFFFF) for at in range(2**20, 2**20 + 100))
+            < 10
+        )
 
     @given(NUMBERS)
     def test_it_is_restored(self, numbers):
@@ -227,7 +255,8 @@ class TestMemory:
         assert all(map(again.has, numbers))
 
     @pytest.mark.parametrize(
-        "sizes", [(0, FIRST), (FIRST, 0), (FIRST, 2 * FIRST), (FIRST + 1, FIRST), (2 * LARGEST, FIRST)]
+        "sizes",
+        [(0, FIRST), (FIRST, 0), (FIRST, 2 * FIRST), (FIRST + 1, FIRST), (2 * LARGEST, FIRST)],
     )
     def test_a_memory_of_no_possible_size_is_refused(self, sizes):
         """What is no memory is an error that its reader expects."""

@@ -48,7 +48,9 @@ def _folded():
 
 class TestFolding:
     def test_a_family_without_news_is_folded(self, folded):
-        """After FOLDS pages that bring nothing its URLs wait, and one in sixteen, then ever fewer, is tried."""
+        """After FOLDS pages that bring nothing its URLs wait, and one in sixteen, then ever fewer,
+        is tried.
+        """
         places = tried(folded, 1000)
 
         assert 5 < len(places) < 15
@@ -87,7 +89,9 @@ class TestFolding:
         assert learning.folded == 0
 
     def test_a_list_of_a_new_folder_of_good_pages_is_not_for_nothing(self):
-        """Nobody knows the folder's family, but its relatives are good; a list's own relatives do not vouch for it."""
+        """Nobody knows the folder's family, but its relatives are good; a list's own relatives do
+        not vouch for it.
+        """
         learning = DomainLearning()
         for folder in "abcdef":
             for at in range(2):
@@ -140,7 +144,9 @@ class TestFolding:
         assert [family.blind for family in learning.families.values()] == [1, 0, 0, 0]
 
     def test_what_may_be_a_copy_is_no_news(self):
-        """New text says nothing if a page with one of the URL's values was not looked at; known text is none."""
+        """New text says nothing if a page with one of the URL's values was not looked at; known
+        text is none.
+        """
         learning = DomainLearning()
         learning.look(url("seen"), b"<p>a text of its own</p>")
         learning.passed(url("passed"))
@@ -155,7 +161,9 @@ class TestFolding:
         assert copy("third", b"a third for the third") is True
 
     def test_values_that_no_page_had_are_a_family_of_their_own(self):
-        """Copies hold back copies: of URLs in one form those go on whose value came with no page before."""
+        """Copies hold back copies: of URLs in one form those go on whose value came with no page
+        before.
+        """
         learning = DomainLearning()
         for at in range(FOLDS[0]):
             learning.look(f"http://a.test/list?id={at}", b"<p>text</p>")
@@ -176,13 +184,21 @@ class TestFolding:
 
     @pytest.mark.parametrize(("between", "last"), [(",", False), ("-", True)])
     def test_the_parts_of_a_list_are_known_and_the_words_of_a_name_are_not(self, between, last):
-        """A list names things that have addresses; a name like `red-house` may be one of many of the same words."""
-        assert self.news(DomainLearning(), between, "ab", "cd", "ac", "bd") == [True, True, True, last]
+        """A list names things that have addresses; a name like `red-house` may be one of many of
+        the same words.
+        """
+        assert self.news(DomainLearning(), between, "ab", "cd", "ac", "bd") == [
+            True,
+            True,
+            True,
+            last,
+        ]
 
     def news(self, learning, between, *pairs):
         """Whether pages about two things say something new, in one text."""
         return [
-            learning.look(url(f"{one}{between}{two}"), f"<p>{one} beside {two}</p>".encode()).new for one, two in pairs
+            learning.look(url(f"{one}{between}{two}"), f"<p>{one} beside {two}</p>".encode()).new
+            for one, two in pairs
         ]
 
     def test_short_values_are_told_apart(self):
@@ -191,15 +207,29 @@ class TestFolding:
         for at in range(0, 1000, 2):
             learning.passed(url(at))
 
-        assert all(learning.look(url(at), b"<p>text %d</p>" % at).new is not None for at in range(1, 1000, 2))
+        assert all(
+            learning.look(url(at), b"<p>text %d</p>" % at).new is not None
+            for at in range(1, 1000, 2)
+        )
 
     def test_pages_that_say_only_their_address_and_lead_on_are_a_labyrinth(self):
-        """Though they lead back: what does not exist, or every town, in one text that leads to further such pages."""
+        """Though they lead back: what does not exist, or every town, in one text that leads to
+        further such pages.
+        """
         learning = DomainLearning()
-        for at, town in enumerate(f"z{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"):
-            said = learning.look(url(f"in-{town}"), f"<p>No plumber was found in {town}, sorry</p>".encode())
+        for at, town in enumerate(
+            f"z{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"
+        ):
+            said = learning.look(
+                url(f"in-{town}"), f"<p>No plumber was found in {town}, sorry</p>".encode()
+            )
             links = [url(f"beyond-{town}"), url("known")]
-            learn(learning, url(f"in-{town}"), Brings.NEWS, learning.follow(url("x"), links, address=said.address)[1])
+            learn(
+                learning,
+                url(f"in-{town}"),
+                Brings.NEWS,
+                learning.follow(url("x"), links, address=said.address)[1],
+            )
             assert said == Said(new=True, address=at > 0)
 
         assert learning.folded > 0
@@ -218,10 +248,14 @@ class TestFolding:
         learning.look(url("abc"), b"<p>Called abc so</p>")
 
         assert learning.look(url("def"), b"<p>Called def so</p>") == Said(new=True, address=True)
-        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == Said(new=True)
+        assert learning.look(
+            url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")
+        ) == Said(new=True)
 
     def test_a_page_with_nothing_new_but_its_title_is_in_doubt(self):
-        """It counts like a list of which nobody knows where it leads, unless its links lead to new pages."""
+        """It counts like a list of which nobody knows where it leads, unless its links lead to new
+        pages.
+        """
         learning = DomainLearning()
         page = "<title>%s</title><p>a frame of words</p><p>nothing yet</p><p>a quotation</p>"
         learning.look(url(1), (page % "red hats").encode())
@@ -237,12 +271,16 @@ class TestFolding:
         learning = DomainLearning()
         learning.look("http://abc.a.test/", b"<p>Welcome to abc</p>")
 
-        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == Said(new=True, address=True)
+        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == Said(
+            new=True, address=True
+        )
 
     def test_names_below_the_domain_may_be_a_labyrinth(self):
         """Start pages of ever new hosts are no numbered ones, unless their names are."""
         blind = [
-            DomainLearning().follow("http://x.a.test/", [f"http://{name}{at}.a.test/" for at in (1, 2)])[1][1]
+            DomainLearning().follow(
+                "http://x.a.test/", [f"http://{name}{at}.a.test/" for at in (1, 2)]
+            )[1][1]
             for name in ("y1z", "user-")
         ]
 
@@ -250,7 +288,9 @@ class TestFolding:
 
     def test_plumber_in_every_town_is_no_labyrinth(self):
         """Names that end with a small number are as many as the numbers."""
-        _, blind = DomainLearning().follow(url("plumber-a-1"), [url("plumber-b-2"), url("plumber-c-3")])
+        _, blind = DomainLearning().follow(
+            url("plumber-a-1"), [url("plumber-b-2"), url("plumber-c-3")]
+        )
 
         assert not any(blind)
 
@@ -272,9 +312,15 @@ class TestLooks:
 
         assert self.looked_at(learning, "list") == 800
 
-    @pytest.mark.parametrize(("before", "looked_at"), [(Brings.NEWS, 800 // RAREST), (Brings.NOTHING, 800)])
-    def test_a_small_family_is_sampled_soon_if_nothing_in_its_domain_lacks_news(self, before, looked_at):
-        """On a site of many small families most pages are the first of theirs, and all would have a look."""
+    @pytest.mark.parametrize(
+        ("before", "looked_at"), [(Brings.NEWS, 800 // RAREST), (Brings.NOTHING, 800)]
+    )
+    def test_a_small_family_is_sampled_soon_if_nothing_in_its_domain_lacks_news(
+        self, before, looked_at
+    ):
+        """On a site of many small families most pages are the first of theirs, and all would have a
+        look.
+        """
         learning = taught(DomainLearning(), Brings.NEWS, FAULTLESS)
         learn(learning, url(1, "other"), before)
         for at in range(SOON_SURE + 3):
@@ -283,7 +329,9 @@ class TestLooks:
         assert self.looked_at(learning, "small") == looked_at
 
     def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
-        """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""
+        """Copies of pages that nobody looked at would seem new, and a new family may be one of
+        copies.
+        """
         learning = taught(DomainLearning(), Brings.NEWS, 100)
         learn(learning, url(1, "print"), Brings.NEWS)
 
@@ -311,7 +359,10 @@ class TestFreeing:
 
     def test_one_in_many_does_not(self, folded):
         """One new page among many tries changes nothing."""
-        assert not any(learn(folded, url(at), Brings.NEWS if at % 5 == 0 else Brings.NOTHING) for at in range(50))
+        assert not any(
+            learn(folded, url(at), Brings.NEWS if at % 5 == 0 else Brings.NOTHING)
+            for at in range(50)
+        )
 
     def test_those_that_wait_are_tried_in_the_end(self, folded):
         """When there is nothing else to do a few go on, a few times."""
@@ -319,15 +370,21 @@ class TestFreeing:
         assert tried(folded, AGAIN) == [*range(AGAIN)]
 
     def test_without_a_budget_as_many_again_are_tried_once(self, folded):
-        """When there is nothing else to do, as many go on as the domain has had pages; then a few, a few times."""
+        """When there is nothing else to do, as many go on as the domain has had pages; then a few,
+        a few times.
+        """
         assert folded.try_again(SMALL, unlimited=True) == SMALL
         again = DomainLearning.unpack(folded.pack(), None)
 
         assert tried(again, SMALL) == [*range(SMALL)]
-        assert [again.try_again(2 * SMALL, unlimited=True) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
+        assert [again.try_again(2 * SMALL, unlimited=True) for _ in range(ROUNDS + 1)] == [
+            AGAIN
+        ] * ROUNDS + [0]
 
     def test_a_small_site_is_fetched_whole(self, folded):
-        """When there is nothing else to do, those that wait go on until the domain has had SMALL pages."""
+        """When there is nothing else to do, those that wait go on until the domain has had SMALL
+        pages.
+        """
         assert [folded.try_again(SMALL - 90) for _ in range(ROUNDS + 1)] == [90] * (ROUNDS + 1)
         assert tried(folded, 90) == [*range(90)]
 

@@ -18,7 +18,13 @@ def crawl(db, site, lead=LEAD):
     allowance = ByReputation(lead)
     limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
     frontier = make(
-        db, limits, domain=zoo.domain_of, memory=64 << 20, politeness=politeness, allowance=allowance, folds=True
+        db,
+        limits,
+        domain=zoo.domain_of,
+        memory=64 << 20,
+        politeness=politeness,
+        allowance=allowance,
+        folds=True,
     )
     seen, bodies, fetched, now = {HOME}, set(), [], 0.0
     frontier.add([Link(HOME, seed=HOME).pack()])
@@ -58,14 +64,18 @@ def tracked(path):
     at = zoo._number(path.partition("&")[0])
     if path.startswith("out"):
         return f"{HOME}story/{at}"
-    links = [f"{HOME}out?to={(at * 7 + step) % STORIES}&from={zoo._digest(at, step)}" for step in range(10)]
+    links = [
+        f"{HOME}out?to={(at * 7 + step) % STORIES}&from={zoo._digest(at, step)}"
+        for step in range(10)
+    ]
     return story(at), [*links, *([f"{HOME}story/{at + 1}"] if at + 1 < STORIES else [])]
 
 
 def test_tracking_links_cost_no_stories(db):
     """A site whose links lead through redirects to known pages is fetched whole.
 
-    Each such redirect was a debt of the domain: its lead was spent, and 101 of 201 stories were never fetched.
+    Each such redirect was a debt of the domain: its lead was spent, and 101 of 201 stories were
+    never fetched.
     """
     fetched, _ = crawl(db, tracked)
 

@@ -38,7 +38,9 @@ class TestErrors:
         job.close()
 
     def test_new_urls_are_lost_at_the_stated_rate(self, tmp_path):
-        """At capacity, about one new URL in a thousand is taken for seen; while filling, 3.7 of 36,000."""
+        """At capacity, about one new URL in a thousand is taken for seen; while filling, 3.7 of
+        36,000.
+        """
         job = make(tmp_path, snapshot=10**9)
         capacity = job.store.stats()["capacity"]
         job.submit(*range(capacity))
@@ -94,7 +96,9 @@ class TestFile:
             job.submit(*range(key, key + 50))
             written(job)
             job.checkpoint()
-        logged = job.db.query("SELECT ifnull(sum(length(value)), 0) / 8 FROM meta WHERE name GLOB 'seen.keys.*'")[0][0]
+        logged = job.db.query(
+            "SELECT ifnull(sum(length(value)), 0) / 8 FROM meta WHERE name GLOB 'seen.keys.*'"
+        )[0][0]
 
         assert logged <= 100
         assert len(list((job.folder / "seen").iterdir())) == 1

@@ -156,7 +156,11 @@ class TestStatic:
         """Only the given keys are hits, and always."""
         cache = StaticCache(2, [5, 6, 7])
 
-        assert [list(cache.misses([5, 6, 7, 8])) for _ in range(3)] == [[0, 1, 2, 3], [2, 3], [2, 3]]
+        assert [list(cache.misses([5, 6, 7, 8])) for _ in range(3)] == [
+            [0, 1, 2, 3],
+            [2, 3],
+            [2, 3],
+        ]
 
     def test_without_keys_it_learns(self):
         """Without keys it holds the most popular of the first requests, 16 for each place."""
@@ -168,7 +172,9 @@ class TestStatic:
 
     @given(st.lists(st.integers(0, 400), min_size=16 * 4, max_size=16 * 4), st.integers(500, 503))
     def test_it_learns_what_is_frequent(self, some, popular):
-        """What is requested half of the time is learned, whatever comes between, though few keys are counted."""
+        """What is requested half of the time is learned, whatever comes between, though few keys
+        are counted.
+        """
         cache = StaticCache(4)
         for key in some[: 16 * 2]:
             cache.misses([key, popular])

@@ -53,7 +53,9 @@ def test_another_scheme_is_the_same_folder(seen, url):
 
 @pytest.mark.parametrize(("aliases", "copy"), [(True, Copy.KNOWN), (False, Copy.FOLLOWED)])
 def test_www_is_a_mirror(aliases, copy):
-    """A name with www. is the same site as the one without, where the scope does not tell them apart."""
+    """A name with www. is the same site as the one without, where the scope does not tell them
+    apart.
+    """
     seen = Seen(aliases=aliases)
     seen.first("http://a.test/en/x")
     assert seen.again("http://www.a.test/en/x") is copy
@@ -65,14 +67,18 @@ def test_a_port_makes_another_host(seen):
 
 
 def test_links_by_query_lead_elsewhere_from_each_file(seen):
-    """A body with links like ?page=2 is followed from each file of a folder, whatever the file's own query."""
+    """A body with links like ?page=2 is followed from each file of a folder, whatever the file's
+    own query.
+    """
     assert seen.again("http://a.test/en/list", by_query=True) is Copy.FOLLOWED
     assert seen.again("http://a.test/en/list?page=1", by_query=True) is Copy.KNOWN
     assert seen.again("http://a.test/en/other", by_query=True) is Copy.FOLLOWED
 
 
 def test_below_one_folder_that_has_it(seen):
-    """A start page that is the same below itself is followed there, but a copy below that copy is not."""
+    """A start page that is the same below itself is followed there, but a copy below that copy is
+    not.
+    """
     seen.first("http://a.test/", OTHER)
     assert seen.again("http://a.test/da/", OTHER) is Copy.FOLLOWED
     assert seen.again("http://a.test/da/da/", OTHER) is Copy.NESTED

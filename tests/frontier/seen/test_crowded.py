@@ -18,7 +18,8 @@ from webcrawl.store.runs import PAGE, Run, RunWriter
 
 LAST = 2**64 - 1
 BUDGET = 5
-IN_MEMORY = Layout(chunk=1000, budget=BUDGET, largest=1000, row=3, fresh=900, at_once=3)  # rows of files are pages
+# rows of files are pages
+IN_MEMORY = Layout(chunk=1000, budget=BUDGET, largest=1000, row=3, fresh=900, at_once=3)
 KEYS = st.lists(st.one_of(st.integers(0, LAST), st.integers(5000, 5100)), max_size=60)
 CROWD = st.lists(st.integers(0, 300).map(lambda one: (7 << 54) + one), min_size=1, max_size=40)
 
@@ -40,10 +41,13 @@ def steps():
 
 class TestEven:
     @given(
-        keys=st.lists(st.one_of(st.integers(0, LAST), st.integers(5000, 5100)), max_size=60), budget=st.integers(1, 9)
+        keys=st.lists(st.one_of(st.integers(0, LAST), st.integers(5000, 5100)), max_size=60),
+        budget=st.integers(1, 9),
     )
     def test_no_range_has_far_too_many_rows(self, keys, budget):
-        """Ranges follow each other without a gap; none has more than twice the rows, but for equal keys."""
+        """Ranges follow each other without a gap; none has more than twice the rows, but for equal
+        keys.
+        """
         count = lambda low, high: sum(low <= key <= high for key in keys)  # noqa: E731 - a short name
         found = list(even(len(keys), budget, count))
 
@@ -59,7 +63,9 @@ class TestEven:
 class TestMerges:
     @given(st.lists(CROWD, min_size=1, max_size=5))
     def test_few_rows_are_in_memory_at_once(self, tmp_path_factory, steps, batches):
-        """However crowded the keys are, one step of a merge has no more than about the budget, and all is right."""
+        """However crowded the keys are, one step of a merge has no more than about the budget, and
+        all is right.
+        """
         db = CrawlDB(tmp_path_factory.mktemp("seen"))
         store, known, taken = disk(db, sizes=IN_MEMORY), set(), []
         for batch in batches:

@@ -1,4 +1,6 @@
-"""Stores whose thread has died, for want of memory even to say so: nobody waits for what it was to do."""
+"""Stores whose thread has died, for want of memory even to say so: nobody waits for what it was to
+do.
+"""
 
 import time
 

@@ -47,7 +47,9 @@ class TestMerging:
         job.close()
 
     def test_a_small_early_merge_needs_no_thread(self, tmp_path):
-        """A starving frontier gets the links of a few pages back in the same turn of the event loop."""
+        """A starving frontier gets the links of a few pages back in the same turn of the event
+        loop.
+        """
         job = job_of(tmp_path, ROOMY)
         job.submit(*range(20))
         job.store.merge()
@@ -57,7 +59,9 @@ class TestMerging:
 
     @pytest.mark.parametrize(("before", "count"), [(0, 21), (60, 1)])
     def test_a_long_early_merge_is_a_threads(self, tmp_path, before, count):
-        """A merge of many records, or with files to read, runs in a thread and ends with `on_ready`."""
+        """A merge of many records, or with files to read, runs in a thread and ends with
+        `on_ready`.
+        """
         told = threading.Event()
         job = job_of(tmp_path, ROOMY, on_ready=told.set)
         job.submit(*range(before))
@@ -71,7 +75,9 @@ class TestMerging:
         job.close()
 
     def test_t_grows_with_f(self, tmp_path):
-        """A merge begins when T is a certain share of F, so that the cost of reading F per record stays constant."""
+        """A merge begins when T is a certain share of F, so that the cost of reading F per record
+        stays constant.
+        """
         sizes = Layout(chunk=10, budget=100, largest=10_000, fresh=0, share=0.5)
         job = job_of(tmp_path, sizes)
         job.submit(*range(200))

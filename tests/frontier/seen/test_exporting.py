@@ -33,11 +33,14 @@ def decide(store):
 
 class TestExport:
     @given(
-        keys=st.lists(st.integers(0, LAST), max_size=60), bounds=st.tuples(st.integers(0, LAST), st.integers(0, LAST))
+        keys=st.lists(st.integers(0, LAST), max_size=60),
+        bounds=st.tuples(st.integers(0, LAST), st.integers(0, LAST)),
     )
     @pytest.mark.parametrize("factory", [disk, memory])
     def test_a_range_comes_out_whole_and_in_order(self, tmp_path_factory, factory, keys, bounds):
-        """Whether keys lie in memory or in files, all of a range come out, ascending, and no others."""
+        """Whether keys lie in memory or in files, all of a range come out, ascending, and no
+        others.
+        """
         db = CrawlDB(tmp_path_factory.mktemp("seen"))
         store = factory(db)
         low, high = sorted(bounds)

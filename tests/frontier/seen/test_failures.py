@@ -38,7 +38,9 @@ class Crawl:
 class TestFailures:
     @pytest.mark.campaign
     def test_whatever_operation_fails_nothing_is_lost(self, tmp_path):
-        """Each create, write, sync and unlink fails in turn: the crawl can be resumed from its last checkpoint."""
+        """Each create, write, sync and unlink fails in turn: the crawl can be resumed from its last
+        checkpoint.
+        """
         fs, failures = BreakingDisk(), 0
         job = job_of(tmp_path, fs=fs)
         assert Crawl(job).run()
@@ -67,7 +69,12 @@ class TestFailures:
         fs.fail_at = fs.operations + 1
         job.submit(3, 4, 5, 6)
         job.wait()
-        for call in (lambda: job.submit(99), lambda: job.store.take(1), job.store.merge, job.checkpoint):
+        for call in (
+            lambda: job.submit(99),
+            lambda: job.store.take(1),
+            job.store.merge,
+            job.checkpoint,
+        ):
             with pytest.raises(StoreError, match="No space left"):
                 call()
         fs.fail_at = 0

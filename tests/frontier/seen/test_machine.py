@@ -1,4 +1,6 @@
-"""The disk store against a plain set, in any order of submissions, merges, checkpoints, crashes and failures."""
+"""The disk store against a plain set, in any order of submissions, merges, checkpoints, crashes and
+failures.
+"""
 
 import shutil
 import tempfile
@@ -22,7 +24,11 @@ from webcrawl.store.errors import StoreError
 
 # Few keys, so that many repeat, including both ends of the range.
 KEYS = st.integers(0, 40) | st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2**64 - 1)
-CACHES = {"none": lambda: StaticCache(0), "clock": lambda: ClockCache(3), "lru": lambda: LruCache(5)}
+CACHES = {
+    "none": lambda: StaticCache(0),
+    "clock": lambda: ClockCache(3),
+    "lru": lambda: LruCache(5),
+}
 
 
 class Twin:
@@ -54,7 +60,9 @@ class SeenMachine(RuleBasedStateMachine):
 
     @initialize(cache=st.sampled_from(sorted(CACHES)))
     def begin(self, cache):
-        self.job = Reopenable(self.root / "state", lambda db: disk(db, cache=CACHES[cache](), sizes=TINY), self.disk)
+        self.job = Reopenable(
+            self.root / "state", lambda db: disk(db, cache=CACHES[cache](), sizes=TINY), self.disk
+        )
         self.job.checkpoint()
 
     def doing(self, step):
@@ -155,7 +163,9 @@ def fingerprint(url):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("stream", [min(STREAMS), *in_campaign(*sorted(STREAMS.keys() - {min(STREAMS)}))])
+@pytest.mark.parametrize(
+    "stream", [min(STREAMS), *in_campaign(*sorted(STREAMS.keys() - {min(STREAMS)}))]
+)
 def test_a_replayed_crawl_gives_the_distinct_urls_in_first_seen_order(tmp_path, stream, kind):
     """New URLs come out as from a plain set, in order, across restarts and early merges."""
     pages = STREAMS[stream](cases(stream).parent)

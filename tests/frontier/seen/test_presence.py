@@ -11,7 +11,9 @@ from webcrawl.store.errors import TakenAway
 @pytest.mark.parametrize("kind", ["disk", "bloom"])
 @pytest.mark.parametrize("reopened", [False, True])
 def test_a_removed_file_fails_the_checkpoint(tmp_path, kind, reopened):
-    """A file of keys that is gone, of this run or an earlier one, fails the next checkpoint with its path."""
+    """A file of keys that is gone, of this run or an earlier one, fails the next checkpoint with
+    its path.
+    """
     with closing(Reopenable(tmp_path / "state", STORES[kind])) as job:
         key = 0
         while not job.store.stats()["runs"]:
@@ -21,7 +23,9 @@ def test_a_removed_file_fails_the_checkpoint(tmp_path, kind, reopened):
         job.checkpoint()
         if reopened:
             job.reopen()
-        name = (job.db.get("seen.bloom") or b"").decode() or job.db.query("SELECT name FROM run")[0][0]
+        name = (job.db.get("seen.bloom") or b"").decode() or job.db.query("SELECT name FROM run")[
+            0
+        ][0]
         path = tmp_path / "state/seen" / name
         path.unlink()
 

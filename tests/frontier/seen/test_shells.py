@@ -38,14 +38,18 @@ def _seen():
 
 
 def test_once_on_each_domain(seen):
-    """A body is followed on each new registered domain, and there once, on whichever of its hosts it comes first."""
+    """A body is followed on each new registered domain, and there once, on whichever of its hosts
+    it comes first.
+    """
     assert seen.follows(SHELL, "http://a.test/")
     assert not seen.follows(SHELL, "http://www.a.test/")
     assert seen.follows(SHELL, "http://b.test/")
 
 
 def test_behind_a_redirect_it_is_the_domains_one(seen):
-    """A start page behind a redirect counts as the domain's one body: pages that it links to are not followed."""
+    """A start page behind a redirect counts as the domain's one body: pages that it links to are
+    not followed.
+    """
     assert seen.follows(SHELL, "http://a.test/", 1)
     assert not seen.follows(OTHER, "http://a.test/inner")
 
@@ -68,7 +72,9 @@ def test_nothing_is_kept_of_what_is_not_followed(seen):
 
 
 def test_no_page_can_take_a_domains_turn(seen):
-    """A body that spells out what is kept for another domain has another digest: the key is in front."""
+    """A body that spells out what is kept for another domain has another digest: the key is in
+    front.
+    """
     seen.kept.add(digest(b"0 a.test"))
     seen.kept.add(digest(digest(b"") + b"0 a.test"))
 

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from tests.support.faults import BreakingDisk
 from tests.support.seens import ROOMY, job_of
-from webcrawl.frontier.seen.sorted_keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
+from webcrawl.frontier.seen.sorted_keys import (
+    BLOCK,
+    HIGHEST,
+    NO_KEYS,
+    firsts,
+    mark,
+    marked,
+    merged,
+    order,
+    ranges,
+)
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import between, contained
 
@@ -58,14 +68,19 @@ class TestContained:
     @given(needles=SORTED, haystack=SORTED)
     def test_it_is_membership(self, needles, haystack):
         """A needle is contained if and only if it is in the haystack."""
-        assert contained(array(needles), array(haystack)).tolist() == [key in haystack for key in needles]
+        assert contained(array(needles), array(haystack)).tolist() == [
+            key in haystack for key in needles
+        ]
 
 
 class TestMerged:
     @given(keys=SORTED, shares=st.lists(st.integers(0, 2), min_size=12, max_size=12))
     def test_disjoint_pieces_become_one(self, keys, shares):
         """An ascending sequence split into pieces in any way is restored."""
-        pieces = [array([key for key, share in zip(keys, shares, strict=False) if share == at]) for at in range(3)]
+        pieces = [
+            array([key for key, share in zip(keys, shares, strict=False) if share == at])
+            for at in range(3)
+        ]
 
         assert merged(pieces).tolist() == keys
 
@@ -96,12 +111,16 @@ class TestRanges:
 class TestBits:
     @given(on=st.sets(st.integers(0, 70)), first=st.integers(0, 70), length=st.integers(0, 70))
     def test_marked_bits_are_found_again(self, on, first, length):
-        """Any part of the bits, at byte borders or not, shows what was marked, in any number of steps."""
+        """Any part of the bits, at byte borders or not, shows what was marked, in any number of
+        steps.
+        """
         bits = np.zeros(18, np.uint8)
         for some in (sorted(on)[::2], sorted(on)[1::2], []):
             mark(bits, array(some))
 
-        assert marked(bits, first, first + length).tolist() == [at in on for at in range(first, first + length)]
+        assert marked(bits, first, first + length).tolist() == [
+            at in on for at in range(first, first + length)
+        ]
 
 
 class TestFiles:
@@ -164,7 +183,10 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("change", "table"),
         [
-            ("UPDATE meta SET value = x'02000000000000000100000000000000' WHERE name = 'seen.fresh'", "fresh"),
+            (
+                "UPDATE meta SET value = x'02000000000000000100000000000000' WHERE name = 'seen.fresh'",
+                "fresh",
+            ),
             ("UPDATE meta SET value = x'00' WHERE name = 'seen.fresh'", "fresh"),
             ("DELETE FROM meta WHERE name GLOB 'seen.new.*'", "new"),
             ("UPDATE meta SET value = x'00' WHERE name GLOB 'seen.new.*'", "new"),

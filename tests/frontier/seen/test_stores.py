@@ -78,7 +78,9 @@ class TestEverySeenStore:
         assert taken + job.settle() == [b"%d" % key for key in range(12)]
 
     def test_a_crash_goes_back_to_the_checkpoint(self, job):
-        """After a crash, keys submitted since the last checkpoint are unknown again: their pages come again."""
+        """After a crash, keys submitted since the last checkpoint are unknown again: their pages
+        come again.
+        """
         job.submit(1, 2)
         job.settle()
         job.checkpoint()
@@ -161,7 +163,9 @@ class TestEverySeenStore:
         job.open()
 
     def test_keys_with_another_checksum(self, job, kind):
-        """Altered keys of waiting records are found by check, and at the start by a store that reads them."""
+        """Altered keys of waiting records are found by check, and at the start by a store that
+        reads them.
+        """
         job.submit(*range(5))
         job.checkpoint()
         job.tamper("UPDATE waiting SET keys = zeroblob(length(keys))", sealed=False)
@@ -171,10 +175,14 @@ class TestEverySeenStore:
             job.make = lambda db: Nothing()
         job.open()
         if kind != "disk":
-            assert [damage.why for damage in job.store.check()] == ["table waiting, record 0: checksum of the keys"]
+            assert [damage.why for damage in job.store.check()] == [
+                "table waiting, record 0: checksum of the keys"
+            ]
 
     def test_another_kind_of_store_is_refused(self, job, kind):
-        """A crawl keeps the kind of store that it was started with, otherwise it would forget what it has seen."""
+        """A crawl keeps the kind of store that it was started with, otherwise it would forget what
+        it has seen.
+        """
         job.checkpoint()
         job.close()
         job.make = STORES[next(name for name in STORES if name != kind)]
@@ -196,7 +204,10 @@ class TestEverySeenStore:
         assert "pending=2" in repr(job.store)
 
     @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(pages=st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=12), at=st.integers(0, 12))
+    @given(
+        pages=st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=12),
+        at=st.integers(0, 12),
+    )
     def test_the_records_are_those_of_a_set(self, tmp_path_factory, kind, pages, at):
         """Whatever is submitted, the new records are those that are new to a plain set."""
         job = Reopenable(tmp_path_factory.mktemp("state"), STORES[kind])
@@ -210,7 +221,9 @@ class TestEverySeenStore:
         taken += job.settle()
         job.close()
 
-        assert taken == [b"%d" % key for key in dict.fromkeys(key for page in pages for key in page)]
+        assert taken == [
+            b"%d" % key for key in dict.fromkeys(key for page in pages for key in page)
+        ]
 
 
 class FakeCache:
@@ -220,7 +233,9 @@ class FakeCache:
         self.held = set()
 
     def misses(self, keys):
-        return [at for at, key in enumerate(keys) if key not in self.held and not self.held.add(key)]
+        return [
+            at for at, key in enumerate(keys) if key not in self.held and not self.held.add(key)
+        ]
 
     def __len__(self):
         return len(self.held)

@@ -11,7 +11,8 @@ from webcrawl.lab.simweb.web_answers import LAST_CHUNK, Ask
 
 class TestAnswers:
     @pytest.mark.parametrize(
-        ("target", "whole"), [("/x/reset/1", b""), ("/x/reset_midway/1", None), ("/x/closed/1", b"")]
+        ("target", "whole"),
+        [("/x/reset/1", b""), ("/x/reset_midway/1", None), ("/x/closed/1", b"")],
     )
     def test_connections_that_break(self, simweb, target, whole):
         """A reset is a reset, and a close is a close."""
@@ -82,7 +83,9 @@ class TestAnswers:
         assert (again[0], again[2]) == (304, b"")
 
     def test_a_server_that_recovers(self, simweb):
-        """The third request for a URL that fails twice gets the page, whatever else is requested in between."""
+        """The third request for a URL that fails twice gets the page, whatever else is requested in
+        between.
+        """
         server = simweb(1, 10)
 
         statuses = [get(server, f"/x/status_503_thrice/{page}")[0] for page in (1, 2, 1, 2, 1, 2)]
@@ -107,7 +110,8 @@ class TestAnswers:
 
         assert headers["Content-Encoding"] == "gzip"
         assert len(body) < 2**20
-        assert struct.unpack("<I", body[-4:])[0] > 60 * 2**20  # RFC 1952, 2.3.1: the size before compression
+        # RFC 1952, 2.3.1: the size before compression
+        assert struct.unpack("<I", body[-4:])[0] > 60 * 2**20
 
     def test_bytes_are_counted(self, simweb):
         """The log counts the bytes of head and body."""

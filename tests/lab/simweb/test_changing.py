@@ -61,7 +61,9 @@ def ask(web, page=1, host=0, **headers):
 
 def header(answer, name):
     """The value of a header line, "" without one."""
-    return next((line.partition(": ")[2] for line in answer.headers if line.startswith(f"{name}: ")), "")
+    return next(
+        (line.partition(": ")[2] for line in answer.headers if line.startswith(f"{name}: ")), ""
+    )
 
 
 PROCESSES = {
@@ -86,7 +88,9 @@ class TestProcesses:
     @pytest.mark.parametrize("name", PROCESSES)
     @given(begin=st.floats(-500, 500), length=st.floats(0, 50))
     def test_the_last_change_agrees_with_all_changes(self, name, begin, length):
-        """The last change before a moment is the last of those that were listed, or that before all of them."""
+        """The last change before a moment is the last of those that were listed, or that before all
+        of them.
+        """
         process = PROCESSES[name]
 
         found = [*process.between(begin, begin + length)]
@@ -127,7 +131,9 @@ class TestProcesses:
 class TestEditions:
     @pytest.mark.parametrize(("size", "links"), [((4000, 5000), 40), ((0, 0), 40), ((0, 0), 10)])
     def test_a_page_is_the_same_until_it_changes(self, size, links):
-        """The body at a moment follows from the edition at that moment, and other editions have other texts."""
+        """The body at a moment follows from the edition at that moment, and other editions have
+        other texts.
+        """
         clock = Clock()
         web = world("change_poisson", clock=clock, size=size, links=links)
         bodies = {}
@@ -142,7 +148,9 @@ class TestEditions:
         assert all((a ^ b).bit_count() > DISTANCE for a, b in pairwise(texts))
 
     def test_a_second_server_shows_the_same(self):
-        """What a page is like follows from seed, page and time alone, not from what was asked before."""
+        """What a page is like follows from seed, page and time alone, not from what was asked
+        before.
+        """
         times = [START + step * DAY for step in (0, 9, 3, 30, 3)]
         clocks = [Clock(), Clock()]
         webs = [world("change_poisson", clock=clock) for clock in clocks]
@@ -175,26 +183,38 @@ class TestEditions:
             turns = [START, *web.living.turns(0, page, START, START + 20 * DAY), START + 20 * DAY]
             for begin, end in pairwise(turns):
                 moments = [begin + (end - begin) * share for share in (0.01, 0.5, 0.99)]
-                assert len({web.living.edition(0, page, moment) for moment in moments}) == 1 or end - begin < 1e-3
+                assert (
+                    len({web.living.edition(0, page, moment) for moment in moments}) == 1
+                    or end - begin < 1e-3
+                )
 
     def test_a_day_may_pass_in_a_second(self):
         """With a time scale the same changes come sooner."""
         slow, fast = (world("change_poisson", time_scale=scale) for scale in (1.0, DAY))
 
-        slowly, soon = ([*web.living.turns(0, 1, START, START + days)] for web, days in ((slow, 30 * DAY), (fast, 30)))
+        slowly, soon = (
+            [*web.living.turns(0, 1, START, START + days)]
+            for web, days in ((slow, 30 * DAY), (fast, 30))
+        )
 
         assert len(slowly) > 5
-        assert [(turn - START) / DAY for turn in slowly] == pytest.approx([turn - START for turn in soon], abs=1e-5)
+        assert [(turn - START) / DAY for turn in slowly] == pytest.approx(
+            [turn - START for turn in soon], abs=1e-5
+        )
 
     def test_only_the_advert_changes(self):
-        """An advert is another one in each answer, by so few words that the text counts as the same."""
+        """An advert is another one in each answer, by so few words that the text counts as the
+        same.
+        """
         clock = Clock()
         web = world("change_advert", "validator_both", clock=clock)
         first = ask(web)
         clock.now += 1
         second = ask(web)
 
-        one, two = (fingerprint(visible_text(answer.body, answer.type)) for answer in (first, second))
+        one, two = (
+            fingerprint(visible_text(answer.body, answer.type)) for answer in (first, second)
+        )
         assert first.body != second.body
         assert first.edition == second.edition
         assert (one ^ two).bit_count() <= DISTANCE
@@ -224,7 +244,9 @@ class TestEditions:
         assert statuses.keys() == {200, 404}
 
     def test_pages_move(self):
-        """A page that moves redirects permanently to a URL that was unknown before, where it goes on changing."""
+        """A page that moves redirects permanently to a URL that was unknown before, where it goes
+        on changing.
+        """
         clock = Clock()
         web = world("change_moves", clock=clock)
         new = moved(path(1))
@@ -244,9 +266,13 @@ class TestEditions:
 
 
 class TestValidators:
-    @pytest.mark.parametrize("kind", ["validator_strong", "validator_weak", "validator_modified", "validator_both"])
+    @pytest.mark.parametrize(
+        "kind", ["validator_strong", "validator_weak", "validator_modified", "validator_both"]
+    )
     def test_a_304_is_the_truth(self, kind):
-        """A copy's validators get a 304 as long as its edition is live, and the new edition afterwards."""
+        """A copy's validators get a 304 as long as its edition is live, and the new edition
+        afterwards.
+        """
         clock = Clock(START + 0.5)
         web = world("change_poisson", kind, clock=clock, time_scale=DAY)
         pause = 0.2 / web.living.rate(0, 1)  # a fifth of the time between changes
@@ -257,7 +283,9 @@ class TestValidators:
             counts[answer.status] += 1
             assert (answer.status == 304) <= (copy.edition == web.living.edition(0, 1, clock.now))
             if header(copy, "ETag") or header(copy, "Last-Modified"):
-                assert (answer.status == 304) == (copy.edition == web.living.edition(0, 1, clock.now))
+                assert (answer.status == 304) == (
+                    copy.edition == web.living.edition(0, 1, clock.now)
+                )
             copy = answer if answer.status == 200 else copy
 
         assert counts[304] > 40 < counts[200]
@@ -281,7 +309,9 @@ class TestValidators:
 
 class TestOddServers:
     def test_304_always(self):
-        """One answers 304 to every request for a page, also without a condition; no link of it is owed."""
+        """One answers 304 to every request for a page, also without a condition; no link of it is
+        owed.
+        """
         web = world("odd_304_always", hosts=2, pages=20)
 
         assert ask(web).status == ask(web, etag='"x"').status == 304
@@ -332,7 +362,9 @@ class TestOddServers:
 
     @pytest.mark.parametrize(("kind", "years"), [("odd_future", 10), ("odd_years", -12)])
     def test_clocks_that_are_wrong(self, kind, years):
-        """One has modified its pages in ten years' time, another lives twelve years ago; their 304s are right."""
+        """One has modified its pages in ten years' time, another lives twelve years ago; their 304s
+        are right.
+        """
         web = world(kind, "change_weekly", clock=Clock(START + 100 * DAY))
         first = ask(web)
         seen = parsedate_to_datetime(header(first, "Last-Modified")).timestamp()
@@ -349,7 +381,9 @@ class TestOddServers:
         _, headers, body = get(server)
 
         with connect(server) as client:
-            client.sendall(request(server, "/", f"If-None-Match: {headers['ETag']}", "Connection: close"))
+            client.sendall(
+                request(server, "/", f"If-None-Match: {headers['ETag']}", "Connection: close")
+            )
             got, _ = drain(client)
 
         assert got.startswith(b"HTTP/1.1 304 Not Modified\r\n")
@@ -361,11 +395,16 @@ class TestListings:
     def test_honest_sitemaps(self, kind):
         """A sitemap lists the pages that are there, where they are, and when each changed last."""
         clock = Clock(START)
-        web = World(1, 700, clock=clock, mix=dict.fromkeys((kind, "change_poisson"), 1.0), changes=1.0)
+        web = World(
+            1, 700, clock=clock, mix=dict.fromkeys((kind, "change_poisson"), 1.0), changes=1.0
+        )
         clock.now += 12 * DAY
         listed = _listed(web, "/sitemap_index.xml" if kind == "sitemap_index" else "/sitemap.xml")
 
-        changed = {web.origin(0) + path(page): web.living.modified(0, page, clock.now) for page in range(700)}
+        changed = {
+            web.origin(0) + path(page): web.living.modified(0, page, clock.now)
+            for page in range(700)
+        }
         assert listed == pytest.approx(changed, rel=0, abs=1e-3)
 
     def test_what_is_gone_is_not_listed(self):
@@ -377,7 +416,9 @@ class TestListings:
 
         listed = _listed(web, "/sitemap.xml")
 
-        there = [page for page in range(40) if page == 0 or web.living.kind(0, page) == "change_moves"]
+        there = [
+            page for page in range(40) if page == 0 or web.living.kind(0, page) == "change_moves"
+        ]
         assert [*listed] == [web.origin(0) + (moved(path(page)) if page else "/") for page in there]
 
     @pytest.mark.parametrize("kind", ["sitemap_now", "sitemap_random", "sitemap_frozen"])
@@ -395,7 +436,11 @@ class TestListings:
 
     @pytest.mark.parametrize(
         ("kind", "line"),
-        [("sitemap_plain", "/sitemap.xml"), ("sitemap_index", "/sitemap_index.xml"), ("sitemap_unnamed", "")],
+        [
+            ("sitemap_plain", "/sitemap.xml"),
+            ("sitemap_index", "/sitemap_index.xml"),
+            ("sitemap_unnamed", ""),
+        ],
     )
     def test_robots_txt_names_them(self, kind, line):
         """robots.txt names a host's sitemap, unless it is there to be found by its name."""
@@ -405,13 +450,18 @@ class TestListings:
 
         assert re.findall(r"Sitemap: (.*)", text) == ([web.origin(0) + line] if line else [])
 
-    @pytest.mark.parametrize(("kind", "target"), [("feed_atom", "/feed.atom"), ("feed_rss", "/feed.rss")])
+    @pytest.mark.parametrize(
+        ("kind", "target"), [("feed_atom", "/feed.atom"), ("feed_rss", "/feed.rss")]
+    )
     def test_feeds_have_the_newest_changes(self, kind, target):
         """The root names the feed, which has the twenty pages that changed last, with the times."""
         clock = Clock()
         web = world(kind, "change_poisson", clock=clock, pages=60)
         clock.now += 3 * DAY
-        times = {web.origin(0) + path(page): web.living.modified(0, page, clock.now) for page in range(60)}
+        times = {
+            web.origin(0) + path(page): web.living.modified(0, page, clock.now)
+            for page in range(60)
+        }
 
         answer = ask(web, target)
         entries = read_listing(answer.body, answer.type, web.origin(0) + target).entries
@@ -435,14 +485,18 @@ def _listed(web, target):
     text = body.decode()
     found = re.findall(r"<(?:url|sitemap)><loc>(.*?)</loc><lastmod>(.*?)</lastmod>", text)
     if "<sitemapindex" in text:
-        return {url: at for part, _ in found for url, at in _listed(web, urlsplit(part).path).items()}
+        return {
+            url: at for part, _ in found for url, at in _listed(web, urlsplit(part).path).items()
+        }
     return {unescape(url): round(read_date(at), 4) for url, at in found}
 
 
 class TestServed:
     def test_the_log_has_the_editions(self, simweb):
         """The log says of each request which edition it got, and whether it had a condition."""
-        server = simweb(1, 9, mix={"validator_strong": 1.0, "change_poisson": 1.0}, size=(2000, 3000))
+        server = simweb(
+            1, 9, mix={"validator_strong": 1.0, "change_poisson": 1.0}, size=(2000, 3000)
+        )
         _, headers, _ = get(server, path(3))
         get(server, path(3), **{"If-None-Match": headers["ETag"]})
 
@@ -455,14 +509,18 @@ class TestServed:
         )
         assert (second.status, second.conditional, second.edition) == (304, True, "")
 
-    @pytest.mark.parametrize("options", [{"changes": -1.0}, {"changes": 1e9}, {"time_scale": 0.0, "changes": 1.0}])
+    @pytest.mark.parametrize(
+        "options", [{"changes": -1.0}, {"changes": 1e9}, {"time_scale": 0.0, "changes": 1.0}]
+    )
     def test_impossible_rates_are_refused(self, options):
         """Rates and time scales have bounds."""
         with pytest.raises(ValueError, match="allowed"):
             World(1, 1, **options)
 
     def test_kinds_of_change_need_no_rate(self):
-        """With kinds of change in the mix pages change, by default half of them more than once a day."""
+        """With kinds of change in the mix pages change, by default half of them more than once a
+        day.
+        """
         assert World(1, 5, mix={"feed_rss": 1.0}).living.rate(0, 1) > 0
         assert World(1, 5).living is None
         assert inf > World(1, 5, changes=2.0).living.rate(0, 1) > 0

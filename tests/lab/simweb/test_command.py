@@ -20,13 +20,18 @@ from webcrawl.lab.simweb import read
 SETTINGS = {**os.environ, "SCRAPY_SETTINGS_MODULE": "tests.support.simweb_settings"}
 PORTS = ["--port", "0", "--dns-port", "0", "--tls-port", "0", "--addresses", "2"]
 PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.lab.simweb"], [sys.executable, "-m", "scrapy", "lab", "simweb"]
+MODULE, SCRAPY = (
+    [sys.executable, "-m", "webcrawl.lab.simweb"],
+    [sys.executable, "-m", "scrapy", "lab", "simweb"],
+)
 
 
 @contextmanager
 def started(words, *options):
     """The process, once it is ready, and the line that it printed."""
-    process = subprocess.Popen([*words, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
+    process = subprocess.Popen(
+        [*words, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True
+    )
     try:
         yield process, process.stdout.readline()
     finally:
@@ -38,9 +43,14 @@ def started(words, *options):
 
 @pytest.mark.parametrize(("words", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
 def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
-    """It prints one line when it is ready, ends with status 0 on SIGINT and SIGTERM, and leaves a whole log."""
+    """It prints one line when it is ready, ends with status 0 on SIGINT and SIGTERM, and leaves a
+    whole log.
+    """
     log, seeds = tmp_path / "log.jsonl", tmp_path / "seeds.txt"
-    with started(words, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
+    with started(words, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (
+        process,
+        line,
+    ):
         port = re.search(r"http port (\d+)", line)[1]
         with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)) as client:
             client.request("GET", "/", headers={"Host": f"site2.test:{port}"})
@@ -50,7 +60,9 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
 
     assert (process.returncode, rest, errors) == (0, "", "")
     assert f"scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS=127.0.0.1:" in line
-    assert seeds.read_text().splitlines() == [f"http://site{host}.test:{port}/" for host in range(3)]
+    assert seeds.read_text().splitlines() == [
+        f"http://site{host}.test:{port}/" for host in range(3)
+    ]
     assert [hit.url for hit in read(log)] == [f"http://site2.test:{port}/"]
 
 
@@ -72,7 +84,9 @@ def fetched(line, host):
 
 
 def test_it_ends_with_its_input_if_asked_to():
-    """With --until-eof it stops at the end of standard input, as on SIGTERM, and ignores input before that."""
+    """With --until-eof it stops at the end of standard input, as on SIGTERM, and ignores input
+    before that.
+    """
     with started(MODULE, "--hosts", "2", "--pages", "2", "--until-eof") as (process, line):
         seeds = Path(re.search(r"seeds=(\S+)", line)[1])
         process.stdin.write("anything\n")
@@ -86,8 +100,16 @@ def test_it_ends_with_its_input_if_asked_to():
 
 def test_the_zoo_is_open():
     """With --zoo and --large there are traps and a large site besides the ordinary hosts."""
-    with started(MODULE, "--hosts", "1", "--pages", "2", "--zoo", "--large", "9", "--popular") as (_, line):
-        assert [get(line, f"{name}.test") for name in ("trap0", "trap14", "large0", "trap15")] == [200, 200, 200, 421]
+    with started(MODULE, "--hosts", "1", "--pages", "2", "--zoo", "--large", "9", "--popular") as (
+        _,
+        line,
+    ):
+        assert [get(line, f"{name}.test") for name in ("trap0", "trap14", "large0", "trap15")] == [
+            200,
+            200,
+            200,
+            421,
+        ]
 
 
 def test_outages_are_planned():
@@ -135,7 +157,9 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--time-scale", "0", "--changes", "1"],
     ],
 )
-@pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], *in_campaign(["scrapy", "lab", "simweb"])])
+@pytest.mark.parametrize(
+    "words", [["webcrawl.lab.simweb"], *in_campaign(["scrapy", "lab", "simweb"])]
+)
 def test_an_impossible_option_is_one_line_and_status_1(words, options):
     """An impossible option is one line on standard error and exit status 1."""
     done = command(*words, *PORTS, *options, environment=SETTINGS)
@@ -157,6 +181,10 @@ def test_a_port_that_is_taken_is_one_line():
 
 
 def test_pages_change():
-    """With --changes pages change, a day of theirs in a second with --time-scale 86400; the root's text is another."""
-    with started(MODULE, "--hosts", "1", "--pages", "2", "--changes", "50", "--time-scale", "8640000") as (_, line):
+    """With --changes pages change, a day of theirs in a second with --time-scale 86400; the root's
+    text is another.
+    """
+    with started(
+        MODULE, "--hosts", "1", "--pages", "2", "--changes", "50", "--time-scale", "8640000"
+    ) as (_, line):
         assert len({body(line) for _ in range(5)}) > 1

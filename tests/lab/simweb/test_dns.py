@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.mix import even
-from webcrawl.lab.simweb.name_server import DEAD, OUTSIDE, NameServer, Question, Reply, parse_query, reply
+from webcrawl.lab.simweb.name_server import (
+    DEAD,
+    OUTSIDE,
+    NameServer,
+    Question,
+    Reply,
+    parse_query,
+    reply,
+)
 
 A, AAAA, CNAME = pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA, pycares.QUERY_TYPE_CNAME
 
@@ -20,13 +28,18 @@ def ask(server, name, kind=A):
     """The answer of c-ares: the records as (type, value), or the error's name."""
     channel = pycares.Channel(servers=[server.nameserver], timeout=0.3, tries=2)
     done, got = threading.Event(), []
-    channel.query(name, kind, callback=lambda result, error: (got.append((result, error)), done.set()))
+    channel.query(
+        name, kind, callback=lambda result, error: (got.append((result, error)), done.set())
+    )
     assert done.wait(120)
     channel.close()
     result, error = got[0]
     if error is not None:
         return pycares.errno.errorcode[error]
-    return [(record.type, getattr(record.data, "addr", None) or record.data.cname) for record in result.answer]
+    return [
+        (record.type, getattr(record.data, "addr", None) or record.data.cname)
+        for record in result.answer
+    ]
 
 
 def query(name=b"\x05site0\x04test\x00", kind=A, number=7):
@@ -88,7 +101,9 @@ def test_an_ipv6_form_of_the_address():
     """The AAAA record of a host is its mapped IPv4 address."""
     world = World(1, 1, mix={"dns_aaaa": 1.0})
 
-    assert [record.data for record in reply(world, Question("site0.test", AAAA)).records] == ["::ffff:127.0.0.1"]
+    assert [record.data for record in reply(world, Question("site0.test", AAAA)).records] == [
+        "::ffff:127.0.0.1"
+    ]
 
 
 def test_two_questions_in_one_segment_are_both_answered(simweb):

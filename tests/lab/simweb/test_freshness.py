@@ -10,7 +10,14 @@ import pytest
 from tests.support.examples import in_campaign
 from webcrawl.lab.simweb import Hit, World
 from webcrawl.lab.simweb.changing_pages import GONE
-from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, spans, uniform
+from webcrawl.lab.simweb.copy_freshness import (
+    fetches,
+    freshness,
+    optimum,
+    proportional,
+    spans,
+    uniform,
+)
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.web_answers import Ask
 
@@ -24,14 +31,18 @@ class Visits:
 
     def __init__(self, **options):
         self.now = START
-        self.world = World(1, 60, clock=lambda: self.now, size=(0, 0), **{"changes": 1.0, **options})
+        self.world = World(
+            1, 60, clock=lambda: self.now, size=(0, 0), **{"changes": 1.0, **options}
+        )
         self.hits = []
 
     def fetch(self, at, page, **more):
         self.now = at
         url = self.world.origin(0) + path(page)
         answer = self.world.answer(Ask(0, path(page), **more))
-        self.hits.append(Hit(at, at, url, "", 0, status=answer.status, edition=answer.edition, outcome="sent"))
+        self.hits.append(
+            Hit(at, at, url, "", 0, status=answer.status, edition=answer.edition, outcome="sent")
+        )
         return answer
 
     def truth(self, begin=START, end=START + DAYS * DAY, **more):
@@ -157,20 +168,29 @@ class TestOptimum:
         for _ in range(200):
             shares = [chance.random() ** 4 for _ in rates]
             visits = [20.0 * share / sum(shares) for share in shares]
-            other = sum(w * v / d * (1 - exp(-d / v)) for d, w, v in zip(rates, weights, visits, strict=True) if v)
+            other = sum(
+                w * v / d * (1 - exp(-d / v))
+                for d, w, v in zip(rates, weights, visits, strict=True)
+                if v
+            )
             assert other / sum(weights) <= best
 
     @pytest.mark.parametrize(
         ("share", "figures"), [*in_campaign((0.05, (0.64, 0.41, 0.05))), (0.2, (0.79, 0.63, 0.20))]
     )
     def test_it_agrees_with_published_figures(self, share, figures):
-        """Log-normal rates and Zipf's weights: the optimum, every page at one interval, in proportion to the rate."""
+        """Log-normal rates and Zipf's weights: the optimum, every page at one interval, in
+        proportion to the rate.
+        """
         chance = Random(3)
         rates = [0.1 * exp(2 * NormalDist().inv_cdf((at + 0.5) / 20_000)) for at in range(20_000)]
         weights = [(rank + 1) ** -0.8 for rank in range(20_000)]
         chance.shuffle(weights)
 
-        found = [policy(rates, weights, share * sum(rates)) for policy in (optimum, uniform, proportional)]
+        found = [
+            policy(rates, weights, share * sum(rates))
+            for policy in (optimum, uniform, proportional)
+        ]
 
         assert found == pytest.approx(figures, abs=0.02)
 

@@ -15,7 +15,9 @@ def fetched(server, *paths, way=NEEDED, method="GET", **options):
     """What the crawl's own client gets of site0.test on one connection, if that is kept."""
 
     async def go():
-        async with client(NAMES, http2=Http2Offers(way), **{"truncate": 1 << 23, **options}) as http:
+        async with client(
+            NAMES, http2=Http2Offers(way), **{"truncate": 1 << 23, **options}
+        ) as http:
             url = f"https://site0.test:{server.world.tls_port}"
             return [await http.fetch(url + path, keep=5.0, method=method) for path in paths]
 
@@ -24,10 +26,17 @@ def fetched(server, *paths, way=NEEDED, method="GET", **options):
 
 @pytest.mark.parametrize(
     ("kind", "way", "protocol"),
-    [("https_h2", NEEDED, "h2"), ("https_h2", PREFER, "h2"), ("https_both", NEEDED, ""), ("https_both", PREFER, "h2")],
+    [
+        ("https_h2", NEEDED, "h2"),
+        ("https_h2", PREFER, "h2"),
+        ("https_both", NEEDED, ""),
+        ("https_both", PREFER, "h2"),
+    ],
 )
 def test_what_hosts_speak(simweb, kind, way, protocol):
-    """One kind speaks only HTTP/2, another one both; each request is in the log once, with its client."""
+    """One kind speaks only HTTP/2, another one both; each request is in the log once, with its
+    client.
+    """
     server = simweb(1, 10, mix={kind: 1.0})
     pages = fetched(server, *map(path, range(3)), way=way)
 
@@ -61,7 +70,8 @@ def test_hosts_of_one_address_differ(simweb):
 
 
 @pytest.mark.parametrize(
-    "target", ["/", "/x/big/1", "/x/chunked/1", "/x/no_length/1", "/x/trickle/1", "/x/coding_gzip/1"]
+    "target",
+    ["/", "/x/big/1", "/x/chunked/1", "/x/no_length/1", "/x/trickle/1", "/x/coding_gzip/1"],
 )
 def test_the_same_answers(simweb, target):
     """Status, body and types are those of HTTP/1.1, however long the body and whatever its framing."""
@@ -69,7 +79,11 @@ def test_the_same_answers(simweb, target):
     (plain,), (other,) = (fetched(server, target, way=way) for way in (NEEDED, PREFER))
 
     assert (plain.protocol, other.protocol) == ("", "h2")
-    assert (other.status, other.body, other.content_type) == (plain.status, plain.body, plain.content_type)
+    assert (other.status, other.body, other.content_type) == (
+        plain.status,
+        plain.body,
+        plain.content_type,
+    )
     assert other.truncated == plain.truncated == ""
     assert [hit.outcome for hit in logged(server)] == ["sent", "sent"]
 
@@ -84,9 +98,35 @@ def test_head_has_no_body(simweb):
 
 
 BROKEN = (
-    *("short", "closed", "chunk_size", "chunk_missing", "lengths", "no_head", "noise", "header_flood", "header_long"),
-    *("early_hints", "switching", "surplus", "nul", "reset", "reset_midway", "answer_unasked", "status_letters"),
-    *("endless_head", "endless_line", "endless_interim", "endless_empty", "endless_extension", "endless_trailer"),
+    *(
+        "short",
+        "closed",
+        "chunk_size",
+        "chunk_missing",
+        "lengths",
+        "no_head",
+        "noise",
+        "header_flood",
+        "header_long",
+    ),
+    *(
+        "early_hints",
+        "switching",
+        "surplus",
+        "nul",
+        "reset",
+        "reset_midway",
+        "answer_unasked",
+        "status_letters",
+    ),
+    *(
+        "endless_head",
+        "endless_line",
+        "endless_interim",
+        "endless_empty",
+        "endless_extension",
+        "endless_trailer",
+    ),
 )
 
 

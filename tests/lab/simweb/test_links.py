@@ -11,7 +11,10 @@ from webcrawl.lab.simweb.web_answers import Ask
 
 WORLD = World(50, 2000, seed=7, port=8000, mix={"subdomain": 0.3, "https": 0.3}, slow=0.1)
 SOUND = sorted(name for name, kind in KINDS.items() if not kind.counted)
-OF_TRAPS = [f"trap_{name}" for name in ("calendar", "session", "session_path", "repeating", "growing", "facets")]
+OF_TRAPS = [
+    f"trap_{name}"
+    for name in ("calendar", "session", "session_path", "repeating", "growing", "facets")
+]
 
 
 def asked(host: int, target: str):
@@ -42,11 +45,14 @@ def test_redirects_lead_where_they_claim(kind):
     answer, _ = asked(3, f"/x/{kind}/12")
     written = [line.partition(": ")[2] for line in answer.headers if line.startswith("Location: ")]
 
-    meant = [joined(f"{WORLD.origin(3)}/x/{kind}/12", line.encode("latin-1").decode()) for line in written]
+    meant = [
+        joined(f"{WORLD.origin(3)}/x/{kind}/12", line.encode("latin-1").decode())
+        for line in written
+    ]
 
-    assert [url for url in meant if url is not None and "/never/" not in url] == [answer.location] * bool(
+    assert [url for url in meant if url is not None and "/never/" not in url] == [
         answer.location
-    )
+    ] * bool(answer.location)
 
 
 @pytest.mark.parametrize("kind", OF_TRAPS)
@@ -58,7 +64,9 @@ def test_traps_go_on(kind):
     for _ in range(30):
         seen.add(target)
         _, found = asked(3, target)
-        new = sorted(url.removeprefix(origin) for _, url in found if url.removeprefix(origin) not in seen)
+        new = sorted(
+            url.removeprefix(origin) for _, url in found if url.removeprefix(origin) not in seen
+        )
         target = new[-1]
 
     assert len(seen) == 30

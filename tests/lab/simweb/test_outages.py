@@ -17,9 +17,19 @@ from webcrawl.lab.simweb.name_server import OUTSIDE
 from webcrawl.lab.simweb.outages import Board
 
 ALL = [
-    *(f"{what}_{how}" for what in ("host", "robots", "pages") for how in ("503", "429", "hang", "reset")),
+    *(
+        f"{what}_{how}"
+        for what in ("host", "robots", "pages")
+        for how in ("503", "429", "hang", "reset")
+    ),
     *(f"dns_{how}" for how in ("silent", "servfail", "nxdomain", "refused")),
-    *("nameserver_silent", "nameserver_servfail", "nameserver_refused", "address_refused", "address_lost"),
+    *(
+        "nameserver_silent",
+        "nameserver_servfail",
+        "nameserver_refused",
+        "address_refused",
+        "address_lost",
+    ),
     *("uplink_refused", "uplink_lost", "uplink_hang"),
 ]
 
@@ -36,7 +46,9 @@ class Clock:
 def reached(server, address="127.0.0.1", *, seconds=0.3):
     """What happens to a request there."""
     try:
-        with closing(socket.create_connection((address, server.world.port), timeout=seconds)) as client:
+        with closing(
+            socket.create_connection((address, server.world.port), timeout=seconds)
+        ) as client:
             client.sendall(request(server, "/", "Connection: close"))
             got, reset = drain(client)
     except ConnectionRefusedError:
@@ -54,7 +66,11 @@ def asked(servers, name="site0.test", kind=pycares.QUERY_TYPE_A):
     assert done.wait(120)
     channel.close()
     ((result, error),) = got
-    return pycares.errno.errorcode[error] if error is not None else [record.data.addr for record in result.answer]
+    return (
+        pycares.errno.errorcode[error]
+        if error is not None
+        else [record.data.addr for record in result.answer]
+    )
 
 
 class TestBoard:
@@ -95,7 +111,9 @@ class TestBoard:
         assert kinds == ["host_503", "host_429"]
 
     def test_a_plan_counts_from_the_start(self):
-        """A plan's seconds count from the start of the server, and its words mean what the arguments of begin do."""
+        """A plan's seconds count from the start of the server, and its words mean what the
+        arguments of begin do.
+        """
         clock = Clock()
         board = Board(clock)
         outage = board.plan("10-12.5 robots_503 site1.test *.site2.test retry_date=7")
@@ -104,13 +122,26 @@ class TestBoard:
         board.restart()
 
         assert (outage.kind, outage.started, outage.ended) == ("robots_503", 160.0, 162.5)
-        assert (outage.targets, outage.retry_after, outage.as_date) == (("site1.test", "*.site2.test"), 7.0, True)
+        assert (outage.targets, outage.retry_after, outage.as_date) == (
+            ("site1.test", "*.site2.test"),
+            7.0,
+            True,
+        )
         assert (forever.started, forever.ended, forever.targets) == (153.0, float("inf"), ("*",))
 
     @pytest.mark.parametrize(
         "text",
         [
-            *("", "host_503", "5 host_503", "5-2 host_503", "5-6", "5-6 host_50", "5-6 what", "-1-5 host_503"),
+            *(
+                "",
+                "host_503",
+                "5 host_503",
+                "5-2 host_503",
+                "5-6",
+                "5-6 host_50",
+                "5-6 what",
+                "-1-5 host_503",
+            ),
             *("5-6 uplink_lost site1.test", "5-6 dns_silent retry_after=3", "5-5 host_503"),
         ],
     )
@@ -120,10 +151,17 @@ class TestBoard:
             Board().plan(text)
 
     def test_who_hits_nobody_is_told(self, simweb):
-        """A target that does not exist is a ValueError, not an outage of nobody. A pattern may match nothing yet."""
+        """A target that does not exist is a ValueError, not an outage of nobody.
+
+        A pattern may match nothing yet.
+        """
         server = simweb(3, 30, zoo=["zoo_subdomains"])
         for kind, target in (
-            *(("host_503", "site3.test"), ("host_503", f"site0.test:{server.world.port}"), ("dns_silent", "127.0.0.1")),
+            *(
+                ("host_503", "site3.test"),
+                ("host_503", f"site0.test:{server.world.port}"),
+                ("dns_silent", "127.0.0.1"),
+            ),
             *(("address_lost", "127.0.0.9"), ("nameserver_silent", "site0.test")),
         ):
             with pytest.raises(ValueError, match=target):
@@ -149,7 +187,9 @@ class TestBoard:
 
 class TestAnswers:
     def test_a_host_is_overloaded_for_a_time(self, simweb):
-        """The host answers everything with 503 and Retry-After, the others as ever; the log names the outage."""
+        """The host answers everything with 503 and Retry-After, the others as ever; the log names
+        the outage.
+        """
         server = simweb(3, 30)
         with server.outages.during("host_503", "site0.test", retry_after=7):
             status, headers, _ = get(server)
@@ -158,7 +198,9 @@ class TestAnswers:
         after = get(server)[0]
 
         assert (status, headers["Retry-After"], robots, other, after) == (503, "7", 503, 200, 200)
-        assert [(hit.outage, hit.retry_after) for hit in logged(server)] == [("host_503", 7)] * 2 + [("", 0)] * 2
+        assert [(hit.outage, hit.retry_after) for hit in logged(server)] == [
+            ("host_503", 7)
+        ] * 2 + [("", 0)] * 2
 
     def test_without_retry_after(self, simweb):
         """Without a number of seconds there is no Retry-After."""
@@ -178,14 +220,18 @@ class TestAnswers:
         assert hit.retry_after == 100
         assert 0 <= parsedate_to_datetime(headers["Retry-After"]).timestamp() - hit.wall - 100 < 60
 
-    @pytest.mark.parametrize(("kind", "robots", "page"), [("robots_503", 503, 200), ("pages_503", 200, 503)])
+    @pytest.mark.parametrize(
+        ("kind", "robots", "page"), [("robots_503", 503, 200), ("pages_503", 200, 503)]
+    )
     def test_robots_txt_or_the_rest(self, simweb, kind, robots, page):
         """Some outages hit only robots.txt, some only the pages."""
         server = simweb(1, 10)
         with server.outages.during(kind):
             assert (get(server, "/robots.txt")[0], get(server)[0]) == (robots, page)
 
-    @pytest.mark.parametrize(("kind", "outcome"), [("host_hang", "time-out"), ("host_reset", "reset")])
+    @pytest.mark.parametrize(
+        ("kind", "outcome"), [("host_hang", "time-out"), ("host_reset", "reset")]
+    )
     def test_no_answer(self, simweb, kind, outcome):
         """A host accepts requests and never answers, or resets the connection; the log has them."""
         server = simweb(1, 10)
@@ -197,9 +243,13 @@ class TestAnswers:
 
 
 class TestAddresses:
-    @pytest.mark.parametrize(("kind", "outcome"), [("address_refused", "refused"), ("address_lost", "time-out")])
+    @pytest.mark.parametrize(
+        ("kind", "outcome"), [("address_refused", "refused"), ("address_lost", "time-out")]
+    )
     def test_an_address_is_out_of_reach_for_a_time(self, simweb, kind, outcome):
-        """Nothing listens there, or nothing comes back; other addresses answer, and afterwards this one does too."""
+        """Nothing listens there, or nothing comes back; other addresses answer, and afterwards this
+        one does too.
+        """
         server = simweb(4, 40)
         for _ in range(2):
             with server.outages.during(kind, "127.0.0.1"):
@@ -226,10 +276,15 @@ class TestAddresses:
             with server.outages.during("address_refused"):
                 assert [drain(idle)[1], drain(busy)[1]] == [True, True]
 
-        assert [(hit.outcome, hit.outage) for hit in logged(server)] == [("sent", ""), ("reset", "address_refused")]
+        assert [(hit.outcome, hit.outage) for hit in logged(server)] == [
+            ("sent", ""),
+            ("reset", "address_refused"),
+        ]
 
     def test_nothing_comes_on_open_connections(self, simweb):
-        """Where everything is lost, requests on open connections and those under way are never answered."""
+        """Where everything is lost, requests on open connections and those under way are never
+        answered.
+        """
         server = simweb(1, 10, latency=0.2)
         with connect(server) as idle, connect(server) as busy:
             busy.sendall(request(server, "/"))
@@ -243,7 +298,9 @@ class TestAddresses:
                         client.recv(1)
 
         wait_until_idle(server)
-        assert [(hit.outcome, hit.outage) for hit in server.log.hits] == [("left", "address_lost")] * 2
+        assert [(hit.outcome, hit.outage) for hit in server.log.hits] == [
+            ("left", "address_lost")
+        ] * 2
 
     def test_a_plan_is_carried_out_by_itself(self):
         """A planned outage begins and ends without anybody's help."""
@@ -272,9 +329,14 @@ class TestAddresses:
         assert asked(server.nameservers) == ["127.0.0.1"]
 
     def test_hosts_of_both_worlds(self, simweb):
-        """A host of the kind dns_dual has an IPv4 address and an IPv6 address, each of which can fail alone."""
+        """A host of the kind dns_dual has an IPv4 address and an IPv6 address, each of which can
+        fail alone.
+        """
         server = simweb(1, 10, mix={"dns_dual": 1.0})
-        answers = [asked(server.nameserver, kind=kind) for kind in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA)]
+        answers = [
+            asked(server.nameserver, kind=kind)
+            for kind in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA)
+        ]
         with server.outages.during("address_refused", "::1"):
             states = [reached(server), reached(server, "::1")]
 
@@ -326,9 +388,14 @@ class TestNames:
 
         assert (during, asked(server.nameservers)) == ([OUTSIDE], ["127.0.0.1"])
 
-    @pytest.mark.parametrize("kind", ["nameserver_silent", "nameserver_servfail", "nameserver_refused"])
+    @pytest.mark.parametrize(
+        "kind", ["nameserver_silent", "nameserver_servfail", "nameserver_refused"]
+    )
     def test_one_name_server_of_several_is_dead(self, simweb, kind):
-        """One name server fails alone: whoever knows the others gets answers. Afterwards it answers again."""
+        """One name server fails alone: whoever knows the others gets answers.
+
+        Afterwards it answers again.
+        """
         server = simweb(1, 1)
         with server.outages.during(kind, "127.0.0.1"):
             alone, together = asked(server.nameserver), asked(server.nameservers)
@@ -360,6 +427,9 @@ class TestTooEarly:
 
         found = too_early(logged(server))
 
-        assert [(gap.first.status, gap.second.path) for gap in found] == [(503, "/robots.txt"), (503, "/")]
+        assert [(gap.first.status, gap.second.path) for gap in found] == [
+            (503, "/robots.txt"),
+            (503, "/"),
+        ]
         assert all(gap.wanted == 60 for gap in found)
         assert too_early(logged(server), maximum=0.0) == []

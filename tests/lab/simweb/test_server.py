@@ -21,7 +21,9 @@ class TestConnections:
     def test_a_connection_is_kept(self, simweb):
         """Several requests on one connection are answered completely."""
         server = simweb(1, 10)
-        with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=60)) as client:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=60)
+        ) as client:
             sizes = []
             for page in range(5):
                 client.request("GET", path(page), headers={"Host": "site0.test"})
@@ -66,7 +68,9 @@ class TestConnections:
         ],
     )
     def test_odd_requests(self, simweb, data, status):
-        """A request that cannot be answered with a page gets its status, is logged, and ends the connection."""
+        """A request that cannot be answered with a page gets its status, is logged, and ends the
+        connection.
+        """
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(data)
@@ -94,12 +98,16 @@ class TestConnections:
         assert [hit.address for hit in logged(server)] == ["127.0.0.1", "127.0.0.4", "127.9.9.9"]
 
     def test_https(self, simweb):
-        """Hosts of the kind `https` are served on a separate port, with a certificate for their name."""
+        """Hosts of the kind `https` are served on a separate port, with a certificate for their
+        name.
+        """
         server = simweb(1, 10, mix={"https": 1.0})
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         port = server.world.tls_port
-        with closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context)) as client:
+        with closing(
+            http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context)
+        ) as client:
             client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
             assert client.getresponse().status == 200
 
@@ -112,7 +120,9 @@ class TestConnections:
             pass
 
     def test_what_cannot_be_started_says_so(self, monkeypatch):
-        """A server that fails to start is an error for whoever wants it, who would wait for ever otherwise."""
+        """A server that fails to start is an error for whoever wants it, who would wait for ever
+        otherwise.
+        """
 
         async def fail(_):
             raise OSError("no")
@@ -143,12 +153,16 @@ class TestTime:
         assert time.time() - hit.wall < 60
 
     def test_over_tls_what_takes_time_goes_on_too(self, simweb):
-        """Over https every piece of a page is sent, and the next request on the connection is answered."""
+        """Over https every piece of a page is sent, and the next request on the connection is
+        answered.
+        """
         server = simweb(1, 10, slow=0.1, mix={"https": 1.0})
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with closing(
-            http.client.HTTPSConnection("127.0.0.1", server.world.tls_port, context=context, timeout=60)
+            http.client.HTTPSConnection(
+                "127.0.0.1", server.world.tls_port, context=context, timeout=60
+            )
         ) as client:
             client.request("GET", "/x/slow/1", headers={"Host": "site0.test"})
             client.getresponse().read()
@@ -159,7 +173,9 @@ class TestTime:
         assert len(body) == int(response.headers["Content-Length"])
         assert [hit.outcome for hit in logged(server)] == ["sent", "sent"]
 
-    @pytest.mark.parametrize("target", ["/x/hang/1", "/x/drip/1", "/x/drip_head/1", "/x/endless/1", "/x/hang_midway/1"])
+    @pytest.mark.parametrize(
+        "target", ["/x/hang/1", "/x/drip/1", "/x/drip_head/1", "/x/endless/1", "/x/hang_midway/1"]
+    )
     def test_answers_without_end_last_as_long_as_the_client(self, simweb, target):
         """The request ends in the log when the client leaves."""
         server = simweb(1, 10, slow=0.1)
@@ -172,8 +188,12 @@ class TestTime:
         assert [hit.outcome for hit in logged(server)] == ["left"]
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
-    def test_who_leaves_while_the_server_stands_still_has_not_stayed_longer(self, simweb, monkeypatch, scheme):
-        """A request whose client has left ends in the log no later than that, however late the server notices it."""
+    def test_who_leaves_while_the_server_stands_still_has_not_stayed_longer(
+        self, simweb, monkeypatch, scheme
+    ):
+        """A request whose client has left ends in the log no later than that, however late the
+        server notices it.
+        """
         server = simweb(2, 10, mix={"https": 1.0} if scheme == "https" else {})
         standing, left, answer = Event(), Event(), World.answer
 

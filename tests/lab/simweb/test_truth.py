@@ -17,7 +17,9 @@ SECONDS = 1.2  # of patience: 30 times what a page takes here
 
 
 def crawl(server, seeds, **options) -> list:
-    """The requests of the plain crawler, without those that it made again because this machine was slow."""
+    """The requests of the plain crawler, without those that it made again because this machine was
+    slow.
+    """
     crawler = Crawler(server.nameserver, seconds=SECONDS, **options)
     asyncio.run(crawler.crawl([*seeds]))
     wait_until_idle(server)
@@ -34,7 +36,10 @@ class TestCrawls:
         hits = crawl(server, seeds)
 
         expected = truth(world, seeds)
-        assert len([url for url in expected.must if world.page_at(*world.locate(url)) is not None]) == 300
+        assert (
+            len([url for url in expected.must if world.page_at(*world.locate(url)) is not None])
+            == 300
+        )
         assert [*expected.complaints(hits)] == []
 
     @pytest.mark.parametrize("group", ["robots", *in_campaign(*sorted(GROUPS.keys() - {"robots"}))])
@@ -49,7 +54,9 @@ class TestCrawls:
         assert [*expected.complaints(hits)] == []
 
     def test_a_hostile_world(self, simweb):
-        """With all faults at once the requests are those that the truth demands, and traps stay bounded."""
+        """With all faults at once the requests are those that the truth demands, and traps stay
+        bounded.
+        """
         server = simweb(40, 300, mix=hostile() | {"https": 0.2}, size=(2000, 3000), slow=SLOW)
         world = server.world
 
@@ -89,7 +96,9 @@ class TestCrawls:
 @pytest.fixture(name="right", scope="module")
 def _right():
     """A truth, and the requests of a crawl that does everything right."""
-    world = World(10, 60, port=8000, mix=even(["status_502", "trap_numbers", "no_links", "robots_disallow"]))
+    world = World(
+        10, 60, port=8000, mix=even(["status_502", "trap_numbers", "no_links", "robots_disallow"])
+    )
     found = truth(world, world.seeds())
     return found, [_hit(url) for url in sorted(found.must)]
 
@@ -111,11 +120,15 @@ class TestComplaints:
         """A URL requested twice without need is named."""
         found, hits = right
         twice = next(hit for hit in hits if hit.url not in found.retried)
-        assert [*found.complaints([*hits, twice])] == [f"requested 2 times, at most 1 allowed: {twice.url}"]
+        assert [*found.complaints([*hits, twice])] == [
+            f"requested 2 times, at most 1 allowed: {twice.url}"
+        ]
 
     @pytest.mark.parametrize(("others", "most"), [(False, ATTEMPTS), (True, BUSY_ATTEMPTS)])
     def test_a_failing_url_may_be_retried(self, right, others, most):
-        """A failing URL may be requested three times, more often if others of its host fail too, and no more."""
+        """A failing URL may be requested three times, more often if others of its host fail too,
+        and no more.
+        """
         found, hits = right
         failing = _hit(min(found.busy if others else found.retried - found.busy))
         assert [*found.complaints([*hits, *[failing] * (most - 1)])] == []
@@ -133,7 +146,9 @@ class TestComplaints:
         """A URL from a comment or a script is named: no link leads there."""
         found, hits = right
         url = f"{found.world.origin(0)}/never/comment/1"
-        assert [*found.complaints([*hits, _hit(url)])] == [f"must not be requested (no link leads there): {url}"]
+        assert [*found.complaints([*hits, _hit(url)])] == [
+            f"must not be requested (no link leads there): {url}"
+        ]
 
     def test_traps_may_be_entered(self, right):
         """Pages of a trap may be requested if a link leads into it."""
@@ -157,7 +172,10 @@ class TestRules:
         world = World(1, 30, port=8000)
         seeds = [*world.seeds()]
 
-        more = truth(world, seeds, follow={"a", "img", "link", "script", "form"}).must - truth(world, seeds).must
+        more = (
+            truth(world, seeds, follow={"a", "img", "link", "script", "form"}).must
+            - truth(world, seeds).must
+        )
 
         assert {url.split("/")[3] for url in more} == {"static", "search"}
 
@@ -165,7 +183,9 @@ class TestRules:
         """Nofollow links are skipped only if the crawl says so."""
         world = World(1, 40, port=8000, mix=even(["nofollow", "robots_meta"]))
 
-        more = truth(world, world.seeds()).must - truth(world, world.seeds(), obey_nofollow=True).must
+        more = (
+            truth(world, world.seeds()).must - truth(world, world.seeds(), obey_nofollow=True).must
+        )
 
         assert more
         assert {url.split("/")[6] for url in more} == {"nofollow", "robots_meta"}

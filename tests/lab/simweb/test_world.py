@@ -20,7 +20,9 @@ NUMBERS = st.integers(0, 10**9)
 class TestSizes:
     @given(hosts=st.integers(1, 300), more=st.integers(0, 5000))
     def test_hosts_share_all_pages(self, hosts, more):
-        """Each host has at least one page, all together have the given number, and the first has most."""
+        """Each host has at least one page, all together have the given number, and the first has
+        most.
+        """
         world = World(hosts, hosts + more)
 
         sizes = [world.pages_of(host) for host in range(hosts)]
@@ -33,12 +35,23 @@ class TestSizes:
         """The n-th host has about one n-th of the first one's pages."""
         world = World(1000, 1_000_000)
 
-        ratios = [world.pages_of(host - 1) * host / world.pages_of(0) for host in (10, 30, 100, 300)]
+        ratios = [
+            world.pages_of(host - 1) * host / world.pages_of(0) for host in (10, 30, 100, 300)
+        ]
 
-        assert all(1.2 < ratio < 1.6 for ratio in ratios)  # the integral of 1/x is ln 2 over the first step, not 1
+        # the integral of 1/x is ln 2 over the first step, not 1
+        assert all(1.2 < ratio < 1.6 for ratio in ratios)
 
     @pytest.mark.parametrize(
-        "options", [{"hosts": 0}, {"pages": 3}, {"size": (9, 8)}, {"links": 5}, {"addresses": 0}, {"mix": {"what": 1}}]
+        "options",
+        [
+            {"hosts": 0},
+            {"pages": 3},
+            {"size": (9, 8)},
+            {"links": 5},
+            {"addresses": 0},
+            {"mix": {"what": 1}},
+        ],
     )
     def test_impossible_worlds_are_refused(self, options):
         """An impossible world is a ValueError in the constructor."""
@@ -55,7 +68,11 @@ class TestNames:
     @given(st.text(max_size=40), NUMBERS)
     def test_other_paths_name_no_page(self, text, page):
         """A path that differs from every page's names no page."""
-        assert page_number(path(page) + text) is None or text == "" or page_number(path(page) + text) != page
+        assert (
+            page_number(path(page) + text) is None
+            or text == ""
+            or page_number(path(page) + text) != page
+        )
 
     @given(st.integers(0, 199))
     def test_hosts_are_found_by_their_names(self, host):
@@ -66,7 +83,9 @@ class TestNames:
         assert world.locate(f"{world.origin(host)}/a?b") == (host, "/a?b")
         assert world.number("x" + world.name(host)) is None
 
-    @pytest.mark.parametrize("name", ["", "test", "site200.test", "site01.test", "site1.site0.test", "site1.test.test"])
+    @pytest.mark.parametrize(
+        "name", ["", "test", "site200.test", "site01.test", "site1.site0.test", "site1.test.test"]
+    )
     def test_other_names_are_no_hosts(self, name):
         """A name that no host has is not found."""
         assert World(200, 400).number(name) is None
@@ -118,9 +137,18 @@ class TestPages:
         assert 20_000 <= len(body) <= 24_000
 
     def test_the_same_seed_is_the_same_web(self):
-        """Two worlds with the same parameters give the same answers; another seed gives another web."""
+        """Two worlds with the same parameters give the same answers; another seed gives another
+        web.
+        """
         one, two, other = (World(50, 500, seed, mix=hostile(), port=8000) for seed in (1, 1, 2))
-        targets = ["/", path(3), "/robots.txt", "/x/spellings/3", "/x/trap_growing/3", "/x/coding_zstd/1"]
+        targets = [
+            "/",
+            path(3),
+            "/robots.txt",
+            "/x/spellings/3",
+            "/x/trap_growing/3",
+            "/x/coding_zstd/1",
+        ]
         asks = [Ask(host, target) for host in range(20) for target in targets]
 
         assert [one.answer(ask).body for ask in asks] == [two.answer(ask).body for ask in asks]
@@ -131,7 +159,8 @@ class TestPages:
         world = World(5, 50)
 
         answers = [
-            world.answer(Ask(0, target)) for target in (path(10**6), "/never/comment/1", "/x/what/1", "*", "/x/")
+            world.answer(Ask(0, target))
+            for target in (path(10**6), "/never/comment/1", "/x/what/1", "*", "/x/")
         ]
 
         assert [answer.status for answer in answers] == [404] * 5
@@ -169,7 +198,9 @@ class TestMix:
         """Among five times as many numbers as there are equal kinds, every kind occurs."""
         shares = Shares({str(kind): 1 / kinds for kind in range(kinds)}, SLOPES[group], offset)
 
-        assert {shares.at(page_number) for page_number in range(5 * kinds)} == {str(kind) for kind in range(kinds)}
+        assert {shares.at(page_number) for page_number in range(5 * kinds)} == {
+            str(kind) for kind in range(kinds)
+        }
 
     def test_what_no_share_reaches_is_plain(self):
         """With shares of a third together, two thirds of the numbers have no kind."""
@@ -177,7 +208,11 @@ class TestMix:
 
         counts = Counter(shares.at(page_number) for page_number in range(10_000))
 
-        assert {kind: round(count / 100) for kind, count in counts.items()} == {"": 67, "a": 20, "b": 13}
+        assert {kind: round(count / 100) for kind, count in counts.items()} == {
+            "": 67,
+            "a": 20,
+            "b": 13,
+        }
 
     def test_shares_beyond_the_whole_are_refused(self):
         """The kinds of one group cannot exceed the whole."""
@@ -195,7 +230,9 @@ class TestMix:
         """docs/simweb.md names every kind."""
         text = (ROOT / "docs/simweb.md").read_text(encoding="utf-8")
 
-        assert [kind for kinds in GROUPS.values() for kind in kinds if f"`{kind}`" not in text] == []
+        assert [
+            kind for kinds in GROUPS.values() for kind in kinds if f"`{kind}`" not in text
+        ] == []
 
     def test_kinds_are_of_one_group_each(self):
         """No two groups have a kind of the same name."""
@@ -206,7 +243,9 @@ class TestMix:
 
 
 class TestRobots:
-    @pytest.mark.parametrize("kind", [kind for kind, robots in ROBOTS.items() if robots.standing == 0])
+    @pytest.mark.parametrize(
+        "kind", [kind for kind, robots in ROBOTS.items() if robots.standing == 0]
+    )
     def test_rules_as_text_mean_the_condition(self, kind):
         """What a standard parser reads from a robots.txt is what the truth says it forbids."""
         from protego import Protego
@@ -217,11 +256,17 @@ class TestRobots:
         answer = world.answer(Ask(3, "/robots.txt", attempt=2))
         if answer.location:
             answer = world.answer(Ask(4, "/x/robots/0"))
-        text = unpacked(answer.body)[: 500 * 1024].decode("utf-8-sig") if answer.status == 200 else ""
+        text = (
+            unpacked(answer.body)[: 500 * 1024].decode("utf-8-sig") if answer.status == 200 else ""
+        )
         rules = Protego.parse(text)
         targets = [path(page) for page in range(600)]
 
-        expected = [target for target in targets if not rules.can_fetch(f"http://site3.test{target}", "webcrawl")]
+        expected = [
+            target
+            for target in targets
+            if not rules.can_fetch(f"http://site3.test{target}", "webcrawl")
+        ]
 
         assert [target for target in targets if robots_forbid(world, 3, target)] == expected
         assert bool(expected) == (kind not in _HARMLESS)

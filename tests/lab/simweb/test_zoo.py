@@ -32,7 +32,9 @@ def page(world, url):
 
 
 def wander(world, start, visits):
-    """Follows the links as they lie about: the pages that were visited, and the URLs that were seen."""
+    """Follows the links as they lie about: the pages that were visited, and the URLs that were
+    seen.
+    """
     seen, queue, visited = {start}, [start], {}
     while queue and len(visited) < visits:
         url = queue.pop(len(visited) * 7 % len(queue))
@@ -48,7 +50,9 @@ def wander(world, start, visits):
 
 def text(answer):
     """The words of a page's main part, without its links."""
-    return re.sub(rb"<a .*?</a>|<[^>]*>", b"", answer.body.partition(b"<main>")[2].partition(b"</main>")[0]).split()
+    return re.sub(
+        rb"<a .*?</a>|<[^>]*>", b"", answer.body.partition(b"<main>")[2].partition(b"</main>")[0]
+    ).split()
 
 
 def shingles(answer):
@@ -62,13 +66,17 @@ def trap(world, kind):
 class TestTraps:
     @pytest.mark.parametrize("kind", ZOO)
     def test_it_never_ends(self, world, kind):
-        """Each page has 20 to 60 links, all into the trap, and the more one follows the more there are."""
+        """Each page has 20 to 60 links, all into the trap, and the more one follows the more there
+        are.
+        """
         entrance = trap(world, kind)
         domain = entrance.split("/")[2]
 
         visited, seen = wander(world, entrance, 60)
 
-        counts = [len(found) for answer, found in visited.values() if answer.type.startswith("text/html")]
+        counts = [
+            len(found) for answer, found in visited.values() if answer.type.startswith("text/html")
+        ]
         assert len(visited) == 60
         assert min(counts) >= 20
         assert max(counts) <= 60
@@ -85,7 +93,14 @@ class TestTraps:
     @pytest.mark.parametrize("kind", ZOO)
     def test_every_address_exists(self, world, kind):
         """Any path has a page: a trap has no error pages to be recognised by."""
-        for target in ("what/ever", "item/x", "cal/99999999999999999999", "agenda/2024-W99", "list?page=-1", "?&=&"):
+        for target in (
+            "what/ever",
+            "item/x",
+            "cal/99999999999999999999",
+            "agenda/2024-W99",
+            "list?page=-1",
+            "?&=&",
+        ):
             assert page(world, trap(world, kind) + target).status == 200
 
     @pytest.mark.parametrize(
@@ -117,7 +132,9 @@ class TestTraps:
 
         assert strange <= {entrance}
 
-    @pytest.mark.parametrize("kind", ["zoo_facets", "zoo_days", "zoo_seconds", "zoo_weeks", "zoo_months"])
+    @pytest.mark.parametrize(
+        "kind", ["zoo_facets", "zoo_days", "zoo_seconds", "zoo_weeks", "zoo_months"]
+    )
     def test_some_show_the_same_everywhere(self, world, kind):
         """Whatever filter is chosen, and on whatever day, there is the same text."""
         texts = [text(answer) for answer, _ in wander(world, trap(world, kind), 10)[0].values()]
@@ -147,7 +164,9 @@ class TestTraps:
         assert b"<" not in answer.body
 
     def test_every_name_below_the_domain_exists(self, simweb):
-        """Any name below a wildcard domain is served at the address of the domain; other traps have one name."""
+        """Any name below a wildcard domain is served at the address of the domain; other traps have
+        one name.
+        """
         server = simweb(3, 6, size=SIZE, zoo=["zoo_items", "zoo_subdomains"])
         world = server.world
 
@@ -201,7 +220,9 @@ class TestLarge:
 
 class TestTruth:
     def test_a_crawl_of_a_web_with_traps(self, simweb):
-        """All pages of ordinary hosts and of the large site are owed; those of traps may be asked for."""
+        """All pages of ordinary hosts and of the large site are owed; those of traps may be asked
+        for.
+        """
         server = simweb(10, 60, size=SIZE, zoo=[*ZOO], large=[80])
         world = server.world
         crawler = Crawler(server.nameserver, seconds=5, trap=re.compile(r"//[^/]*trap\d+\.test"))
@@ -225,7 +246,10 @@ class TestTruth:
 
     def test_robots_txt_is_no_trap(self, world):
         """Requests for robots.txt are not counted among a trap's pages."""
-        hits = [Hit(0.0, 0.0, trap(world, "zoo_items") + rest, "127.0.0.1", 1) for rest in ("robots.txt", "item/5")]
+        hits = [
+            Hit(0.0, 0.0, trap(world, "zoo_items") + rest, "127.0.0.1", 1)
+            for rest in ("robots.txt", "item/5")
+        ]
         assert zoo_hits(world, hits) == {"zoo_items": 1}
 
 
@@ -240,7 +264,9 @@ class TestPopularity:
         return sorted((len(hosts) for hosts in linking.values()), reverse=True)
 
     def test_few_hosts_are_popular(self):
-        """With `popular` few hosts are known to most others, and most hosts to few; each is known to one at least."""
+        """With `popular` few hosts are known to most others, and most hosts to few; each is known
+        to one at least.
+        """
         degrees = self.degrees(World(300, 3000, popular=True))
 
         assert len(degrees) == 300

@@ -31,7 +31,9 @@ class Linked(Site):
 
 
 def test_the_trace_of_a_crawl(tmp_path):
-    """URL_TRACE writes the distinct links of each page in the order of the crawl; a JOBDIR stands for it."""
+    """URL_TRACE writes the distinct links of each page in the order of the crawl; a JOBDIR stands
+    for it.
+    """
     with serving(Linked) as here:
         (tmp_path / "seeds.txt").write_text(f"{here}/\n")
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"URL_TRACE": 1})
@@ -49,7 +51,13 @@ def test_the_trace_of_a_crawl(tmp_path):
 @pytest.fixture(name="edges")
 def _edges(tmp_path):
     path = tmp_path / "edges.txt"
-    path.write_text("".join(f"{page} {(page * 7 + link * link) % 300}\n" for page in range(400) for link in range(12)))
+    path.write_text(
+        "".join(
+            f"{page} {(page * 7 + link * link) % 300}\n"
+            for page in range(400)
+            for link in range(12)
+        )
+    )
     return path
 
 
@@ -63,22 +71,33 @@ def test_json_has_a_row_for_each_policy_and_size(edges):
         ("INFINITE", answer["trace"]["urls"]),
         *((name, size) for size in (16, 64) for name in NAMES[1:]),
     ]
-    assert all(row["lookups"] == 4800 and row["hit_rate"] == round(row["hits"] / 4800, 6) for row in answer["rows"])
+    assert all(
+        row["lookups"] == 4800 and row["hit_rate"] == round(row["hits"] / 4800, 6)
+        for row in answer["rows"]
+    )
 
 
 def test_table_and_plot(edges, tmp_path):
     """A table with a line per size, an advice, and a drawing with a line per policy."""
-    status, said, error = run("lab", "caches", edges, "--policies", "clock,MIN", "--plot", tmp_path / "plot.svg")
+    status, said, error = run(
+        "lab", "caches", edges, "--policies", "clock,MIN", "--plot", tmp_path / "plot.svg"
+    )
     assert (status, error) == (0, "")
     assert "MIN      CLOCK" in said
     assert "entries are enough, and a crawl has 65,536" in said
     drawing = etree.parse(tmp_path / "plot.svg")
-    assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {"MIN", "CLOCK", "100 %"}
+    assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {
+        "MIN",
+        "CLOCK",
+        "100 %",
+    }
 
 
 def test_a_plot_of_the_infinite_cache_alone(edges, tmp_path):
     """It has no size of its own, and a line all the same."""
-    assert run("lab", "caches", edges, "--policies", "INFINITE", "--plot", tmp_path / "plot.svg")[::2] == (0, "")
+    assert run("lab", "caches", edges, "--policies", "INFINITE", "--plot", tmp_path / "plot.svg")[
+        ::2
+    ] == (0, "")
 
     drawing = etree.parse(tmp_path / "plot.svg")
     assert "INFINITE" in {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")}
@@ -108,7 +127,10 @@ def test_a_wrong_command_line_or_trace_is_one_line(edges, words, status, line):
 
 def test_the_advice():
     """The critical region has most of the gain; the best size all but a hundredth of it."""
-    rows = [Row("CLOCK", size, 1000, hits) for size, hits in ((32, 100), (64, 120), (128, 500), (256, 895), (512, 900))]
+    rows = [
+        Row("CLOCK", size, 1000, hits)
+        for size, hits in ((32, 100), (64, 120), (128, 500), (256, 895), (512, 900))
+    ]
     assert critical_region(rows) == (128, 256)
     assert best_size(rows) == 256
     assert critical_region([Row("CLOCK", 32, 10, 0), Row("CLOCK", 64, 10, 0)]) is None

@@ -13,11 +13,14 @@ from webcrawl.lab.studies.link_graph import read_graph
 from webcrawl.lab.studies.ordering_study import Shape, compare, read_scores
 from webcrawl.lab.studies.traces import NoTrace
 
-# Two chains: each page links to the next of its own, and the good ones are all of one. The other one is wide.
+# Two chains: each page links to the next of its own, and the good ones are all of one. The other
+# one is wide.
 GOOD = [f"http://a/good{page}" for page in range(20)]
 EDGES = [("http://a/", GOOD[0]), *pairwise(GOOD)]
 EDGES += [
-    (page, f"http://a/{page[9:]}/{link}") for page in ("http://a/", "http://a//0", "http://a//1") for link in range(30)
+    (page, f"http://a/{page[9:]}/{link}")
+    for page in ("http://a/", "http://a//0", "http://a//1")
+    for link in range(30)
 ]
 
 
@@ -28,10 +31,16 @@ def _edges(tmp_path):
 
 
 def test_focus_follows_good_pages(edges):
-    """It has all of the chain before breadth first has half of it; nothing has it sooner than the ideal."""
+    """It has all of the chain before breadth first has half of it; nothing has it sooner than the
+    ideal.
+    """
     graph = read_graph([edges], (), dict.fromkeys(GOOD, 1.0))
     names = ("breadth", "indegree", "focus", "ideal")
-    rows = {row.ordering: row for row in compare(graph, np.zeros(graph.pages), names, Shape()) if row.how == "exact"}
+    rows = {
+        row.ordering: row
+        for row in compare(graph, np.zeros(graph.pages), names, Shape())
+        if row.how == "exact"
+    }
 
     assert rows["focus"].at(0.3) > 0.9
     assert rows["breadth"].at(0.3) < 0.5
@@ -46,7 +55,9 @@ def test_a_list(tmp_path):
     assert read_scores(tmp_path / "good") == {"a": 1.0, "b": 0.25}
 
 
-@pytest.mark.parametrize(("text", "said"), [("a\tmuch\n", "line 1: 'much' is no score"), ("a\t0.1\n", "no page has")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("a\tmuch\n", "line 1: 'much' is no score"), ("a\t0.1\n", "no page has")]
+)
 def test_what_is_no_list(tmp_path, text, said):
     """It is refused in a line."""
     (tmp_path / "good").write_text(text)
@@ -84,7 +95,12 @@ def test_the_command(edges, tmp_path):
     done, as_json = command(*words, "--plot", tmp_path / "good.svg"), command(*words, "--json")
 
     assert "percent of the 20 good pages" in done.stdout
-    assert {row["ordering"] for row in json.loads(as_json.stdout)["rows"]} == {"breadth", "indegree", "focus", "ideal"}
+    assert {row["ordering"] for row in json.loads(as_json.stdout)["rows"]} == {
+        "breadth",
+        "indegree",
+        "focus",
+        "ideal",
+    }
     assert "share of the 20 good pages" in (tmp_path / "good.svg").read_text()
     refused = command("scrapy", "lab", "orderings", edges, "--orders", "focus")
     assert (refused.returncode, "must be of breadth" in refused.stderr) == (2, True)

@@ -10,9 +10,25 @@ from hypothesis import strategies as st
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import crawled, pagerank
-from webcrawl.lab.studies.ordering_study import CRAWL, EXACT, LEVELS, Row, Shape, compare, replay, ways
+from webcrawl.lab.studies.ordering_study import (
+    CRAWL,
+    EXACT,
+    LEVELS,
+    Row,
+    Shape,
+    compare,
+    replay,
+    ways,
+)
 from webcrawl.lab.studies.page_queues import ByDomain, Exact, Levels, SiftedFront, Turns
-from webcrawl.lab.studies.page_signals import Cash, Depth, Indegree, KnownPageRank, KnownScores, Votes
+from webcrawl.lab.studies.page_signals import (
+    Cash,
+    Depth,
+    Indegree,
+    KnownPageRank,
+    KnownScores,
+    Votes,
+)
 
 PAGES = 12
 EDGES = st.lists(st.tuples(st.integers(0, PAGES - 1), st.integers(0, PAGES - 1)), max_size=60)
@@ -30,10 +46,14 @@ def links_of(graph, page):
 
 
 def by_definition(graph, worth):
-    """Fetches the waiting page that is worth most, of equals the one that was found first: `worth(page, fetched)`."""
+    """Fetches the waiting page that is worth most, of equals the one that was found first:
+    `worth(page, fetched)`.
+    """
     fetched, found = [], dict.fromkeys(range(graph.seeds))
     while len(fetched) < len(found):
-        page = max((one for one in found if one not in fetched), key=lambda one: worth(one, fetched))
+        page = max(
+            (one for one in found if one not in fetched), key=lambda one: worth(one, fetched)
+        )
         fetched.append(page)
         found |= dict.fromkeys(link for link in links_of(graph, page) if link not in found)
     return fetched
@@ -41,7 +61,9 @@ def by_definition(graph, worth):
 
 class TestGraph:
     def test_pages_are_numbered_breadth_first(self):
-        """Page 0 is the seed, then come its links as they are written; what no seed leads to is left out."""
+        """Page 0 is the seed, then come its links as they are written; what no seed leads to is
+        left out.
+        """
         graph = graph_of([(2, 5), (2, 1), (1, 2), (5, 3), (2, 5), (2, 2), (4, 1)], seeds=(2,))
         assert [links_of(graph, page) for page in range(graph.pages)] == [[1, 2], [3], [0], []]
         assert graph.unreached == PAGES - 4
@@ -59,11 +81,15 @@ class TestExact:
     def test_indegree(self, edges):
         """The page to which most of the fetched pages link is next."""
         graph, signal = graph_of(edges), Indegree(graph_of(edges))
-        expected = by_definition(graph, lambda page, fetched: sum(page in links_of(graph, one) for one in fetched))
+        expected = by_definition(
+            graph, lambda page, fetched: sum(page in links_of(graph, one) for one in fetched)
+        )
         assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == expected
 
     def test_of_equals_the_one_that_this_crawl_found_first(self):
-        """Not the one that a breadth-first crawl finds first: page 5 is found on page 3 before page 4 on page 2."""
+        """Not the one that a breadth-first crawl finds first: page 5 is found on page 3 before page
+        4 on page 2.
+        """
         graph = graph_of([(0, 1), (0, 2), (0, 3), (1, 3), (2, 4), (3, 5)])
         for signal, waiting in (
             ((indegree := Indegree(graph)), Exact(graph.pages, indegree)),
@@ -74,7 +100,9 @@ class TestExact:
 
     @given(EDGES)
     def test_opic(self, edges):
-        """The page with the most cash is next: its own, and its part of that of each page which gave it some."""
+        """The page with the most cash is next: its own, and its part of that of each page which
+        gave it some.
+        """
         graph, signal = graph_of(edges), Cash(graph_of(edges))
 
         def cash(page, fetched):
@@ -86,7 +114,9 @@ class TestExact:
                 held[one] *= not links
             return held[page]
 
-        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == by_definition(graph, cash)
+        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == by_definition(
+            graph, cash
+        )
 
     @given(EDGES)
     def test_cash_is_conserved(self, edges):
@@ -104,9 +134,13 @@ class TestExact:
         found = []  # in the order in which the pages are found
 
         def votes(page, fetched):
-            found[:] = dict.fromkeys([0, *(link for one in fetched for link in links_of(graph, one))])
+            found[:] = dict.fromkeys(
+                [0, *(link for one in fetched for link in links_of(graph, one))]
+            )
             linked = ((one, link) for one in fetched for link in links_of(graph, one))
-            voters = {domains[one] for one, link in linked if domains[link] == domains[page]} - {domains[page]}
+            voters = {domains[one] for one, link in linked if domains[link] == domains[page]} - {
+                domains[page]
+            }
             firsts = {}
             for one in found:
                 if one not in fetched:
@@ -114,19 +148,25 @@ class TestExact:
             first = firsts[domains[page]]
             return len(voters), first == found.index(page), -first
 
-        assert replay(graph, signal, ByDomain(domains, signal)).tolist() == by_definition(graph, votes)
+        assert replay(graph, signal, ByDomain(domains, signal)).tolist() == by_definition(
+            graph, votes
+        )
 
     def test_pagerank_of_what_is_known(self):
         """It is that of the fetched pages' links, whenever it is computed."""
         chance = Random(1)
-        graph = graph_of([(chance.randrange(300), chance.randrange(300)) for _ in range(1500)], (0,) * 300)
+        graph = graph_of(
+            [(chance.randrange(300), chance.randrange(300)) for _ in range(1500)], (0,) * 300
+        )
         signal = KnownPageRank(graph)
         for page in range(64):
             signal.heard(page, links_of(graph, page))
         kept = graph.heads < 64
         known = np.unique(np.concatenate((np.arange(64), graph.links[kept])))
         expected = pagerank(
-            np.searchsorted(known, graph.heads[kept]), np.searchsorted(known, graph.links[kept]), len(known)
+            np.searchsorted(known, graph.heads[kept]),
+            np.searchsorted(known, graph.links[kept]),
+            len(known),
         )
         assert np.array(signal.values)[known] == pytest.approx(expected, abs=1e-3)
 
@@ -153,7 +193,9 @@ class TestLevels:
             return max(levels - max(links, 1).bit_length(), 0)
 
         for at, page in enumerate(order[1:], 1):
-            waiting = {link for one in order[:at] for link in links_of(graph, one)} - set(order[:at])
+            waiting = {link for one in order[:at] for link in links_of(graph, one)} - set(
+                order[:at]
+            )
             assert level(page, order[:at]) == min(level(one, order[:at]) for one in waiting)
 
     def test_what_does_not_move_stays(self):
@@ -168,7 +210,9 @@ class TestLevels:
 class TestAll:
     @given(EDGES, SITES, st.integers(1, 3))
     def test_every_page_is_fetched_once(self, edges, sites, hosts):
-        """Whatever the order, and however pages wait, all have been fetched in the end, and none twice."""
+        """Whatever the order, and however pages wait, all have been fetched in the end, and none
+        twice.
+        """
         graph = graph_of(edges, sites)
         rank = np.ones(graph.pages)
         shape = Shape(levels=3, hosts=hosts)
@@ -179,12 +223,16 @@ class TestAll:
         assert all(row.curve.tolist() == [*range(1, graph.pages + 1)] for row in rows)
 
     def test_hosts_take_turns(self):
-        """So many hosts are asked one after the other; another one comes in when one has no pages left."""
+        """So many hosts are asked one after the other; another one comes in when one has no pages
+        left.
+        """
         star = [(0, page) for page in range(1, PAGES)]
         graph = graph_of(star, (0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3))
         signal = KnownScores([0.0] * graph.pages)
         sift = Sift(lambda page: -page)
-        order = replay(graph, signal, Turns(SiftedFront(sift), graph.hosts.tolist(), 2, sift)).tolist()
+        order = replay(
+            graph, signal, Turns(SiftedFront(sift), graph.hosts.tolist(), 2, sift)
+        ).tolist()
         assert graph.hosts[order].tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3, 3, 3, 3]
 
     def test_what_is_asked_for(self):
@@ -198,7 +246,8 @@ class TestAll:
 
 GRAPHS = st.integers(1, 8).flatmap(
     lambda nodes: st.tuples(
-        st.just(nodes), st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=24)
+        st.just(nodes),
+        st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=24),
     )
 )
 

@@ -27,8 +27,12 @@ def _edges(tmp_path):
 
 class TestReading:
     def test_hosts_and_domains(self, tmp_path):
-        """Pages are of hosts, and hosts of registered domains; names that are no URLs are all of one host."""
-        (tmp_path / "edges").write_text("http://a.x.org/ http://b.x.org/\nhttp://a.x.org/ http://y.org/\n")
+        """Pages are of hosts, and hosts of registered domains; names that are no URLs are all of
+        one host.
+        """
+        (tmp_path / "edges").write_text(
+            "http://a.x.org/ http://b.x.org/\nhttp://a.x.org/ http://y.org/\n"
+        )
         graph = read_graph([tmp_path / "edges"])
         assert (graph.hosts.tolist(), graph.domains.tolist()) == ([0, 1, 2], [0, 0, 1])
         (tmp_path / "names").write_text("a b\na c\n")
@@ -43,12 +47,16 @@ class TestReading:
         assert (graph.pages, graph.links.tolist()) == (4, [1, 2, 3])
 
     def test_a_crawl_is_its_link_log(self, tmp_path):
-        """A JOBDIR stands for all links of its pages; its crawl.log has one link to each page, and is no graph."""
+        """A JOBDIR stands for all links of its pages; its crawl.log has one link to each page, and
+        is no graph.
+        """
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs/crawl.log").write_text("")
         with pytest.raises(NoTrace, match="has none of tables"):
             read_graph([tmp_path])
-        (tmp_path / "logs/links.log").write_text("http://a/\t/b\thttp://a/b\tL\tx\nhttp://a/\t:\t\tL\tx\n")
+        (tmp_path / "logs/links.log").write_text(
+            "http://a/\t/b\thttp://a/b\tL\tx\nhttp://a/\t:\t\tL\tx\n"
+        )
         assert read_graph([tmp_path]).pages == 2
 
     def test_a_crawl_may_begin_at_several_pages(self, tmp_path):
@@ -59,7 +67,8 @@ class TestReading:
         assert (read_graph([tmp_path / "edges"], ["d", "c"]).seeds) == 2
 
     @pytest.mark.parametrize(
-        ("text", "line"), [("", "no links"), ("a\nb\n", "a link without its page"), ("a b c\n", "3 columns")]
+        ("text", "line"),
+        [("", "no links"), ("a\nb\n", "a link without its page"), ("a b c\n", "3 columns")],
     )
     def test_no_graph(self, tmp_path, text, line):
         """What is no graph is refused."""
@@ -70,10 +79,17 @@ class TestReading:
 
 def test_json_has_the_graph_and_a_curve_for_each_order(edges):
     """One object: the graph, and a row for each order with its curve."""
-    status, said, error = run("lab", "orderings", edges, "--orders", "opic,best", "--hosts", "3", "--json")
+    status, said, error = run(
+        "lab", "orderings", edges, "--orders", "opic,best", "--hosts", "3", "--json"
+    )
     assert (status, error) == (0, "")
     answer = json.loads(said)
-    assert answer["graph"] == {"pages": 300, "links": answer["graph"]["links"], "unreached": 0, "seeds": 1}
+    assert answer["graph"] == {
+        "pages": 300,
+        "links": answer["graph"]["links"],
+        "unreached": 0,
+        "seeds": 1,
+    }
     assert [(row["ordering"], row["how"]) for row in answer["rows"]] == [
         *(("opic", how) for how in ("exact", "levels", "crawl")),
         *(("best", how) for how in ("exact", "crawl")),
@@ -85,13 +101,18 @@ def test_json_has_the_graph_and_a_curve_for_each_order(edges):
 
 def test_table_and_plot(edges, tmp_path):
     """A table with a line per order and way, and a drawing with a line per order."""
-    status, said, error = run("lab", "orderings", edges, "--plot", tmp_path / "plot.svg", "--levels", "4")
+    status, said, error = run(
+        "lab", "orderings", edges, "--plot", tmp_path / "plot.svg", "--levels", "4"
+    )
     assert (status, error) == (0, "")
     assert "pages: 300, hosts: 7" in said
     assert "levels: FIFO queues (4)" in said
     names = {line.split()[0] for line in said.splitlines() if " exact " in line}
     drawing = etree.parse(tmp_path / "plot.svg")
-    assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {*names, "100 %"}
+    assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {
+        *names,
+        "100 %",
+    }
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def test_min_is_best(trace, size):
 
 @given(TRACES, SIZES)
 def test_no_policy_beats_min(trace, size):
-    """None that must hold what was asked for last has more hits than MIN, and none more than an infinite one."""
+    """None that must hold what was asked for last has more hits than MIN, and none more than an
+    infinite one.
+    """
     most = hits(cache_policies.clairvoyant, trace, size)
     assert most <= len(trace) - len({*trace})
     for policy in (cache_policies.lru, cache_policies.clock, cache_policies.random):
@@ -92,7 +94,9 @@ def test_all_fit(trace):
 def test_random_depends_on_its_seed_alone():
     """RANDOM can be repeated."""
     trace = vector(np.random.default_rng(2).integers(0, 50, 2000))
-    assert cache_policies.random(trace, 50, 10, seed=5) == cache_policies.random(trace, 50, 10, seed=5)
+    assert cache_policies.random(trace, 50, 10, seed=5) == cache_policies.random(
+        trace, 50, 10, seed=5
+    )
 
 
 def test_static():

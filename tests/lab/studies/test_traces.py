@@ -16,7 +16,13 @@ CRAWL_LOG = (
     "2026-11-21T10:00:00.000Z   200        120 http://a.test/{} {} {} text/html #001 20261121100000000+12 sha1:X"
     " http://a.test/ -\n"
 )
-LINES = (("robots.txt", "P", "-"), ("x", "-", "-"), ("y", "L", "-"), ("x", "-", "-"), ("z", "L", "-"))
+LINES = (
+    ("robots.txt", "P", "-"),
+    ("x", "-", "-"),
+    ("y", "L", "-"),
+    ("x", "-", "-"),
+    ("z", "L", "-"),
+)
 FORMS = {
     "text": "x\ny\nx\nz\n",
     "numbers": "# of URLs\n7\n8\n7\n9\n",
@@ -48,7 +54,10 @@ def test_forms(tmp_path, form, suffix):
 
 def test_pages(tmp_path):
     """The links of a page are one run in an edge list; where pages are not known, each line is one."""
-    assert read_trace([written(tmp_path / "edges", FORMS["edges by tabs"])]).pages.tolist() == [0, 3]
+    assert read_trace([written(tmp_path / "edges", FORMS["edges by tabs"])]).pages.tolist() == [
+        0,
+        3,
+    ]
     assert read_trace([written(tmp_path / "text", FORMS["text"])]).pages.tolist() == [0, 1, 2, 3]
 
 
@@ -107,7 +116,9 @@ def test_no_trace(tmp_path, data):
         read_trace([path])
 
 
-@pytest.mark.parametrize("name", ["no.txt", "cut.gz", "cut.zst", "wrong.gz", "wrong.zst", "folder", "no.parquet"])
+@pytest.mark.parametrize(
+    "name", ["no.txt", "cut.gz", "cut.zst", "wrong.gz", "wrong.zst", "folder", "no.parquet"]
+)
 def test_unreadable(tmp_path, name):
     """A file that is missing or damaged is an error that names it."""
     path = tmp_path / name
@@ -126,7 +137,9 @@ def test_unreadable(tmp_path, name):
 
 
 def test_a_crawl_without_what_is_needed(tmp_path):
-    """A crawl that lacks all that may be read is told what that is: a log of pages has no links of theirs."""
+    """A crawl that lacks all that may be read is told what that is: a log of pages has no links of
+    theirs.
+    """
     (tmp_path / "logs").mkdir()
     written(tmp_path / "logs/crawl.log", "")
     with pytest.raises(NoTrace, match=r": has none of tables/links-\*\.parquet, logs/links\.log$"):
@@ -139,13 +152,17 @@ def table(path, **columns):
 
 
 def test_a_table_of_links(tmp_path):
-    """The rows of tables/links-*.parquet: a page, and what it links to; a row without a link has no look-up."""
+    """The rows of tables/links-*.parquet: a page, and what it links to; a row without a link has no
+    look-up.
+    """
     ends = {"from_url": ["p", "p", "p", "q", "q"], "to_url": ["x", "y", "x", None, "z"]}
     trace = read_trace([table(tmp_path / "links-1.parquet", kind=["a"] * 5, **ends)])
     assert (trace.lookups.tolist(), trace.pages.tolist()) == ([0, 1, 0, 2], [0, 3])
 
 
-@pytest.mark.parametrize("columns", [{"url": ["p"]}, {"from_url": ["p"]}, {"from_url": [["p"]], "to_url": [[1]]}])
+@pytest.mark.parametrize(
+    "columns", [{"url": ["p"]}, {"from_url": ["p"]}, {"from_url": [["p"]], "to_url": [[1]]}]
+)
 def test_another_table(tmp_path, columns):
     """One without the texts `from_url` and `to_url` is no table of links."""
     with pytest.raises(NoTrace, match="not a table of links"):
@@ -167,8 +184,12 @@ def test_other_columns(tmp_path, text):
 
 @pytest.mark.parametrize("line", ["b\ta", "b", "a,b,c", "http://a/,http://b/?x=1,2"])
 def test_another_line_among_edges(tmp_path, line):
-    """A line that is no edge as the first one is ends the reading: no link is left out, or cut at the wrong place."""
-    with pytest.raises(NoTrace, match=r"is no edge as those before: a page and a link, a comma between"):
+    """A line that is no edge as the first one is ends the reading: no link is left out, or cut at
+    the wrong place.
+    """
+    with pytest.raises(
+        NoTrace, match=r"is no edge as those before: a page and a link, a comma between"
+    ):
         read_trace([written(tmp_path / "edges", f"a,b\n# a comment\n\n{line}\n")])
 
 

@@ -64,31 +64,39 @@ def hollins():
         page, link = line.split("\t")
         if link not in links[page]:
             links[page].append(link)
-    return {f"http://h/{page}": [f"http://h/{link}" for link in found] for page, found in links.items()}
+    return {
+        f"http://h/{page}": [f"http://h/{link}" for link in found] for page, found in links.items()
+    }
 
 
 def wikispeedia():
     """Wikipedia for schools."""
     folder = cases("graph-wikispeedia")
-    names = [line for line in text_of(folder, "articles.tsv.zst").split("\n") if line and line[0] != "#"]
+    names = [
+        line for line in text_of(folder, "articles.tsv.zst").split("\n") if line and line[0] != "#"
+    ]
     links = {name: [] for name in names}
     for line in text_of(folder, "links.tsv.zst").split("\n"):
         if "\t" in line and line[0] != "#":
             page, link = line.split("\t")
             links.setdefault(page, []).append(link)
             links.setdefault(link, [])
-    return {f"http://h/{page}": [f"http://h/{link}" for link in found] for page, found in links.items()}
+    return {
+        f"http://h/{page}": [f"http://h/{link}" for link in found] for page, found in links.items()
+    }
 
 
 class TestConvergence:
     @pytest.mark.parametrize(
-        "graph", [lambda: WEB, *in_campaign(hollins, wikispeedia)], ids=["made", "hollins", "wikispeedia"]
+        "graph",
+        [lambda: WEB, *in_campaign(hollins, wikispeedia)],
+        ids=["made", "hollins", "wikispeedia"],
     )
     def test_visits_converge_to_pagerank(self, db, graph):
         """The pages where lives end are spread as PageRank by power iteration says.
 
-        They pass a chi-square test, and their total-variation distance from it is one that independent draws exceed
-        once in a thousand times at most.
+        They pass a chi-square test, and their total-variation distance from it is one that
+        independent draws exceed once in a thousand times at most.
         """
         links = graph()
         expected = ranks(links)
@@ -101,25 +109,35 @@ class TestConvergence:
             assert variation(ends[:draws], expected) < bound(draws, expected)
 
     def test_all_visits_do_too(self, db):
-        """The shares of all visits are as near to PageRank as those of the ends of lives, or nearer."""
+        """The shares of all visits are as near to PageRank as those of the ends of lives, or
+        nearer.
+        """
         found = lines(walked(db, WEB, 30_000))
 
-        assert variation([line.url for line in found], RANKS) < bound(len(ends_of_lives(found)), RANKS)
+        assert variation([line.url for line in found], RANKS) < bound(
+            len(ends_of_lives(found)), RANKS
+        )
 
     def test_a_walk_with_another_probability_does_not(self, db):
-        """The test can fail: a walk that restarts half of the time is far from the PageRank of one in seven."""
+        """The test can fail: a walk that restarts half of the time is far from the PageRank of one
+        in seven.
+        """
         ends = ends_of_lives(lines(walked(db, WEB, 20_000, restart=0.5)))
 
         assert chi_square(ends, RANKS) > SIX
         assert chi_square(ends, ranks(WEB, 0.5)) < SIX
 
     def test_the_synthetic_web(self, db):
-        """On hosts that each have to be waited for it converges as well, and no host is asked too early."""
+        """On hosts that each have to be waited for it converges as well, and no host is asked too
+        early.
+        """
         world = World(20, 120, seed=3)
         links = {}
         for host in range(world.hosts):
             for page in range(world.pages_of(host)):
-                found = dict.fromkeys(one.url for one in tree_pages.anchors(world, host, page) if one.source == "a")
+                found = dict.fromkeys(
+                    one.url for one in tree_pages.anchors(world, host, page) if one.source == "a"
+                )
                 links[world.origin(host) + path(page)] = [*found]
 
         walk = Walk(db, WalkRules(40, 1 / 7, "seeds"), links)
@@ -133,7 +151,9 @@ class TestConvergence:
 
 class TestSamples:
     def test_near_pagerank(self, jobdir):
-        """Visits at random: each page has its PageRank as its share, within what that many draws allow."""
+        """Visits at random: each page has its PageRank as its share, within what that many draws
+        allow.
+        """
         found = read_walk(jobdir).near_pagerank(5000, np.random.default_rng(1))
 
         assert len(found) == 5000
@@ -142,12 +162,15 @@ class TestSamples:
     @pytest.mark.campaign
     def test_all_visits_are_as_they_came(self, jobdir):
         """If as many as there are visits are asked for, they are all visits in their order."""
-        visits = [line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21]
+        visits = [
+            line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21
+        ]
 
         assert read_walk(jobdir).near_pagerank(10**6, np.random.default_rng(1)) == visits
 
     def test_near_uniform(self, tmp_path, db):
-        """Of a walk that sees a part of the web, the near-uniform sample is nearer to all pages than the visits are.
+        """Of a walk that sees a part of the web, the near-uniform sample is nearer to all pages
+        than the visits are.
 
         It is judged by PageRank, of which the mean over all pages is known.
         """
@@ -155,7 +178,9 @@ class TestSamples:
         (tmp_path / "logs/walk.log").write_bytes(b"".join(walked(db, WEB, 3000, walkers=20)))
         found, random = read_walk(tmp_path), np.random.default_rng(1)
 
-        means = [np.mean([RANKS[url] for url in urls]) * len(WEB) for urls in _samples(found, random)]
+        means = [
+            np.mean([RANKS[url] for url in urls]) * len(WEB) for urls in _samples(found, random)
+        ]
 
         visited, uniform = means
         assert abs(uniform - 1) < abs(visited - 1) / 4
@@ -176,9 +201,13 @@ def _samples(found, random):
 class TestQuality:
     @pytest.mark.parametrize("of", ["best", "half", "none"])
     def test_it_estimates_the_pagerank_of_an_index(self, jobdir, of):
-        """The share is the sum of the PageRank of the index's pages, within four of its standard errors."""
+        """The share is the sum of the PageRank of the index's pages, within four of its standard
+        errors.
+        """
         order = sorted(RANKS, key=RANKS.get, reverse=True)
-        index = {"best": set(order[:50]), "half": set(order[::2]), "none": {"http://elsewhere/"}}[of]
+        index = {"best": set(order[:50]), "half": set(order[::2]), "none": {"http://elsewhere/"}}[
+            of
+        ]
 
         share, error = read_walk(jobdir).quality(index)
 
@@ -207,7 +236,9 @@ class TestQuality:
 
         assert read_index(tmp_path / "index.txt") == {"http://a.test/", "http://b.test/x"}
 
-    @pytest.mark.parametrize(("name", "head"), [("a.gz", gzip.compress(b"")[:10]), ("a.zst", zstd.compress(b"")[:5])])
+    @pytest.mark.parametrize(
+        ("name", "head"), [("a.gz", gzip.compress(b"")[:10]), ("a.zst", zstd.compress(b"")[:5])]
+    )
     def test_a_damaged_index(self, tmp_path, name, head):
         """What cannot be unpacked is refused in a line that names it."""
         (tmp_path / name).write_bytes(head + b"\xff" * 20)
@@ -218,10 +249,20 @@ class TestQuality:
 
 class TestReading:
     def test_what_is_no_page_is_left_out(self, tmp_path):
-        """Redirects, failures and each walker's first steps are no visits; a line under way is not there yet."""
+        """Redirects, failures and each walker's first steps are no visits; a line under way is not
+        there yet.
+        """
         log = tmp_path / "walk.log"
-        rows = [(0, 200, "start"), (1, 301, "link"), (2, 200, "redirect"), (3, -2, "link"), (4, 200, "deadend")]
-        text = "".join(f"1.5\t7\t{step}\thttp://a/{step}\t{how}\t3\t{status}\n" for step, status, how in rows)
+        rows = [
+            (0, 200, "start"),
+            (1, 301, "link"),
+            (2, 200, "redirect"),
+            (3, -2, "link"),
+            (4, 200, "deadend"),
+        ]
+        text = "".join(
+            f"1.5\t7\t{step}\thttp://a/{step}\t{how}\t3\t{status}\n" for step, status, how in rows
+        )
         log.write_text(f"{text}1.6\t7\t5\thttp")
 
         found = read_walk(log, burn_in=1)
@@ -255,13 +296,28 @@ class TestCommand:
         assert found["lines"] == 40_000
         assert found["walkers"] == 100
         assert found["each"] == [379, 379]  # of 400 steps, without the first 21
-        visits = Counter(line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21)
-        assert [count for _, count in found["most_visited"]] == [count for _, count in visits.most_common(10)]
+        visits = Counter(
+            line.url for line in lines([(jobdir / "logs/walk.log").read_bytes()]) if line.step >= 21
+        )
+        assert [count for _, count in found["most_visited"]] == [
+            count for _, count in visits.most_common(10)
+        ]
 
     def test_a_sample_is_one_url_per_line(self, jobdir):
         """The same seed gives the same sample, another one another."""
         first, again, other = (
-            command("scrapy", "lab", "walks", jobdir, "--sample", "near-uniform", "-n", 20, "--seed", seed).stdout
+            command(
+                "scrapy",
+                "lab",
+                "walks",
+                jobdir,
+                "--sample",
+                "near-uniform",
+                "-n",
+                20,
+                "--seed",
+                seed,
+            ).stdout
             for seed in (1, 1, 2)
         )
 
@@ -272,7 +328,9 @@ class TestCommand:
         """The answer is the share and its standard error."""
         (tmp_path / "index.txt").write_text("\n".join(WEB))
 
-        done = command("scrapy", "lab", "walks", jobdir, "--index", tmp_path / "index.txt", "--json")
+        done = command(
+            "scrapy", "lab", "walks", jobdir, "--index", tmp_path / "index.txt", "--json"
+        )
 
         assert json.loads(done.stdout)["quality"] == 1.0
         assert json.loads(done.stdout)["error"] == 0.0

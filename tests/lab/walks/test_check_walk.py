@@ -11,7 +11,11 @@ from webcrawl.lab.walks.walkers import WalkRules, check_walk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 
-LINKS = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}
+LINKS = {
+    f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"]
+    for host in range(5)
+    for page in range(4)
+}
 
 
 @pytest.fixture
@@ -52,9 +56,15 @@ def test_a_crawl_without_walkers(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"at": [["http://h0/0", 0, 1, "link"], ["", 0, 1, "restart"], ["", 2, 1, "restart"]]}, "each in one place"),
+        (
+            {"at": [["http://h0/0", 0, 1, "link"], ["", 0, 1, "restart"], ["", 2, 1, "restart"]]},
+            "each in one place",
+        ),
         ({"at": [["http://h0/0", 0, 1, "link"]]}, "each in one place"),
-        ({"at": [["", 0, 1, "start"], ["", 1, 0, "start"], ["", 2, 0, "start"]]}, "walker 0 starts, after steps"),
+        (
+            {"at": [["", 0, 1, "start"], ["", 1, 0, "start"], ["", 2, 0, "start"]]},
+            "walker 0 starts, after steps",
+        ),
         ({"rules": [3, 1.5, "hosts"]}, "not rules"),
         ({"visits": -1}, "not rules"),
         ({"random": [3, [1, 2], None]}, "ValueError"),
@@ -74,7 +84,11 @@ def test_a_row_that_cannot_be(state, changes, what):
     ("row", "value", "what"),
     [
         ("walk/host/3", msgpack.packb([]), "0 pages of 0 hosts"),
-        ("walk/host/3", msgpack.packb([(1, "http://h0/0"), (2, "http://h1/0")]), "2 pages of 2 hosts"),
+        (
+            "walk/host/3",
+            msgpack.packb([(1, "http://h0/0"), (2, "http://h1/0")]),
+            "2 pages of 2 hosts",
+        ),
         ("walk/host/3", b"\xc1", "walk/host/3: "),
         ("walk/host/x", msgpack.packb([(1, "http://h0/0")]), "walk/host/x: "),
         ("walk/host/03", msgpack.packb([(1, "http://h0/0")]), "walk/host/03: not counted"),

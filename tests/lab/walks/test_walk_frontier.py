@@ -1,4 +1,6 @@
-"""The frontier of random walks: each walker is at one URL, and goes on to a random link or a random start."""
+"""The frontier of random walks: each walker is at one URL, and goes on to a random link or a random
+start.
+"""
 
 from collections import Counter
 from contextlib import closing
@@ -11,7 +13,11 @@ from webcrawl.base.model import Link, Status
 from webcrawl.lab.walks.walkers import KEPT, Walker, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
-RING = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}
+RING = {
+    f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"]
+    for host in range(5)
+    for page in range(4)
+}
 
 
 def rules(walkers=3, restart=0.0, jump="seeds", steps=0):
@@ -20,7 +26,9 @@ def rules(walkers=3, restart=0.0, jump="seeds", steps=0):
 
 class TestSteps:
     def test_a_walker_goes_where_its_page_links_to(self, db):
-        """Without restarts each visit of a walker but its first is to a page that the one before links to."""
+        """Without restarts each visit of a walker but its first is to a page that the one before
+        links to.
+        """
         found = Walk(db, rules(walkers=1), RING).run(30)
 
         assert [line.how for line in found] == ["start"] + ["link"] * 29
@@ -29,7 +37,11 @@ class TestSteps:
 
     def test_the_out_degree_is_logged(self, db):
         """A line says among how many links the walker chose."""
-        links = {"http://a/": ["http://a/1", "http://a/2", "http://a/3"], "http://a/1": [], "http://a/2": []}
+        links = {
+            "http://a/": ["http://a/1", "http://a/2", "http://a/3"],
+            "http://a/1": [],
+            "http://a/2": [],
+        }
 
         found = Walk(db, rules(), links, seeds=["http://a/"]).run(20)
 
@@ -38,26 +50,37 @@ class TestSteps:
 
     def test_links_are_chosen_uniformly(self, db):
         """Of three links each is followed as often as the others, within four standard deviations."""
-        links = {"http://a/": [f"http://{name}/" for name in "bcd"], **{f"http://{name}/": [] for name in "bcd"}}
+        links = {
+            "http://a/": [f"http://{name}/" for name in "bcd"],
+            **{f"http://{name}/": [] for name in "bcd"},
+        }
 
         found = Walk(db, rules(walkers=1), links, seeds=["http://a/"]).run(3000)
 
         followed = Counter(line.url for line in found if line.how == "link")
         total = sum(followed.values())
-        assert all(abs(count - total / 3) < 4 * (total * 2 / 9) ** 0.5 for count in followed.values())
+        assert all(
+            abs(count - total / 3) < 4 * (total * 2 / 9) ** 0.5 for count in followed.values()
+        )
 
     def test_restarts_come_with_their_probability(self, db):
-        """The part of the visits that begin with a restart is the one asked for, within four standard deviations."""
+        """The part of the visits that begin with a restart is the one asked for, within four
+        standard deviations.
+        """
         found = Walk(db, rules(walkers=5, restart=0.25), RING).run(4000)
 
         share = sum(line.how == "restart" for line in found) / len(found)
         assert abs(share - 0.25) < 4 * (0.25 * 0.75 / 4000) ** 0.5
 
     def test_a_redirect_is_followed_without_a_choice(self, db):
-        """A redirect is logged, and never followed by a restart; it is no visit, and leads to where it says."""
+        """A redirect is logged, and never followed by a restart; it is no visit, and leads to where
+        it says.
+        """
         links = {"http://a/": ["http://b/"], "http://b/": []}
 
-        walk = Walk(db, rules(walkers=1, restart=0.9), links, {"http://a/": 302}, seeds=["http://a/"])
+        walk = Walk(
+            db, rules(walkers=1, restart=0.9), links, {"http://a/": 302}, seeds=["http://a/"]
+        )
         found = walk.run(40)
 
         assert [line.url for line in found] == ["http://a/", "http://b/"] * 20
@@ -65,7 +88,9 @@ class TestSteps:
         assert walk.walkers.visits == 20
 
     def test_a_long_walk_is_not_deep(self, db):
-        """The discovery path of a link that a walker follows has one letter, so no limit of depth ends a walk."""
+        """The discovery path of a link that a walker follows has one letter, so no limit of depth
+        ends a walk.
+        """
         walk = Walk(db, rules(walkers=1), RING)
         walk.run(100)
 
@@ -98,8 +123,16 @@ class TestDeadEnds:
         assert {url for _, url in walk.asked} == {"http://a/"}
 
     def test_where_every_start_is_refused_walkers_rest(self, db):
-        """A walker without an answer goes on a second later, so a walk that finds nothing does not spin."""
-        walk = Walk(db, rules(walkers=2), {}, seeds=["http://a/"], admission=lambda *_: Status.ROBOTS_FORBIDDEN)
+        """A walker without an answer goes on a second later, so a walk that finds nothing does not
+        spin.
+        """
+        walk = Walk(
+            db,
+            rules(walkers=2),
+            {},
+            seeds=["http://a/"],
+            admission=lambda *_: Status.ROBOTS_FORBIDDEN,
+        )
         for _ in range(400):
             walk.frontier.take(walk.now)
             walk.now = max(walk.now, walk.frontier.next_ready())
@@ -108,8 +141,16 @@ class TestDeadEnds:
         assert walk.places == 2
 
     def test_rests_grow_while_nobody_gets_an_answer(self, db):
-        """Where every start is refused the log grows ever more slowly: in a day by a line a minute for each walker."""
-        walk = Walk(db, rules(walkers=2), {}, seeds=["http://a/"], admission=lambda *_: Status.ROBOTS_FORBIDDEN)
+        """Where every start is refused the log grows ever more slowly: in a day by a line a minute
+        for each walker.
+        """
+        walk = Walk(
+            db,
+            rules(walkers=2),
+            {},
+            seeds=["http://a/"],
+            admission=lambda *_: Status.ROBOTS_FORBIDDEN,
+        )
         while walk.now < 86_400:
             walk.frontier.take(walk.now)
             walk.now = max(walk.now, walk.frontier.next_ready())
@@ -117,8 +158,12 @@ class TestDeadEnds:
         assert 2 * 1400 < len(walk.log) < 2 * 1600
 
     def test_walkers_who_get_no_answer_anywhere_are_no_reason_to_go_on(self, db):
-        """If each of them was refused ten times, nothing is left but waiting, and an answer ends that."""
-        walk = Walk(db, rules(walkers=2), {"http://b/": []}, {"http://b/": 404}, seeds=["http://a/"])
+        """If each of them was refused ten times, nothing is left but waiting, and an answer ends
+        that.
+        """
+        walk = Walk(
+            db, rules(walkers=2), {"http://b/": []}, {"http://b/": 404}, seeds=["http://a/"]
+        )
         walk.run(1)
         assert not walk.frontier.resting()
         for url in ["http://a/"] * 20:
@@ -132,7 +177,9 @@ class TestDeadEnds:
 
 class TestJumps:
     def test_seeds_are_chosen_uniformly(self, db):
-        """With jump=seeds each seed begins as many lives as any other, within four standard deviations."""
+        """With jump=seeds each seed begins as many lives as any other, within four standard
+        deviations.
+        """
         found = Walk(db, rules(walkers=5, restart=1.0), RING).run(4000)
 
         begun = Counter(line.url for line in found)
@@ -140,11 +187,15 @@ class TestJumps:
         assert all(abs(count - 200) < 4 * 200**0.5 for count in begun.values())
 
     def test_hosts_are_chosen_uniformly_and_then_their_pages(self, db):
-        """With jump=hosts a host with many visited pages begins as many lives as one with a single page."""
+        """With jump=hosts a host with many visited pages begins as many lives as one with a single
+        page.
+        """
         many = [f"http://many/{number}" for number in range(30)]
         links = {**{url: ["http://one/"] for url in many}, "http://one/": many}
 
-        found = Walk(db, rules(walkers=4, restart=0.5, jump="hosts"), links, seeds=["http://one/"]).run(6000)
+        found = Walk(
+            db, rules(walkers=4, restart=0.5, jump="hosts"), links, seeds=["http://one/"]
+        ).run(6000)
 
         jumps = [line.url for line in found[1000:] if line.how == "restart"]
         share = jumps.count("http://one/") / len(jumps)
@@ -156,10 +207,17 @@ class TestJumps:
         links = {"http://a/": ["http://a/missing"], "http://b/": ["http://a/"]}
 
         found = Walk(
-            db, rules(walkers=2, restart=0.3, jump="hosts"), links, {"http://a/missing": 404}, seeds=["http://b/"]
+            db,
+            rules(walkers=2, restart=0.3, jump="hosts"),
+            links,
+            {"http://a/missing": 404},
+            seeds=["http://b/"],
         ).run(500)
 
-        assert {line.url for line in found if line.how in ("restart", "deadend")} == {"http://a/", "http://b/"}
+        assert {line.url for line in found if line.how in ("restart", "deadend")} == {
+            "http://a/",
+            "http://b/",
+        }
 
     def test_few_pages_are_kept_per_host(self, db):
         """Of a host with very many pages a random sample of them is kept, in one row."""
@@ -176,7 +234,9 @@ class TestJumps:
 class TestPoliteness:
     def test_many_walkers_at_one_host_take_turns(self, db):
         """A host where all walkers are is asked once at a time, with its wait in between."""
-        links = {f"http://a/{number}": [f"http://a/{(number * 7 + 1) % 30}"] for number in range(30)}
+        links = {
+            f"http://a/{number}": [f"http://a/{(number * 7 + 1) % 30}"] for number in range(30)
+        }
 
         walk = Walk(db, rules(walkers=20), links)
         walk.run(200)
@@ -222,12 +282,19 @@ class TestEnd:
         assert len(walk.frontier) == walk.frontier.over_budget == 7
 
     def test_each_walker_makes_its_share(self, db):
-        """Those at a crowded host too: its pages have the share of the visits that the links give them.
+        """Those at a crowded host too: its pages have the share of the visits that the links give
+        them.
 
         Of the first visits that walkers make together it is smaller, because there they wait.
         """
-        links = {f"http://a/{page}": [f"http://a/{(page + 1) % 7}", f"http://{page}/"] for page in range(7)}
-        links |= {f"http://{number}/": ["http://a/0", f"http://{(number + 1) % 7}/"] for number in range(7)}
+        links = {
+            f"http://a/{page}": [f"http://a/{(page + 1) % 7}", f"http://{page}/"]
+            for page in range(7)
+        }
+        links |= {
+            f"http://{number}/": ["http://a/0", f"http://{(number + 1) % 7}/"]
+            for number in range(7)
+        }
         shares = {}
         for steps in (0, 400):
             with closing(CrawlDB(db.folder / str(steps))) as other:
@@ -266,7 +333,13 @@ class TestEnd:
         """As many downloads are begun as there are visits left."""
         walk = Walk(db, rules(walkers=7, steps=3), RING)
 
-        assert [walk.frontier.take(0.0) is not None for _ in range(5)] == [True, True, True, False, False]
+        assert [walk.frontier.take(0.0) is not None for _ in range(5)] == [
+            True,
+            True,
+            True,
+            False,
+            False,
+        ]
 
     def test_without_seeds_there_is_nothing_to_do(self, db):
         """A walk that has nowhere to start is empty."""
@@ -278,14 +351,18 @@ class TestEnd:
 
 class TestCheckpoint:
     def test_it_goes_on_as_if_it_had_not_stopped(self, tmp_path):
-        """A walk that is stopped at a checkpoint makes the same visits afterwards as one that is not."""
+        """A walk that is stopped at a checkpoint makes the same visits afterwards as one that is
+        not.
+        """
         found = []
         for stops in ((), (40, 41, 90)):
             folder = tmp_path / str(len(stops))
             log = []
             for end in (*stops, 150):
                 db = CrawlDB(folder)
-                walk = Walk(db, rules(walkers=1, restart=0.2), RING, now=log[-1].time if log else 0.0)
+                walk = Walk(
+                    db, rules(walkers=1, restart=0.2), RING, now=log[-1].time if log else 0.0
+                )
                 log += walk.run(end - len(log))
                 db.checkpoint()
                 db.close()
@@ -294,7 +371,9 @@ class TestCheckpoint:
         assert found[0] == found[1]
 
     def test_a_kill_loses_no_walker_and_doubles_no_visit(self, tmp_path):
-        """After a kill the walk is that of the last checkpoint: every walker has its place, and its step."""
+        """After a kill the walk is that of the last checkpoint: every walker has its place, and its
+        step.
+        """
         kept, steps = [], {}
         for _ in range(12):
             db = CrawlDB(tmp_path)
@@ -315,7 +394,9 @@ class TestCheckpoint:
         assert len(steps) == 6
 
     def test_a_url_that_is_fetched_again_after_its_walker_has_gone_is_no_visit(self, db):
-        """What an outage has cost is asked for again; nobody is there any more, and nothing is logged."""
+        """What an outage has cost is asked for again; nobody is there any more, and nothing is
+        logged.
+        """
         walk = Walk(db, rules(walkers=1), RING)
         walk.run(5)
 

@@ -14,10 +14,19 @@ from tests.support.identities import RFC_9421_JWK, jwk_of, serving
 from webcrawl.net.identity import key_directory as directory
 from webcrawl.net.identity.key_directory import NotPublished
 from webcrawl.net.identity.request_signing import RequestSigner
-from webcrawl.net.identity.signature_check import Unreadable, check_fields, check_request, check_response, keys_of, look
+from webcrawl.net.identity.signature_check import (
+    Unreadable,
+    check_fields,
+    check_request,
+    check_response,
+    keys_of,
+    look,
+)
 from webcrawl.net.identity.signing_key import SigningKey
 
-KEYS = [SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([number] * 32))) for number in range(2)]
+KEYS = [
+    SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([number] * 32))) for number in range(2)
+]
 FIRST, SECOND = (key.keyid for key in KEYS)
 PUBLIC = {key.keyid: key.public for key in KEYS}
 NOW = 1_800_000_000
@@ -25,9 +34,9 @@ DAY = 86_400
 AUTHORITY = "bot.example.org"
 CONTENT = directory.body(KEYS)
 HEADERS = {n.lower(): v for n, v in directory.headers(CONTENT, KEYS, AUTHORITY, NOW, 30).items()}
-SIGNED = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n" % RequestSigner(KEYS[0], "https://b.test", now=lambda: NOW).fields(
-    "a.test"
-)
+SIGNED = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n" % RequestSigner(
+    KEYS[0], "https://b.test", now=lambda: NOW
+).fields("a.test")
 
 
 def wrong(findings):
@@ -64,7 +73,9 @@ class TestKeys:
         assert why in said
         assert [public for public, _ in keys_of(json.dumps({"keys": [key]}).encode())] == [None]
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"keys": {}}', b'{"keys": []}', b"\xff", b"[" * 100_000])
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[]", b'{"keys": {}}', b'{"keys": []}', b"\xff", b"[" * 100_000]
+    )
     def test_no_directory(self, content):
         """What is no set of keys is refused as a whole."""
         with pytest.raises(Unreadable):
@@ -87,7 +98,9 @@ class TestKeys:
 
 class TestResponse:
     def test_ours(self):
-        """A response is signed by every key, for its origin and its content, as long as it was told."""
+        """A response is signed by every key, for its origin and its content, as long as it was
+        told.
+        """
         assert wrong(check_fields(HEADERS)) == []
         assert wrong(check_response(CONTENT, HEADERS, AUTHORITY, PUBLIC, NOW)) == []
         assert wrong(check_response(CONTENT, HEADERS, AUTHORITY, PUBLIC, NOW + 30 * DAY - 1)) == []
@@ -117,7 +130,10 @@ class TestResponse:
 
     def test_a_key_that_does_not_sign(self):
         """A key whose holder did not sign the response may be anybody's."""
-        fields = {n.lower(): v for n, v in directory.headers(CONTENT, KEYS[:1], AUTHORITY, NOW, 30).items()}
+        fields = {
+            n.lower(): v
+            for n, v in directory.headers(CONTENT, KEYS[:1], AUTHORITY, NOW, 30).items()
+        }
 
         assert wrong(check_response(CONTENT, fields, AUTHORITY, PUBLIC, NOW)) == [
             f"key {SECOND}: no signature of the response by it"
@@ -157,7 +173,11 @@ class TestRequest:
         ("old", "new", "why"),
         [
             (b"a.test", b"b.test", "not a signature of this"),
-            (b"GET / HTTP/1.1\r\nHost: a.test", b"GET @a.test/ HTTP/1.1\r\nHost: b.test", "not a signature of this"),
+            (
+                b"GET / HTTP/1.1\r\nHost: a.test",
+                b"GET @a.test/ HTTP/1.1\r\nHost: b.test",
+                "not a signature of this",
+            ),
             (b"https://b.test", b"https://c.test", "not a signature of this"),
             (b";expires=1", b";expires=2", "not a signature of this"),
             (b"sig1=:", b"sig1=:AAAA", "not a signature of this"),
@@ -204,7 +224,9 @@ class TestRequest:
         """Times that no calendar has are said as they are."""
         fields = SIGNED.replace(b";expires=1800000290", b";expires=999999999999999")
 
-        assert wrong(check_request(fields, PUBLIC, NOW)) == [f"sig1: not a signature of this by key {FIRST}"]
+        assert wrong(check_request(fields, PUBLIC, NOW)) == [
+            f"sig1: not a signature of this by key {FIRST}"
+        ]
 
 
 KEY = SigningKey(Ed25519PrivateKey.generate())
@@ -220,7 +242,9 @@ def said(folder, monkeypatch, change, *, trusted=True):
         if trusted:
             monkeypatch.setenv(*next(iter(trust.items())))
         content = directory.body([KEY])
-        fields = directory.headers(content, [KEY], directory.authority_of(at), int(time.time()) - 60, 30)
+        fields = directory.headers(
+            content, [KEY], directory.authority_of(at), int(time.time()) - 60, 30
+        )
         directory.write(folder / "site", content, fields)
         try:
             keys, findings = look(at, "", time.time())
@@ -255,10 +279,17 @@ def test_as_it_should_be(tmp_path, monkeypatch):
         (lambda fields, content: (302, {"Location": "/x"}, b""), "status 302, must be 200"),
         (lambda fields, content: (404, {}, b""), "status 404, must be 200"),
         (lambda fields, content: (200, fields, b"<html>"), "the directory is not JSON"),
-        (lambda fields, content: (200, fields, content + b"\n"), "Content-Digest is not that of the content"),
+        (
+            lambda fields, content: (200, fields, content + b"\n"),
+            "Content-Digest is not that of the content",
+        ),
         (lambda fields, content: (200, fields, b"[" * 70_000), "more than 65536 bytes"),
         (
-            lambda fields, content: (200, fields | {"Date": "Thu, 01 Jan 2015 00:00:00 GMT"}, content),
+            lambda fields, content: (
+                200,
+                fields | {"Date": "Thu, 01 Jan 2015 00:00:00 GMT"},
+                content,
+            ),
             "seconds ahead of the server's",
         ),
     ],
@@ -282,7 +313,8 @@ def test_a_failure_without_words(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1", "https://127.0.0.1:1/keys", "https://u@127.0.0.1:1", "https://", "x"]
+    "url",
+    ["http://127.0.0.1:1", "https://127.0.0.1:1/keys", "https://u@127.0.0.1:1", "https://", "x"],
 )
 def test_no_origin(url):
     """Only an https origin can have a directory; whatever cannot be fetched is one line."""

@@ -30,10 +30,12 @@ class Response:
 
 
 def verified(message):
-    keys = library.MappingKeyResolver(public_keys={KEY.keyid: PRIVATE.public_key()}, private_keys={})
-    return library.HTTPMessageVerifier(signature_algorithm=library.algorithms.ED25519, key_resolver=keys).verify(
-        message
+    keys = library.MappingKeyResolver(
+        public_keys={KEY.keyid: PRIVATE.public_key()}, private_keys={}
     )
+    return library.HTTPMessageVerifier(
+        signature_algorithm=library.algorithms.ED25519, key_resolver=keys
+    ).verify(message)
 
 
 def request(url, authority, form="dictionary"):
@@ -73,7 +75,9 @@ def test_elsewhere():
 
 def test_a_directory():
     """The response of a key directory is verified too."""
-    fields = directory.headers(directory.body([KEY]), [KEY], "bot.example.org", int(time.time()) - 60, 30)
+    fields = directory.headers(
+        directory.body([KEY]), [KEY], "bot.example.org", int(time.time()) - 60, 30
+    )
     (result,) = verified(Response(Message(f"{AGENT}{directory.PATH}", {}), fields))
 
     assert result.label == "binding0"

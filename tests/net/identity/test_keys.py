@@ -67,13 +67,15 @@ class TestForms:
         assert first.public == second.public
 
     def test_the_thumbprint(self):
-        """A key's name is its JWK thumbprint, as the drafts print it for RFC 9421's test key (RFC 8037 A.3)."""
+        """A key's name is its JWK thumbprint, as the drafts print it for RFC 9421's test key (RFC
+        8037 A.3).
+        """
         public = RFC_9421.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
         assert thumbprint(public) == "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-        assert thumbprint(bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")) == (
-            "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
-        )
+        assert thumbprint(
+            bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+        ) == ("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
         assert jwk(public)["x"] == RFC_9421_JWK["x"]
 
     @pytest.mark.parametrize("mode", [0o400, 0o600, 0o700])
@@ -94,7 +96,9 @@ PASSWORD = BestAvailableEncryption(b"secret")
 OTHERS = {
     "it is an RSA key, not Ed25519": pem_of(rsa.generate_private_key(65537, 2048)),
     "it is an EC key, not Ed25519": pem_of(ec.generate_private_key(ec.SECP256R1())),
-    "the key is encrypted": Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, PASSWORD),
+    "the key is encrypted": Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, PASSWORD
+    ),
     "no private key that can be read": Ed25519PrivateKey.generate()
     .public_key()
     .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -103,7 +107,9 @@ OTHERS = {
     ),
     "it is a set of keys": json.dumps({"keys": [jwk_of(Ed25519PrivateKey.generate())]}),
     "it is a public key": json.dumps({"kty": "OKP", "crv": "Ed25519", "x": RFC_9421_JWK["x"]}),
-    "x is not the public key of its d": json.dumps(jwk_of(Ed25519PrivateKey.generate()) | {"x": RFC_9421_JWK["x"]}),
+    "x is not the public key of its d": json.dumps(
+        jwk_of(Ed25519PrivateKey.generate()) | {"x": RFC_9421_JWK["x"]}
+    ),
     "d is not 32 bytes": json.dumps(RFC_9421_JWK | {"d": RFC_9421_JWK["d"][:-5]}),
     "only Ed25519 is supported": json.dumps({"kty": "RSA", "n": "AQAB", "e": "AQAB"}),
     "not JSON": b'{"kty": "OKP", "d": ',
@@ -132,7 +138,9 @@ class TestRefused:
 
     def test_a_setting_that_names_no_file(self, tmp_path):
         """BOT_KEY names a file that is there."""
-        with pytest.raises(SettingError, match=r"^BOT_KEY = '.*absent': must be .* \(there is no such file"):
+        with pytest.raises(
+            SettingError, match=r"^BOT_KEY = '.*absent': must be .* \(there is no such file"
+        ):
             read("BOT_KEY", str(tmp_path / "absent"))
 
 
@@ -150,7 +158,12 @@ class TestUnsaid:
         """Who gives BOT_KEY the key itself does not see it again in the message."""
         key = Ed25519PrivateKey.generate()
         pem = pem_of(key).decode()
-        given = {"pem": pem, "line": pem.split("\n")[1], "jwk": json.dumps(jwk_of(key)), "d": jwk_of(key)["d"]}[form]
+        given = {
+            "pem": pem,
+            "line": pem.split("\n")[1],
+            "jwk": json.dumps(jwk_of(key)),
+            "d": jwk_of(key)["d"],
+        }[form]
 
         with pytest.raises(SettingError) as refused:
             read("BOT_KEY", given)

@@ -37,7 +37,11 @@ class Text(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
-        self.loads += [value for name, value in attributes if name == "src" or (tag == "link" and name == "href")]
+        self.loads += [
+            value
+            for name, value in attributes
+            if name == "src" or (tag == "link" and name == "href")
+        ]
         if tag != "meta":
             self.open.append(tag)
 
@@ -83,7 +87,8 @@ class TestPage:
         text = Text(page(LEAST, NOW)).text
 
         assert not any(
-            word in text for word in ("Why", "know it", "Write to", "signed", "@example", "purposes", "prove")
+            word in text
+            for word in ("Why", "know it", "Write to", "signed", "@example", "purposes", "prove")
         )
         assert "does not read robots.txt" in text
         assert "1 minute" not in text
@@ -119,8 +124,16 @@ class TestAddresses:
             ({"192.0.2.1": ("b.test", "a.test")}, {"a.test": ("192.0.2.1",)}, []),
             ({}, {}, ["192.0.2.1 has no name"]),
             ({"192.0.2.1": None}, {}, ["192.0.2.1 could not be looked up"]),
-            ({"192.0.2.1": ("a.test",)}, {}, ["192.0.2.1 is called a.test, which has other addresses"]),
-            ({"192.0.2.1": ("a.test",)}, {"a.test": None}, ["192.0.2.1 is called a.test, which has other addresses"]),
+            (
+                {"192.0.2.1": ("a.test",)},
+                {},
+                ["192.0.2.1 is called a.test, which has other addresses"],
+            ),
+            (
+                {"192.0.2.1": ("a.test",)},
+                {"a.test": None},
+                ["192.0.2.1 is called a.test, which has other addresses"],
+            ),
         ],
     )
     def test_an_address_fits_if_one_of_its_names_has_it(self, names, addresses, said):

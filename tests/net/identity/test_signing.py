@@ -6,7 +6,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigner, form_and_origin
+from webcrawl.net.identity.request_signing import (
+    BACK,
+    LIFETIME,
+    REUSE,
+    RequestSigner,
+    form_and_origin,
+)
 from webcrawl.net.identity.signature_check import check_request
 from webcrawl.net.identity.signing_key import SigningKey
 
@@ -34,7 +40,11 @@ def request(fields, authority="example.org"):
 
 
 def wrong(fields, now, authority="example.org"):
-    return [one.text for one in check_request(request(fields, authority), {KEY.keyid: KEY.public}, now) if one.wrong]
+    return [
+        one.text
+        for one in check_request(request(fields, authority), {KEY.keyid: KEY.public}, now)
+        if one.wrong
+    ]
 
 
 def created(fields):
@@ -44,8 +54,12 @@ def created(fields):
 
 class TestFields:
     def test_what_they_say(self, wall):
-        """Three fields, whose label is also the name of the member of Signature-Agent that is covered."""
-        agent, given, signature, end = RequestSigner(KEY, AGENT, now=wall).fields("example.org").decode().split("\r\n")
+        """Three fields, whose label is also the name of the member of Signature-Agent that is
+        covered.
+        """
+        agent, given, signature, end = (
+            RequestSigner(KEY, AGENT, now=wall).fields("example.org").decode().split("\r\n")
+        )
         at = int(wall.now) - BACK
 
         assert agent == f'Signature-Agent: sig1="{AGENT}"'
@@ -57,14 +71,17 @@ class TestFields:
         assert end == ""
 
     @pytest.mark.parametrize(
-        "authority", ["example.org", "example.org:8080", "[::1]:444", "127.0.0.1", "xn--nxasmq6b.test"]
+        "authority",
+        ["example.org", "example.org:8080", "[::1]:444", "127.0.0.1", "xn--nxasmq6b.test"],
     )
     def test_they_are_right_for_their_authority_alone(self, wall, authority):
         """A server checks them by its own name, and no other server's check passes."""
         fields = RequestSigner(KEY, AGENT, now=wall).fields(authority)
 
         assert wrong(fields, wall.now, authority) == []
-        assert wrong(fields, wall.now, "other.test") == [f"sig1: not a signature of this by key {KEY.keyid}"]
+        assert wrong(fields, wall.now, "other.test") == [
+            f"sig1: not a signature of this by key {KEY.keyid}"
+        ]
 
     def test_as_a_string(self, wall):
         """Servers of earlier drafts get Signature-Agent as a string, which is covered as a whole."""
@@ -86,11 +103,15 @@ class TestFields:
         assert b"nonce" not in RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
     def test_a_server_whose_clock_is_behind(self, wall):
-        """A server whose clock is behind by less than BACK seconds does not find them to begin in the future."""
+        """A server whose clock is behind by less than BACK seconds does not find them to begin in
+        the future.
+        """
         fields = RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
         assert wrong(fields, wall.now - BACK + 1) == []
-        assert wrong(fields, wall.now - BACK - 1) == ["sig1: begins in the future, by this machine's clock"]
+        assert wrong(fields, wall.now - BACK - 1) == [
+            "sig1: begins in the future, by this machine's clock"
+        ]
 
 
 class TestTime:
@@ -115,7 +136,9 @@ class TestTime:
 
     @pytest.mark.parametrize("step", [1, 60, 3600, 86_400 * 365])
     def test_the_clock_is_set_back(self, wall, step):
-        """What was signed before the clock was set back is not sent any more: servers would find it in the future."""
+        """What was signed before the clock was set back is not sent any more: servers would find it
+        in the future.
+        """
         signing = RequestSigner(KEY, AGENT, now=wall)
         signing.fields("example.org")
         wall.now -= step

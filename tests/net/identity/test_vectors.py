@@ -1,4 +1,6 @@
-"""The vectors of RFC 9421 and of draft-ietf-webbotauth-httpsig-protocol-00: what is signed, and by which bytes."""
+"""The vectors of RFC 9421 and of draft-ietf-webbotauth-httpsig-protocol-00: what is signed, and by
+which bytes.
+"""
 
 import json
 
@@ -54,7 +56,9 @@ RESPONSE = {
         'binding=("@authority";req "content-digest");created=1735689600;expires=4889289600'
         f';keyid="{KEYID}";tag="http-message-signatures-directory"'
     ),
-    "signature": ("binding=:l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:"),
+    "signature": (
+        "binding=:l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:"
+    ),
 }
 AGENT = "signature-agent.test"
 
@@ -65,7 +69,9 @@ def wrong(findings):
 
 class TestChecked:
     def test_a_request_of_the_draft(self):
-        """The signature is right; the draft's older label is what today's text does not allow any more."""
+        """The signature is right; the draft's older label is what today's text does not allow any
+        more.
+        """
         findings = list(check_request(AGENT2, {KEYID: PUBLIC}, NOW))
 
         assert wrong(findings) == ["sig2: Signature-Agent has no member of this name"]

@@ -33,7 +33,10 @@ def test_nothing_without_a_hub():
 
 def test_a_feed():
     """Relative addresses too; without a name it is its URL."""
-    assert found(atom(("hub", "/hub"), ("self", "/own"))) == ("http://a.test/own", ["http://a.test/hub"])
+    assert found(atom(("hub", "/hub"), ("self", "/own"))) == (
+        "http://a.test/own",
+        ["http://a.test/hub"],
+    )
     assert found(atom(("hub", "https://hub.test/"))) == (URL, ["https://hub.test/"])
 
 
@@ -49,14 +52,18 @@ def test_headers_go_first():
 
 def test_both_relations_of_one_link():
     """A rel may have several words."""
-    assert found(b"", '<http://h.test/>; rel="x hub"', '<http://a.test/s>; rel="self y"').topic == "http://a.test/s"
+    assert (
+        found(b"", '<http://h.test/>; rel="x hub"', '<http://a.test/s>; rel="self y"').topic
+        == "http://a.test/s"
+    )
 
 
 def test_a_name_of_another_site():
     """A page that calls itself another site's is known by its URL: nobody speaks for others."""
     assert found(atom(("hub", "http://h.test/"), ("self", "http://b.test/feed"))).topic == URL
     assert (
-        found(atom(("hub", "http://h.test/"), ("self", "https://www.a.test/feed"))).topic == "https://www.a.test/feed"
+        found(atom(("hub", "http://h.test/"), ("self", "https://www.a.test/feed"))).topic
+        == "https://www.a.test/feed"
     )
 
 
@@ -90,9 +97,13 @@ def test_real_feeds(name):
         reference = case["reference"]
         if not reference.get("hub"):
             continue
-        url = (reference["self"] or [URL])[0].replace(" ", "")  # one has a blank in its host, which no page's URL has
+        # one has a blank in its host, which no page's URL has
+        url = (reference["self"] or [URL])[0].replace(" ", "")
         body = (folder / case["file"]).read_bytes()
         hubs = [canonical(hub) for hub in reference["hub"][:3]]
-        assert offer(url, [], listings.read(body, "", url).entries, site_of) == (canonical(url), hubs)
+        assert offer(url, [], listings.read(body, "", url).entries, site_of) == (
+            canonical(url),
+            hubs,
+        )
         count += 1
     assert count == {"feeds": 10, "sitemaps": 0}[name]

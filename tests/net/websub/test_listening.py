@@ -67,7 +67,12 @@ class Transport:
 
 
 def post(body, *headers, path="/websub/abc", length=None):
-    lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body) if length is None else length}", *headers]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: x",
+        f"Content-Length: {len(body) if length is None else length}",
+        *headers,
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
@@ -85,7 +90,9 @@ def test_a_verification():
     assert pushes == []
 
 
-@pytest.mark.parametrize("target", ["/", "/abc", "/abc?hub.topic=u&hub.challenge=x", "/x?hub.topic=t&hub.challenge=x"])
+@pytest.mark.parametrize(
+    "target", ["/", "/abc", "/abc?hub.topic=u&hub.challenge=x", "/x?hub.topic=t&hub.challenge=x"]
+)
 def test_what_is_not_verified(target):
     """It is not there."""
     assert asked([get(target)])[0][0].startswith(b"HTTP/1.1 404 ")
@@ -93,14 +100,18 @@ def test_what_is_not_verified(target):
 
 def test_a_push():
     """It is accepted, with what is needed to judge it."""
-    answers, pushes = asked([post(b"<feed/>", "X-Hub-Signature: sha1=0", "Content-Type: application/atom+xml")])
+    answers, pushes = asked(
+        [post(b"<feed/>", "X-Hub-Signature: sha1=0", "Content-Type: application/atom+xml")]
+    )
     assert answers[0].startswith(b"HTTP/1.1 202 ")
     assert pushes == [Push(TOKEN, "sha1=0", "application/atom+xml", b"<feed/>")]
 
 
 def test_a_push_to_nobody():
     """It is refused before its body is read."""
-    answers, pushes = asked([post(b"", path="/abd", length=1000)], [post(b"x", "Expect: 100-continue", path="/")])
+    answers, pushes = asked(
+        [post(b"", path="/abd", length=1000)], [post(b"x", "Expect: 100-continue", path="/")]
+    )
     assert [answer[9:12] for answer in answers] == [b"404", b"404"]
     assert pushes == []
 
@@ -110,7 +121,9 @@ def test_a_push_in_pieces():
     whole = post(b"<feed/>")
     chunked = b"POST /abc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<fe\r\n4\r\ned/>\r\n0\r\n\r\n"
     expected = b"POST /abc HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 7\r\n\r\n"
-    answers, pushes = asked([whole[:10], whole[10:-3], whole[-3:]], [chunked], [expected, b"<feed/>"])
+    answers, pushes = asked(
+        [whole[:10], whole[10:-3], whole[-3:]], [chunked], [expected, b"<feed/>"]
+    )
     assert [push.body for push in pushes] == [b"<feed/>"] * 3
     assert answers[2].startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 ")
 
@@ -120,12 +133,16 @@ def test_pushes_that_are_too_large(monkeypatch):
     monkeypatch.setattr(module, "BODY", 100)
     chunk = b"40\r\n" + b"x" * 64 + b"\r\n"
     chunked = b"POST /abc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + 3 * chunk
-    answers, pushes = asked([post(b"x" * 101)], [post(b"", length=10**15)], [chunked], [post(b"x" * 100)])
+    answers, pushes = asked(
+        [post(b"x" * 101)], [post(b"", length=10**15)], [chunked], [post(b"x" * 100)]
+    )
     assert [answer[9:12] for answer in answers] == [b"413", b"413", b"413", b"202"]
     assert len(pushes) == 1
 
 
-@pytest.mark.parametrize("piece", [b"1;" + b"x" * 500 + b"\r\nx\r\n", b"X: " + b"y" * 500 + b"\r\n"])
+@pytest.mark.parametrize(
+    "piece", [b"1;" + b"x" * 500 + b"\r\nx\r\n", b"X: " + b"y" * 500 + b"\r\n"]
+)
 def test_chunks_that_say_nothing(monkeypatch, piece):
     """What is around the chunks of a push, and behind the last one, is bounded too."""
     monkeypatch.setattr(module, "FRAMED", 4000)
@@ -153,7 +170,9 @@ def test_one_request_per_connection():
 
     async def run():
         listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
-        callback = Callback(listening, lambda token, _: asked_for.append(token), asked_for.append, lambda _: False)
+        callback = Callback(
+            listening, lambda token, _: asked_for.append(token), asked_for.append, lambda _: False
+        )
         port = listening.getsockname()[1]
         await callback.start()
         try:

@@ -56,8 +56,15 @@ def accepted(subscriptions, now=NOW):
 
 
 def verify(subscriptions, token, now=NOW, **more):
-    said = {"hub.mode": "subscribe", "hub.topic": TOPIC, "hub.challenge": "c", "hub.lease_seconds": "86400"}
-    return subscriptions.verify(token, {**said, **{f"hub.{name}": value for name, value in more.items()}}, now)
+    said = {
+        "hub.mode": "subscribe",
+        "hub.topic": TOPIC,
+        "hub.challenge": "c",
+        "hub.lease_seconds": "86400",
+    }
+    return subscriptions.verify(
+        token, {**said, **{f"hub.{name}": value for name, value in more.items()}}, now
+    )
 
 
 def active(subscriptions, now=NOW):
@@ -77,7 +84,11 @@ class TestAsking:
             offer(subscriptions)
         token, form = asked(subscriptions)
         assert form["hub.callback"] == f"https://crawl.test/websub/{token}"
-        assert (form["hub.mode"], form["hub.topic"], form["hub.lease_seconds"]) == ("subscribe", TOPIC, str(int(LEASE)))
+        assert (form["hub.mode"], form["hub.topic"], form["hub.lease_seconds"]) == (
+            "subscribe",
+            TOPIC,
+            str(int(LEASE)),
+        )
         assert 40 <= len(form["hub.secret"].encode()) < 200
         assert form["hub.secret"] != token
         assert subscriptions.due(NOW, 10) == []
@@ -89,10 +100,15 @@ class TestAsking:
         one, other = subscriptions.due(NOW, 10)
         assert one.token != other.token
         assert subscriptions.form(one) != subscriptions.form(other)
-        assert Subscriptions(subscriptions._db, bytes([1] * 16), "http://x")._token(TOPIC, HUB) != one.token
+        assert (
+            Subscriptions(subscriptions._db, bytes([1] * 16), "http://x")._token(TOPIC, HUB)
+            != one.token
+        )
 
     def test_a_crash_forgets_no_callback(self, tmp_path):
-        """What was asked since the checkpoint is asked again with the same callback and secret: the hub has one."""
+        """What was asked since the checkpoint is asked again with the same callback and secret: the
+        hub has one.
+        """
         forms = []
         for _ in range(2):
             with closing(CrawlDB(tmp_path)) as db:
@@ -135,7 +151,9 @@ class TestAsking:
         assert NOW + TRIES * PATIENCE < now < NOW + DAY
 
     def test_a_request_that_waits_for_its_hubs_turn(self, subscriptions):
-        """However long that takes, the hub has not failed; its time to verify begins with its answer."""
+        """However long that takes, the hub has not failed; its time to verify begins with its
+        answer.
+        """
         offer(subscriptions)
         token, _ = asked(subscriptions)
         for hour in range(1, 100):
@@ -286,7 +304,9 @@ class TestRenewal:
         assert subscriptions.get(token).state == SubscriptionState.ASKED
 
     def test_one_that_fails_again_and_again(self, subscriptions):
-        """As long as the lease runs the hub is not given up, nor are its pushes; then the next failure is the last."""
+        """As long as the lease runs the hub is not given up, nor are its pushes; then the next
+        failure is the last.
+        """
         token, _ = accepted(subscriptions)
         verify(subscriptions, token, lease_seconds=str(int(LEASE)))
         times = 0
@@ -311,7 +331,12 @@ class TestPushes:
 
     @pytest.mark.parametrize(
         ("signature", "counter"),
-        [("", "unsigned"), ("sha256=00", "forged"), ("sha256=" + "0" * 64, "forged"), ("md5=0", "forged")],
+        [
+            ("", "unsigned"),
+            ("sha256=00", "forged"),
+            ("sha256=" + "0" * 64, "forged"),
+            ("md5=0", "forged"),
+        ],
     )
     def test_forged_ones(self, subscriptions, signature, counter):
         """They are counted, each by its kind."""
@@ -341,11 +366,22 @@ class TestTable:
     def test_nothing_secret_is_in_it(self, db, subscriptions):
         """Nor in the counters."""
         _, secret = active(subscriptions)
-        assert secret not in repr(db.query("SELECT * FROM subscription")) + repr(subscriptions.counters)
+        assert secret not in repr(db.query("SELECT * FROM subscription")) + repr(
+            subscriptions.counters
+        )
 
     @pytest.mark.parametrize(
         "change",
-        ["topic = 'x'", "hub = ''", "page = x''", "state = 0", "due = 1", "until = 'x'", "tries = 9", "crc = 1"],
+        [
+            "topic = 'x'",
+            "hub = ''",
+            "page = x''",
+            "state = 0",
+            "due = 1",
+            "until = 'x'",
+            "tries = 9",
+            "crc = 1",
+        ],
     )
     def test_damage_is_found_when_the_subscription_is_read(self, db, subscriptions, change):
         """It is found when the row is read."""

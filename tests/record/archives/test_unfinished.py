@@ -1,4 +1,6 @@
-"""Archives of a crawl that still writes them, or was killed: each page is read once, whatever becomes of the crawl."""
+"""Archives of a crawl that still writes them, or was killed: each page is read once, whatever
+becomes of the crawl.
+"""
 
 import pytest
 
@@ -31,7 +33,9 @@ class Crawled:
 
     def read(self):
         """Numbers of the pages that are new to whoever reads."""
-        return [int(link.url.rpartition("/")[2]) for link, _ in self.reading.answers(*files(self.root))]
+        return [
+            int(link.url.rpartition("/")[2]) for link, _ in self.reading.answers(*files(self.root))
+        ]
 
 
 @pytest.fixture(name="crawled")
@@ -44,7 +48,9 @@ def _crawled(tmp_path):
 
 
 def test_pages_behind_the_first_checkpoint(crawled, caplog):
-    """Of a crawl that was killed before its first checkpoint nothing counts: resumed, it fetches all of it again."""
+    """Of a crawl that was killed before its first checkpoint nothing counts: resumed, it fetches
+    all of it again.
+    """
     crawled.pages(checkpoint=True)
     crawled.pages(1, 2)
     crawled.killed()
@@ -59,7 +65,9 @@ def test_pages_behind_the_first_checkpoint(crawled, caplog):
 
 
 def test_pages_behind_the_last_checkpoint(crawled):
-    """Of a file that is cut back to a checkpoint when its crawl is resumed what is before that is read, and once."""
+    """Of a file that is cut back to a checkpoint when its crawl is resumed what is before that is
+    read, and once.
+    """
     crawled.pages(1, 2, checkpoint=True)
     crawled.pages(3, 4)
     crawled.killed()
@@ -86,12 +94,17 @@ def test_a_crawl_that_goes_on(crawled):
 def test_a_file_that_is_finished_while_others_are_read(crawled):
     """A file that has lost its `.open` since the run began is read under its final name."""
     crawled.pages(1, checkpoint=True)
-    archives = Archives(files(crawled.root), crawled.reading.places.get, crawled.reading.originals, 1 << 20)
+    archives = Archives(
+        files(crawled.root), crawled.reading.places.get, crawled.reading.originals, 1 << 20
+    )
     crawled.pages(2)
     crawled.crawl.stop()
     crawled.crawl = None
 
-    assert [answer.found[0].url for answer in archives if answer.found] == ["http://a.test/1", "http://a.test/2"]
+    assert [answer.found[0].url for answer in archives if answer.found] == [
+        "http://a.test/1",
+        "http://a.test/2",
+    ]
 
 
 def test_a_copy(crawled):
@@ -102,7 +115,10 @@ def test_a_copy(crawled):
     copy = crawled.reading.folder / path.name
     copy.write_bytes(path.read_bytes())
 
-    assert [link.url for link, _ in crawled.reading.answers(copy)] == ["http://a.test/1", "http://a.test/2"]
+    assert [link.url for link, _ in crawled.reading.answers(copy)] == [
+        "http://a.test/1",
+        "http://a.test/2",
+    ]
 
 
 # -- Which archive files the arguments of `scrapy process` name.
@@ -110,7 +126,12 @@ def test_a_copy(crawled):
 
 @pytest.fixture(name="hive")
 def _hive(tmp_path):
-    for name in ("drone-0/warc/b.warc.gz", "drone-0/warc/a.warc.gz.open", "drone-10/warc/c.warc.gz", "drone-2/x"):
+    for name in (
+        "drone-0/warc/b.warc.gz",
+        "drone-0/warc/a.warc.gz.open",
+        "drone-10/warc/c.warc.gz",
+        "drone-2/x",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
@@ -119,7 +140,9 @@ def _hive(tmp_path):
 
 
 def test_the_files_of_a_hive_are_those_of_its_drones(hive):
-    """Of a hive's folder the files of all drones, drone by drone; one that has none, or is not here, adds none."""
+    """Of a hive's folder the files of all drones, drone by drone; one that has none, or is not
+    here, adds none.
+    """
     found, again = archive_files([str(hive), str(hive / "drone-10")])
 
     assert [path.relative_to(hive).as_posix() for path in found] == [

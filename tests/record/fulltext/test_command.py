@@ -57,7 +57,15 @@ def test_json_is_one_object_a_page(job):
     answers = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert len(answers) == 3
-    assert list(answers[0]) == ["url", "title", "snippet", "highlights", "score", "language", "fetched_at"]
+    assert list(answers[0]) == [
+        "url",
+        "title",
+        "snippet",
+        "highlights",
+        "score",
+        "language",
+        "fetched_at",
+    ]
     assert answers[0]["url"] == "http://a.test/11"
 
 
@@ -74,7 +82,12 @@ def test_nothing_dangerous_reaches_a_terminal(job, option):
 def test_on_a_terminal_words_are_bold(job):
     """There, and nowhere else."""
     controller, terminal = pty.openpty()
-    subprocess.run([sys.executable, "-m", "scrapy", "search", job, "world"], stdout=terminal, check=True, cwd=ROOT)
+    subprocess.run(
+        [sys.executable, "-m", "scrapy", "search", job, "world"],
+        stdout=terminal,
+        check=True,
+        cwd=ROOT,
+    )
     os.close(terminal)
     said = os.read(controller, 4096)
     os.close(controller)
@@ -122,24 +135,41 @@ def test_a_folder_without_an_index(tmp_path, there):
     made = f"scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read makes one, to be searched there"
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (f"{folder}/index: no index: {made}\n" if there else f"{folder}: no such folder\n")
+    assert done.stderr == (
+        f"{folder}/index: no index: {made}\n" if there else f"{folder}: no such folder\n"
+    )
 
 
-@pytest.mark.parametrize(("words", "status"), [(["nowhere", "hello"], 1), ([".", "hello"], 1), (["JOB", "x:y"], 2)])
+@pytest.mark.parametrize(
+    ("words", "status"), [(["nowhere", "hello"], 1), ([".", "hello"], 1), (["JOB", "x:y"], 2)]
+)
 def test_what_a_program_reads_of_it(job, words, status):
     """With --json the reason is an object on standard output, as of other commands."""
     done = search(*(job if word == "JOB" else word for word in words), "--json")
 
-    assert (done.returncode, json.loads(done.stdout)) == (status, {"error": done.stderr.removesuffix("\n")})
+    assert (done.returncode, json.loads(done.stdout)) == (
+        status,
+        {"error": done.stderr.removesuffix("\n")},
+    )
 
 
 def test_without_tantivy(job, tmp_path):
     """One line says what to install; a crawl that wants an index does not start, and says so too."""
     done = command("tests.support.without", "tantivy", "scrapy", "search", job, "hello")
 
-    assert (done.returncode, done.stderr) == (1, "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'\n",
+    )
 
-    words = ["-a", "seeds=http://127.0.0.1:9/", "-s", "OUTPUTS=index", "-s", f"JOBDIR={tmp_path}/job"]
+    words = [
+        "-a",
+        "seeds=http://127.0.0.1:9/",
+        "-s",
+        "OUTPUTS=index",
+        "-s",
+        f"JOBDIR={tmp_path}/job",
+    ]
     done = command("tests.support.without", "tantivy", "scrapy", "crawl", "web", *words)
     assert done.returncode == 1
     assert "tantivy is not installed: pip install 'tantivy>=0.27,<0.28'" in done.stderr

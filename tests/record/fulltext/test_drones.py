@@ -22,7 +22,9 @@ def _hive(tmp_path_factory):
     for drone in range(3):
         texts = Texts(root / f"drone-{drone}")
         for number in range(12):
-            words = f"{'lamp ' * (3 * number + drone + 1)} {'filler ' * 40}" if number < 5 else "dark"
+            words = (
+                f"{'lamp ' * (3 * number + drone + 1)} {'filler ' * 40}" if number < 5 else "dark"
+            )
             texts.add(page(f"http://d{drone}.test/{number}", f"<p>{words}"))
         texts.stop()
     named(root, range(3))
@@ -51,7 +53,11 @@ def test_the_best_of_all(hive):
     assert [answer.url for answer in answers] == [
         answer.url for answer in sorted(alone, key=lambda answer: -answer.score)[:7]
     ]
-    assert {url.split("/")[2] for url in (answer.url for answer in alone)} == {"d0.test", "d1.test", "d2.test"}
+    assert {url.split("/")[2] for url in (answer.url for answer in alone)} == {
+        "d0.test",
+        "d1.test",
+        "d2.test",
+    }
 
 
 def test_the_command_takes_a_hives_folder(hive):
@@ -60,13 +66,18 @@ def test_the_command_takes_a_hives_folder(hive):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("4 of 15 pages\n")
 
-    scores = [json.loads(line)["score"] for line in search(hive, "lamp", "--json", "-n", 15).stdout.splitlines()]
+    scores = [
+        json.loads(line)["score"]
+        for line in search(hive, "lamp", "--json", "-n", 15).stdout.splitlines()
+    ]
     assert len(scores) == 15
     assert scores == sorted(scores, reverse=True)
 
 
 def test_an_index_that_cannot_be_read(copy):
-    """The pages of the others are shown; then a line says whose are missing, and the exit status is 1."""
+    """The pages of the others are shown; then a line says whose are missing, and the exit status is
+    1.
+    """
     shutil.rmtree(copy / "drone-1/index")
     done = search(copy, "lamp")
 

@@ -97,7 +97,9 @@ def test_files_are_rotated(texts, monkeypatch):
 
 
 def test_a_file_that_no_checkpoint_knows(texts):
-    """A file begun after the last checkpoint is removed by the next start, and its number used again."""
+    """A file begun after the last checkpoint is removed by the next start, and its number used
+    again.
+    """
     texts.checkpoint()
     texts.add(page(body=b"x" * (MEMBER + 1), content_type="text/plain"))
     texts.close()
@@ -130,8 +132,13 @@ def line(one, ordinal=7):
 
 
 def test_what_is_in_it():
-    """Number, address, what the page says of itself, what a browser would show, and where the archive has it."""
-    one = page("http://a.test/x", "<html lang=fr><title>T</title><h1>Head</h1><p>Été <script>no()</script>2026")
+    """Number, address, what the page says of itself, what a browser would show, and where the
+    archive has it.
+    """
+    one = page(
+        "http://a.test/x",
+        "<html lang=fr><title>T</title><h1>Head</h1><p>Été <script>no()</script>2026",
+    )
     one.title = "T"
     one.fetched_at = NOW
     one.exchange.state.archived = RecordLocation("w.warc.gz", 12, 34)
@@ -151,14 +158,19 @@ def test_what_is_in_it():
 
 
 def test_a_contradicted_language(monkeypatch):
-    """A text that is surely not in the declared language has its own beside it; others have only the declared one."""
+    """A text that is surely not in the declared language has its own beside it; others have only
+    the declared one.
+    """
     pytest.importorskip("resiliparse")
     text = (
         "Das Deutsche Volk bekennt sich darum zu unverletzlichen und unveräußerlichen Menschenrechten als Grundlage "
         "jeder menschlichen Gemeinschaft, des Friedens und der Gerechtigkeit in der Welt. Die nachfolgenden "
         "Grundrechte binden Gesetzgebung, vollziehende Gewalt und Rechtsprechung als unmittelbar geltendes Recht."
     )
-    values = [line(page("http://a.test/", f"<html lang={declared}><p>{text}")) for declared in ("en", "de")]
+    values = [
+        line(page("http://a.test/", f"<html lang={declared}><p>{text}"))
+        for declared in ("en", "de")
+    ]
     monkeypatch.setattr(text_files, "knows_languages", lambda: False)
     values.append(line(page("http://a.test/", f"<html lang=en><p>{text}")))
 
@@ -170,10 +182,14 @@ def test_a_contradicted_language(monkeypatch):
 
 
 def test_where_the_record_lies_is_asked_late():
-    """The archive may still have to write it when the line is made; the line's bytes have its place."""
+    """The archive may still have to write it when the line is made; the line's bytes have its
+    place.
+    """
     asked = []
     one = page("http://a.test/x", "<p>text")
-    one.exchange.state.archived = place = RecordLocation("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+    one.exchange.state.archived = place = RecordLocation(
+        "w.warc.gz", written=lambda: asked.append(place.put(12, 34))
+    )
     made = text_files.line(one, 0)
     before = len(asked)
 
@@ -216,7 +232,9 @@ def test_a_truncated_page_says_so():
 
 
 def test_hostile_text():
-    """Control characters but tab and line feed become replacement characters; a line is always one line of UTF-8."""
+    """Control characters but tab and line feed become replacement characters; a line is always one
+    line of UTF-8.
+    """
     one = page(body=b"a\0b\x1b[31m\tc\r\nd\x7f", content_type="text/plain; charset=utf-8")
     one.title = "lone \ud800"
     data = text_files.line(one, 0)

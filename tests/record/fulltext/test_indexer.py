@@ -37,7 +37,9 @@ def agrees(root):
 
 
 def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch, caplog):
-    """Pages of the last checkpoint that the index lacks are read from the text files again, and told."""
+    """Pages of the last checkpoint that the index lacks are read from the text files again, and
+    told.
+    """
     caplog.set_level(logging.INFO, text_index.__name__)
     texts = open_()
     monkeypatch.setattr(texts.indexer, "_stopped", True)  # the thread does nothing from now on
@@ -69,7 +71,9 @@ def test_an_index_that_is_wanted_later(tmp_path, open_):
 
 
 def test_pages_that_the_crawl_does_not_know(tmp_path, open_):
-    """If the crawl's files are older than the index (a backup was restored), what is beyond them is dropped."""
+    """If the crawl's files are older than the index (a backup was restored), what is beyond them is
+    dropped.
+    """
     texts = open_()
     add(texts, 2)
     texts.checkpoint()
@@ -109,11 +113,14 @@ class TestErrors:
         texts.stop()
         (tmp_path / "text/text-00000.jsonl.gz").unlink()
 
-        with pytest.raises(StoreError, match=r"text-00000.jsonl.gz: moved or removed, and the index does not"):
+        with pytest.raises(
+            StoreError, match=r"text-00000.jsonl.gz: moved or removed, and the index does not"
+        ):
             open_().stop()
 
     @pytest.mark.parametrize(
-        ("left", "why"), [((0, 2), "/text: page 1 is missing before page 2"), ((0, 1), "/text: page 2 is missing$")]
+        ("left", "why"),
+        [((0, 2), "/text: page 1 is missing before page 2"), ((0, 1), "/text: page 2 is missing$")],
     )
     def test_a_page_that_is_missing(self, open_, monkeypatch, left, why):
         """A number that no line of the text files has is named."""
@@ -122,7 +129,9 @@ class TestErrors:
         texts.stop()
         all_of = text_index.lines
         monkeypatch.setattr(
-            text_index, "lines", lambda *where: (one for one in all_of(*where) if one[1]["ordinal"] in left)
+            text_index,
+            "lines",
+            lambda *where: (one for one in all_of(*where) if one[1]["ordinal"] in left),
         )
 
         with pytest.raises(StoreError, match=why):
@@ -140,7 +149,9 @@ class TestErrors:
         twice.commit(2)
         twice.close()
 
-        with pytest.raises(StoreError, match="/index: has 4 pages, the last of which is number 1; it is made anew"):
+        with pytest.raises(
+            StoreError, match="/index: has 4 pages, the last of which is number 1; it is made anew"
+        ):
             open_()
 
     def test_an_error_in_the_thread(self, tmp_path, open_, monkeypatch):
@@ -168,7 +179,8 @@ class TestErrors:
         (tmp_path / "index/meta.json").write_text("{")
 
         with pytest.raises(
-            StoreError, match=r"index: .*it is made anew of text/ by the next start after rm -r .*index"
+            StoreError,
+            match=r"index: .*it is made anew of text/ by the next start after rm -r .*index",
         ):
             open_()
 

@@ -1,9 +1,11 @@
-"""Fifty judged queries over 1,276 real pages: the index beside another engine's BM25 over the same text.
+"""Fifty judged queries over 1,276 real pages: the index beside another engine's BM25 over the same
+text.
 
-judged.tsv has a query, a grade and a URL per line. The queries were written from a list of titles and addresses, before
-any ranking was looked at. Grade 2: the pages that such a user wants, named by hand. Grade 1: other pages that say
-something of it, found by a regular expression for each query in their text, without lines that five pages of the host
-share. Of equal texts the first address counts. All other pages have grade 0.
+judged.tsv has a query, a grade and a URL per line. The queries were written from a list of titles
+and addresses, before any ranking was looked at. Grade 2: the pages that such a user wants, named by
+hand. Grade 1: other pages that say something of it, found by a regular expression for each query in
+their text, without lines that five pages of the host share. Of equal texts the first address
+counts. All other pages have grade 0.
 """
 
 import json
@@ -56,7 +58,8 @@ def ndcg(find):
     """The mean over all queries; `find` gives the addresses of the best pages."""
     judged = judgements()
     values = [
-        gain([grades.get(url, 0) for url in find(query)]) / gain(sorted(grades.values(), reverse=True))
+        gain([grades.get(url, 0) for url in find(query)])
+        / gain(sorted(grades.values(), reverse=True))
         for query, grades in judged.items()
     ]
     assert len(values) == 50
@@ -64,7 +67,9 @@ def ndcg(find):
 
 
 def test_the_index_is_better_than_plain_bm25(tmp_path):
-    """nDCG@10 is 0.80; BM25 of SQLite's FTS5 over titles and texts has 0.71, and at its best weights 0.76."""
+    """nDCG@10 is 0.80; BM25 of SQLite's FTS5 over titles and texts has 0.71, and at its best
+    weights 0.76.
+    """
     found = [*pages()]
     texts, other = Texts(tmp_path), sqlite3.connect(":memory:")
     other.execute("CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, title, body)")
@@ -83,6 +88,9 @@ def test_the_index_is_better_than_plain_bm25(tmp_path):
         return [url for (url,) in other.execute(best, (words,))]
 
     with closing(other):
-        plain, weighted = ndcg(lambda query: theirs(query, 1)), ndcg(lambda query: theirs(query, 10))
+        plain, weighted = (
+            ndcg(lambda query: theirs(query, 1)),
+            ndcg(lambda query: theirs(query, 10)),
+        )
     assert (round(plain, 2), round(weighted, 2)) == (0.71, 0.76)
     assert round(ndcg(ours), 2) >= 0.79

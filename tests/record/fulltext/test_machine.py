@@ -1,4 +1,6 @@
-"""Text files and index against a list of lines, in any order of pages, states, checkpoints, crashes and losses."""
+"""Text files and index against a list of lines, in any order of pages, states, checkpoints, crashes
+and losses.
+"""
 
 import shutil
 import tempfile
@@ -26,7 +28,9 @@ def kept(lines):
 
 
 def remove(folder):
-    """A thread of tantivy's may write a file for a moment after the index was closed: seen once in many runs."""
+    """A thread of tantivy's may write a file for a moment after the index was closed: seen once in
+    many runs.
+    """
     for left in range(100, -1, -1):
         try:
             shutil.rmtree(folder)
@@ -39,12 +43,15 @@ def remove(folder):
 
 
 class Machine(RuleBasedStateMachine):
-    """Each new page has a URL of its own, so that one which is taken back and comes again is noticed."""
+    """Each new page has a URL of its own, so that one which is taken back and comes again is
+    noticed.
+    """
 
     def __init__(self):
         super().__init__()
         self.root = Path(tempfile.mkdtemp(dir=IN_MEMORY))
-        self.known, self.since, self.number = [], [], 0  # lines in the last checkpoint, and those that came later
+        # lines in the last checkpoint, and those that came later
+        self.known, self.since, self.number = [], [], 0
         self.open()
 
     def open(self, max_size=1 << 30):
@@ -57,7 +64,10 @@ class Machine(RuleBasedStateMachine):
             self.since.append((f"http://a.test/{self.number}", False))
             self.texts.add(page(self.since[-1][0]))
 
-    @rule(numbers=st.lists(st.integers(1, 9), min_size=1, max_size=5), change=st.sampled_from(("changed", "gone")))
+    @rule(
+        numbers=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+        change=st.sampled_from(("changed", "gone")),
+    )
     def again(self, numbers, change):
         for number in numbers:
             self.since.append((f"http://a.test/{number}", True))
@@ -98,7 +108,9 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_index_has_the_first_lines(self):
-        """All that it has is in the last checkpoint, in order and without gaps, and of each page the last state."""
+        """All that it has is in the last checkpoint, in order and without gaps, and of each page
+        the last state.
+        """
         found = indexed(self.root) if (self.root / "index/meta.json").exists() else []
         assert found == kept(self.known[: found[-1][0] + 1] if found else [])
 

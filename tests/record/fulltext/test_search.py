@@ -91,7 +91,10 @@ def urls(job, query, most=10):
     ],
 )
 def test_queries(job, query, found):
-    """Two words have to be there, or their stems; of more, more than half. The rest is tantivy's, and three filters."""
+    """Two words have to be there, or their stems; of more, more than half.
+
+    The rest is tantivy's, and three filters.
+    """
     total, numbers = urls(job, query)
 
     assert (total, set(numbers)) == (len(found), found)
@@ -131,14 +134,20 @@ def test_queries_that_are_not_understood(job, query):
     assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize("query", ["", " ", "?", '""', "()", "AND", "NOT", "title:", '+title:""', "&& ||", "\u200b"])
+@pytest.mark.parametrize(
+    "query", ["", " ", "?", '""', "()", "AND", "NOT", "title:", '+title:""', "&& ||", "\u200b"]
+)
 def test_a_query_without_text_is_invalid(job, query):
-    """A query that has neither a word nor a filter is refused: "no pages" would be taken for an answer."""
+    """A query that has neither a word nor a filter is refused: "no pages" would be taken for an
+    answer.
+    """
     with pytest.raises(BadQuery, match="a query needs a word, a filter such as"):
         Search(job).find(query, 10)
 
 
-@pytest.mark.parametrize("query", ["lamp AND", "lamp )", "keeper lamp (bright", "lamp AND AND bright"])
+@pytest.mark.parametrize(
+    "query", ["lamp AND", "lamp )", "keeper lamp (bright", "lamp AND AND bright"]
+)
 def test_a_refusal_shows_the_query_as_typed(job, query):
     """What a query is expanded to, with each word's stems, is in no message.
 
@@ -161,7 +170,9 @@ def test_a_snippet(job):
     assert (answer.title, answer.language) == ("Lamps", "")
 
 
-@pytest.mark.parametrize(("query", "marked"), [("東京タワー", ["東京タワー"]), ("ΕΛΛΑΔΑ", ["Ελλάδα"])])
+@pytest.mark.parametrize(
+    ("query", "marked"), [("東京タワー", ["東京タワー"]), ("ΕΛΛΑΔΑ", ["Ελλάδα"])]
+)
 def test_a_snippet_is_as_the_page_has_it(job, query, marked):
     """Accents are kept, and characters that stand alone are marked together."""
     text, ranges = next(Search(job).find(query, 1)[1]).snippet
@@ -181,7 +192,10 @@ def test_an_index_of_another_version(tmp_path, monkeypatch):
     Texts(tmp_path).stop()
     monkeypatch.setattr(text_search, "schema", lambda: None)
 
-    with pytest.raises(StoreError, match=r"^\S*/index: made by another version: scrapy process \S* -s OUTPUTS=index "):
+    with pytest.raises(
+        StoreError,
+        match=r"^\S*/index: made by another version: scrapy process \S* -s OUTPUTS=index ",
+    ):
         Search(tmp_path)
 
 
@@ -202,7 +216,9 @@ def test_without_the_text_files(tmp_path):
     total, answers = Search(tmp_path).find("hello", 10)
 
     assert total == 1
-    assert [(one.url, one.title, one.snippet) for one in answers] == [("http://a.test/", "", ("", []))]
+    assert [(one.url, one.title, one.snippet) for one in answers] == [
+        ("http://a.test/", "", ("", []))
+    ]
 
 
 def test_beside_a_running_crawl(tmp_path):
@@ -240,7 +256,9 @@ def test_no_index(tmp_path, name):
 
 
 def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):
-    """An index on a read-only file system is found whole and searched, and nothing is written there."""
+    """An index on a read-only file system is found whole and searched, and nothing is written
+    there.
+    """
     copy = tmp_path / "job"
     shutil.copytree(job, copy)
     for lock in (copy / "index").glob(".*.lock"):

@@ -47,7 +47,10 @@ class TestOnePage:
         texts.stop()
 
         assert search(texts.root, "old") == []
-        assert search(texts.root, "lamp") == [("http://a.test/other", "another lamp"), (URL, "new lamp")]
+        assert search(texts.root, "lamp") == [
+            ("http://a.test/other", "another lamp"),
+            (URL, "new lamp"),
+        ]
         assert [line["url"] for line in written(texts.root)] == [URL, "http://a.test/other", URL]
         assert [line.get("change") for line in written(texts.root)] == [None, None, "changed"]
 
@@ -67,7 +70,9 @@ class TestOnePage:
         ids=["gone", "empty", "another type"],
     )
     def test_a_page_without_text(self, texts, last):
-        """Nothing finds a page that is gone, or shows no text any more; its line in the text files is blank."""
+        """Nothing finds a page that is gone, or shows no text any more; its line in the text files
+        is blank.
+        """
         texts.add(page(URL, "<p>lamp"))
         texts.add(last)
         texts.add(page("http://a.test/other", "<p>other"))
@@ -88,7 +93,9 @@ class TestOnePage:
         assert search(texts.root, "lamp") == [(URL, "lamp")]
 
     def test_a_spiders_own_requests(self, texts):
-        """Pages that are no states of one, such as the answers to several POST requests, are all found."""
+        """Pages that are no states of one, such as the answers to several POST requests, are all
+        found.
+        """
         for body in ("lamp one", "lamp two"):
             texts.add(page(URL, f"<p>{body}"))
         texts.stop()
@@ -111,7 +118,9 @@ class TestCrashes:
         assert search(again.root, "lamp") == [(URL, "old lamp")]
 
     def test_the_index_is_ahead(self, texts, tmp_path):
-        """An index that knows more than the crawl, as after a restored backup, is made anew: none of it is lost."""
+        """An index that knows more than the crawl, as after a restored backup, is made anew: none
+        of it is lost.
+        """
         texts.add(page(URL, "<p>old lamp"))
         texts.stop()
         shutil.copytree(tmp_path, tmp_path / "backup")
@@ -150,13 +159,18 @@ class TestForgotten:
 
         total, answers = SearchAll([texts.root], forgotten).find("lamp", 10)
 
-        assert (total, {answer.url for answer in answers}) == (2, {"http://a.test/", "http://b.test/new"})
+        assert (total, {answer.url for answer in answers}) == (
+            2,
+            {"http://a.test/", "http://b.test/new"},
+        )
 
 
 class TestDrones:
     @pytest.mark.parametrize("first", [True, False])
     def test_a_host_that_changed_hands(self, tmp_path, first):
-        """Of a page in several indexes the state that was fetched last counts, be it that it is gone."""
+        """Of a page in several indexes the state that was fetched last counts, be it that it is
+        gone.
+        """
         old, new = Texts(tmp_path / "0"), Texts(tmp_path / "1")
         for name in "abc":
             old.add(page(f"http://a.test/{name}", "<p>old lamp", started=1e9))

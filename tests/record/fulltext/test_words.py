@@ -55,7 +55,9 @@ def found(text, query):
     ],
 )
 def test_found(text, query):
-    """Case, accents and the form of characters do not matter; writing without spaces is searched within."""
+    """Case, accents and the form of characters do not matter; writing without spaces is searched
+    within.
+    """
     assert found(text, query)
 
 
@@ -70,7 +72,9 @@ def test_found(text, query):
     ],
 )
 def test_not_found(text, query):
-    """Characters of a query stand side by side; words are whole, nothing is stemmed; letters of their own remain."""
+    """Characters of a query stand side by side; words are whole, nothing is stemmed; letters of
+    their own remain.
+    """
     assert not found(text, query)
 
 
@@ -82,7 +86,9 @@ def test_two_scripts_in_quotes():
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_only_marks_are_added(text):
-    """Each character of the normal text becomes one of the prepared text, and `place` finds it again."""
+    """Each character of the normal text becomes one of the prepared text, and `place` finds it
+    again.
+    """
     made = prepared(text)
 
     assert len(made.replace(MARK, "")) == len(normal(text))
@@ -198,5 +204,7 @@ def test_any_query_is_answered_or_refused(search, query):
     ],
 )
 def test_words_of_code_are_phrases(query, found):
-    """In a query that has any, and that is not understood; signs, filters and operators keep their meaning."""
+    """In a query that has any, and that is not understood; signs, filters and operators keep their
+    meaning.
+    """
     assert as_code(query) == found

@@ -43,13 +43,20 @@ class TestAddresses:
         ],
     )
     def test_what_it_is_not(self, text):
-        """A path alone is none, for it may be meant as a bucket; nor is what leads out, or ends with us."""
+        """A path alone is none, for it may be meant as a bucket; nor is what leads out, or ends
+        with us.
+        """
         with pytest.raises(BadAddress):
             read_address(text)
 
     @pytest.mark.parametrize(
         "text",
-        ["ftp://user:hunter2@127.0.0.1/x", "s3://key:hunter2@bucket", "s3://bucket/x?secret=hunter2", "s3://b#hunter2"],
+        [
+            "ftp://user:hunter2@127.0.0.1/x",
+            "s3://key:hunter2@bucket",
+            "s3://bucket/x?secret=hunter2",
+            "s3://b#hunter2",
+        ],
     )
     def test_credentials_are_refused_and_not_shown(self, text):
         """The line that refuses the setting goes to logs and screens."""
@@ -67,7 +74,10 @@ class TestAddresses:
     def test_a_missing_package_is_named(self, monkeypatch):
         """In the line that refuses the setting, with what to install."""
         monkeypatch.setattr("webcrawl.record.objectstore.place.find_spec", lambda _: None)
-        with pytest.raises(SettingError, match=r"fsspec is not installed: pip install 'fsspec>=2025.3' 's3fs>=2025.3'"):
+        with pytest.raises(
+            SettingError,
+            match=r"fsspec is not installed: pip install 'fsspec>=2025.3' 's3fs>=2025.3'",
+        ):
             read("OUTPUT_STORE", "s3://bucket")
 
     def test_folders_below(self):
@@ -91,7 +101,9 @@ class TestFolder:
         assert place.size(NAME) is None
 
     def test_whatever_fails_leaves_no_half_file(self, place, tmp_path):
-        """An upload that is given up leaves nothing under the file's name, and the next one succeeds."""
+        """An upload that is given up leaves nothing under the file's name, and the next one
+        succeeds.
+        """
 
         def pieces():
             yield b"rec"
@@ -194,7 +206,9 @@ class TestRemote:
         assert told == [b"one", "discarded"]
 
     def test_s3_is_asked_not_to_replace(self, place, monkeypatch):
-        """Of two crawls with the same address, the one that comes second learns of it, and the file stays as it is."""
+        """Of two crawls with the same address, the one that comes second learns of it, and the file
+        stays as it is.
+        """
         monkeypatch.setattr(place, "_is_exclusive", True)
         place.put(NAME, 9, iter([b"another's"]), new=True)
         with pytest.raises(FileExistsError):

@@ -1,4 +1,6 @@
-"""Finished files in a store: what is sent and when, what may go, after a crash (docs/outputs.md#object-storage)."""
+"""Finished files in a store: what is sent and when, what may go, after a crash
+(docs/outputs.md#object-storage).
+"""
 
 import logging
 from contextlib import closing
@@ -49,7 +51,13 @@ class TestWhatIsSent:
     def test_the_files_that_go(self):
         """The archive, its index and the tables go; logs, text and what is being written stay."""
         names = [NAME, "warc/a.cdxj", "tables/pages-00000.parquet"]
-        others = ["logs/crawl.log", "text/a.jsonl.gz", "warc/a.warc.gz.open", "tables/pages-00000.arrows", "stats.json"]
+        others = [
+            "logs/crawl.log",
+            "text/a.jsonl.gz",
+            "warc/a.warc.gz.open",
+            "tables/pages-00000.arrows",
+            "stats.json",
+        ]
 
         assert [name for name in [*names, *others] if goes(name)] == names
 
@@ -62,7 +70,9 @@ class TestWhatIsSent:
         assert place.files == {"warc/a.cdxj": b"a\nb\n"}
 
     def test_nothing_is_sent_twice(self, tmp_path, place):
-        """What a checkpoint has noted as stored is not sent by later checkpoints, nor by the next run."""
+        """What a checkpoint has noted as stored is not sent by later checkpoints, nor by the next
+        run.
+        """
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             crawl.rounds(8)
@@ -120,7 +130,9 @@ class TestWhatMayGo:
         assert (tmp_path / NAME).read_bytes() == place.files[NAME]
 
     def test_the_file_goes_when_its_verified_copy_is_noted(self, tmp_path, place):
-        """Not before the checkpoint that notes the copy: until then a crash would leave nobody who knows of it."""
+        """Not before the checkpoint that notes the copy: until then a crash would leave nobody who
+        knows of it.
+        """
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             crawl.finish()
             crawl.rounds(2)
@@ -133,7 +145,9 @@ class TestWhatMayGo:
 
     @pytest.mark.parametrize("cuts", [0, 3])
     def test_a_copy_that_was_cut_off_is_sent_again(self, tmp_path, place, cuts):
-        """The size there is compared, so that a file whose upload ended early stays here, and is sent once more."""
+        """The size there is compared, so that a file whose upload ended early stays here, and is
+        sent once more.
+        """
         place.cuts = cuts
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             crawl.finish()
@@ -164,7 +178,9 @@ class TestWhatMayGo:
         assert place.files == {NAME: b"record"}
 
     def test_files_that_were_kept_go_later(self, tmp_path, place):
-        """With the setting off, what an earlier run stored and kept is verified once more, and then goes."""
+        """With the setting off, what an earlier run stored and kept is verified once more, and then
+        goes.
+        """
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             crawl.rounds()
@@ -201,7 +217,10 @@ class TestOtherCrawls:
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
         assert caplog.text.count("exists in the store with another content") == 1
-        assert "1 file (6 bytes) refused, as said above: once that is mended, scrapy export store" in caplog.text
+        assert (
+            "1 file (6 bytes) refused, as said above: once that is mended, scrapy export store"
+            in caplog.text
+        )
 
     def test_neither_is_one_of_the_same_length(self, tmp_path, place):
         """Lengths that agree by chance prove nothing."""
@@ -215,7 +234,9 @@ class TestOtherCrawls:
 
     @pytest.mark.parametrize("fails", [None, ConnectionError("reset")])
     def test_not_even_if_it_comes_while_ours_is_sent(self, tmp_path, place, fails):
-        """Whether our upload arrives or not: without its file here, the other crawl would have lost it."""
+        """Whether our upload arrives or not: without its file here, the other crawl would have lost
+        it.
+        """
 
         def another_comes(name):
             place.on_piece, place.files[name], place.away = lambda _: None, b"another", fails
@@ -235,7 +256,9 @@ class TestOtherCrawls:
 
 class TestCrashes:
     def test_a_copy_that_nobody_noted_is_found(self, tmp_path, place):
-        """Killed between the upload and the checkpoint: the next run verifies what is there, and does not send it."""
+        """Killed between the upload and the checkpoint: the next run verifies what is there, and
+        does not send it.
+        """
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             crawl.finish()
             crawl.rounds(2)
@@ -249,7 +272,9 @@ class TestCrashes:
         assert not (tmp_path / NAME).exists()
 
     def test_half_a_copy_is_sent_anew(self, tmp_path, place):
-        """Killed in the middle, where a store shows what came so far: the beginning of a file is this crawl's own."""
+        """Killed in the middle, where a store shows what came so far: the beginning of a file is
+        this crawl's own.
+        """
         place.files[NAME] = b"rec"
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
@@ -281,7 +306,9 @@ class TestCrashes:
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             crawl.finish()
             crawl.rounds(2)
-            monkeypatch.setattr(crawl.db.presence, "check", lambda: (_ for _ in ()).throw(OSError("taken away")))
+            monkeypatch.setattr(
+                crawl.db.presence, "check", lambda: (_ for _ in ()).throw(OSError("taken away"))
+            )
             with pytest.raises(Exception, match="taken away"):
                 crawl.checkpoint()
 
@@ -347,7 +374,9 @@ class TestTheCommand:
             [*copied(tmp_path, None, keep=True, open_place=lambda _: FakePlace())]
 
     def test_the_last_file_of_a_killed_crawl(self, tmp_path, place):
-        """It is named, for nobody but the crawl can finish it; with all others in the store that is bad news, too."""
+        """It is named, for nobody but the crawl can finish it; with all others in the store that is
+        bad news, too.
+        """
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
@@ -358,7 +387,9 @@ class TestTheCommand:
         assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
 
     def test_a_copy_that_cannot_be_verified_once_more(self, tmp_path, place, monkeypatch):
-        """A file that has a copy is counted once more before it goes: nobody says that it is not stored."""
+        """A file that has a copy is counted once more before it goes: nobody says that it is not
+        stored.
+        """
         monkeypatch.setattr(module, "PATIENCE", 0.0)
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
@@ -366,7 +397,10 @@ class TestTheCommand:
         place.away = ConnectionError("refused")
         ((said, is_good),) = copied(tmp_path, None, keep=False, open_place=lambda _: place)
 
-        assert (said, is_good) == (f"{ADDRESS}: 1 file stored, 6 bytes; 1 still to be sent or verified", False)
+        assert (said, is_good) == (
+            f"{ADDRESS}: 1 file stored, 6 bytes; 1 still to be sent or verified",
+            False,
+        )
 
 
 class TestTheEnd:
@@ -382,7 +416,9 @@ class TestTheEnd:
         assert not (tmp_path / NAME).exists()
 
     def test_what_is_not_stored_is_said(self, tmp_path, place, caplog):
-        """With the command that does it; a store that stays away is waited for no longer than half a minute."""
+        """With the command that does it; a store that stays away is waited for no longer than half
+        a minute.
+        """
         place.away = ConnectionError("refused")
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
@@ -393,10 +429,15 @@ class TestTheEnd:
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
         left = f"scrapy export store {tmp_path} does it, or the next start"
-        assert f"{ADDRESS}: 1 file (6 bytes) still to be sent there, or verified: {left}" in caplog.text
+        assert (
+            f"{ADDRESS}: 1 file (6 bytes) still to be sent there, or verified: {left}"
+            in caplog.text
+        )
 
     def test_waiting_costs_no_processor(self, tmp_path, place):
-        """While files are on their way, or the store is away, one look in a tenth of a second is enough."""
+        """While files are on their way, or the store is away, one look in a tenth of a second is
+        enough.
+        """
         place.away = ConnectionError("refused")
         pauses = []
         with closing(StoredCrawl(tmp_path, place)) as crawl:

@@ -44,7 +44,9 @@ def opened(index, before=LATER, **more):
 
 def named(path, **more):
     """A line of a page of the same host."""
-    return line(url=f"http://a.test/{path}", **more).replace(b"test,a)/x", f"test,a)/{path}".encode())
+    return line(url=f"http://a.test/{path}", **more).replace(
+        b"test,a)/x", f"test,a)/{path}".encode()
+    )
 
 
 @pytest.mark.parametrize("pywb", [False, True])
@@ -62,7 +64,9 @@ def test_a_payload_is_found_under_its_url(index, pywb):
 @pytest.mark.parametrize("pywb", [False, True])
 @pytest.mark.parametrize("written", [HEX, f"sha256:{HEX}", BASE32, f"sha256:{BASE32}"])
 def test_a_payload_is_found_by_its_sha256(index, pywb, written):
-    """The reference has the digest as the server writes it, with its algorithm, which some servers leave out."""
+    """The reference has the digest as the server writes it, with its algorithm, which some servers
+    leave out.
+    """
     index.pywb, index.lines = pywb, [line(digest=written)]
 
     assert opened(index).find(URL, ANSWER).digest == f"sha256:{written.removeprefix('sha256:')}"
@@ -106,7 +110,10 @@ def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch)
     monkeypatch.setattr(asking, "LIMIT", 3)
     index.lines = sorted(named(path) for path in ("a/1", "a/2", "b/1", "b/2", "b/3"))
     server = opened(index)
-    found = [server.find(f"http://a.test/{path}?q".removesuffix("?q"), ANSWER) for path in ("a/1", "a/2", "b/3", "b/1")]
+    found = [
+        server.find(f"http://a.test/{path}?q".removesuffix("?q"), ANSWER)
+        for path in ("a/1", "a/2", "b/3", "b/1")
+    ]
 
     assert all(found)
     assert [(one["url"], one["matchType"]) for one in index.asked] == [
@@ -173,7 +180,10 @@ BAD = {
 
 @pytest.mark.parametrize("why", BAD)
 def test_a_bad_answer_is_none(index, why, monkeypatch):
-    """Its reason is one line. The next question waits for a second, then for two; a good answer ends that."""
+    """Its reason is one line.
+
+    The next question waits for a second, then for two; a good answer ends that.
+    """
     clock = Clock()
     monkeypatch.setattr(asking, "PATIENCE", 0.2)
     server, index.fail = opened(index, clock=clock), BAD[why]
@@ -249,7 +259,9 @@ def test_a_question_that_was_cut_is_not_asked_again(index):
 def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
     """Of the URL's own captures those count that came; the one that is cut off does not."""
     monkeypatch.setattr(asking, "LONGEST", 3 * 90)
-    index.lines = [named(f"x{n}") for n in range(20)] + [line(stamp=f"2026010203040{n}") for n in range(9)]
+    index.lines = [named(f"x{n}") for n in range(20)] + [
+        line(stamp=f"2026010203040{n}") for n in range(9)
+    ]
 
     assert opened(index).find(URL, ANSWER)
     assert [one["matchType"] for one in index.asked] == ["host", "exact"]

@@ -19,7 +19,8 @@ from webcrawl.store.disk import Disk
 
 URL = "http://a.test/"
 HEAD = (
-    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jun 2023 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
+    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jun 2023 00:00:00 '
+    b"GMT\r\nContent-Type: text/html\r\n\r\n"
 )
 TRUNCATE = 10_000
 
@@ -28,18 +29,30 @@ def page(body=b"<a href=/x>", head=HEAD, **changes):
     return exchange(URL, body, head=head, **changes)
 
 
-def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'):
+def not_modified(
+    referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'
+):
     """The exchange of a crawl that got a 304."""
-    answer = exchange(URL, b"", head=head, status=304, headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")])
+    answer = exchange(
+        URL,
+        b"",
+        head=head,
+        status=304,
+        headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")],
+    )
     return replace(unmodified(page(), answer), unmodified=True, state=PageState(refers=referred))
 
 
 def test_the_page_of_a_304_has_its_own_names():
     """What was found of the headers of the answer is not taken for those of the page."""
-    answer = exchange(URL, b"", status=304, headers=[(b"Retry-After", b"5"), (b"Content-Length", b"0")])
+    answer = exchange(
+        URL, b"", status=304, headers=[(b"Retry-After", b"5"), (b"Content-Length", b"0")]
+    )
     assert answer.names == {b"retry-after", b"content-length"}
 
-    assert unmodified(page(), answer).names == {name.lower() for name, _ in page().headers} | {b"retry-after"}
+    assert unmodified(page(), answer).names == {name.lower() for name, _ in page().headers} | {
+        b"retry-after"
+    }
 
 
 @pytest.fixture(name="earlier")
@@ -74,7 +87,10 @@ def test_a_page_has_validators_and_its_body(earlier):
     """Entity tag and date as they were sent; the body as it was parsed."""
     known = earlier([page()]).of_url(URL)
 
-    assert known.conditions == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT")]
+    assert known.conditions == [
+        (b"If-None-Match", b'"1"'),
+        (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT"),
+    ]
     assert known.page.body == b"<a href=/x>"
     assert known.referred.url == URL
     assert known.referred.date == "2023-11-14T22:13:20.250Z"
@@ -99,7 +115,14 @@ def test_a_transfer_coding_is_undone(earlier):
         page(head=HEAD.replace(b'"1"', b"*").replace(b"Last-Modified", b"X")),
         page(head=HEAD.replace(b'"1"', b'"' + b"1" * 2000 + b'"').replace(b"Last-Modified", b"X")),
     ],
-    ids=["truncated", "larger than now wanted", "no validators", "answer to HEAD", "no entity tag", "too long"],
+    ids=[
+        "truncated",
+        "larger than now wanted",
+        "no validators",
+        "answer to HEAD",
+        "no entity tag",
+        "too long",
+    ],
 )
 def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one):
     """It is fetched whole; its digest is known all the same."""
@@ -110,13 +133,17 @@ def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one)
 
 
 def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog):
-    """No validators are sent, for the links of an unchanged page would be lost; told once, counted each time."""
+    """No validators are sent, for the links of an unchanged page would be lost; told once, counted
+    each time.
+    """
     found = earlier([page()])
     for path in files(tmp_path / "job0"):
         path.rename(tmp_path / "away")
 
     assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
-    assert found.of_digest(page().digest) == EarlierCapture("", URL, "2023-11-14T22:13:20Z", page().digest)
+    assert found.of_digest(page().digest) == EarlierCapture(
+        "", URL, "2023-11-14T22:13:20Z", page().digest
+    )
     assert found.lost == 4
     assert [line.partition(".cdxj: ")[2] for line in caplog.messages] == [
         f"{path.name}: not found; without their records, pages are fetched whole"
@@ -125,7 +152,9 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
 
 @pytest.mark.parametrize("at", [30, 500])
 def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
-    """A record whose checksum is wrong is not believed, wherever it is, nor referred to: its payload is lost."""
+    """A record whose checksum is wrong is not believed, wherever it is, nor referred to: its
+    payload is lost.
+    """
     found = earlier([page(bytes(range(256)) * 20)])
     (path,) = files(tmp_path / "job0")
     data, place = bytearray(path.read_bytes()), found.of_url(URL)
@@ -151,13 +180,17 @@ def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left,
     assert found.of_digest(page().digest) is None
 
 
-@pytest.mark.parametrize(("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)])
+@pytest.mark.parametrize(
+    ("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)]
+)
 def test_archives_of_other_programs(tmp_path, name, pack):
     """Packed by gzip, by zstd or not at all, a record is found by the place in the index."""
     other, one = response("http://b.test/"), response(URL, head='ETag: "1"')
     (tmp_path / name).write_bytes(pack([other, one]))
     (tmp_path / "f.cdxj").write_bytes(
-        line(url=URL, digest="-").replace(b'"17"', b'"%d"' % len(pack([other]))).replace(b"f.warc.gz", name.encode())
+        line(url=URL, digest="-")
+        .replace(b'"17"', b'"%d"' % len(pack([other])))
+        .replace(b"f.warc.gz", name.encode())
     )
     (tmp_path / "state").mkdir()
     index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
@@ -185,7 +218,9 @@ def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
 
 
 def test_an_error_is_no_page(earlier):
-    """A URL whose latest capture is an error is asked for as if it were new, whatever it was before."""
+    """A URL whose latest capture is an error is asked for as if it were new, whatever it was
+    before.
+    """
     found = earlier([page()], [later(page(status=404, head=HEAD.replace(b"200 OK", b"404 No")))])
 
     assert found.of_url(URL) is None
@@ -212,10 +247,13 @@ def test_without_the_first_crawl_such_a_page_is_as_new(earlier):
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"), [(200, "changed"), (404, "gone"), (410, "gone"), (503, None), (403, None)]
+    ("status", "expected"),
+    [(200, "changed"), (404, "gone"), (410, "gone"), (503, None), (403, None)],
 )
 def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status, expected):
-    """It counts as changed, because whether it is the same is not known; or as gone, if that is what its host says."""
+    """It counts as changed, because whether it is the same is not known; or as gone, if that is
+    what its host says.
+    """
     answer = replace(page(), status=status)
 
     assert LatestCapture(None).answered(answer).state.since == expected
@@ -225,7 +263,9 @@ def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status,
 def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
     """A revisit of the same payload: its validators are its own, its body is the other's."""
     twin = replace(page(head=HEAD.replace(b'"1"', b'"twin"')), url="http://a.test/twin")
-    twin.state.refers = EarlierCapture("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    twin.state.refers = EarlierCapture(
+        "<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest
+    )
     known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
 
     assert known.validators.etag == b'"twin"'
@@ -241,12 +281,21 @@ def test_a_payload_is_known_whatever_its_url(earlier):
 
 
 def test_a_304_becomes_the_page(earlier):
-    """Status, type, body and digest are the earlier page's; what came is the head of the 304, and no more."""
+    """Status, type, body and digest are the earlier page's; what came is the head of the 304, and
+    no more.
+    """
     known = earlier([page()]).of_url(URL)
-    answer = exchange(URL, b"", head=b"HTTP/1.1 304 NM\r\n\r\n", status=304, headers=[(b"Date", b"now")])
+    answer = exchange(
+        URL, b"", head=b"HTTP/1.1 304 NM\r\n\r\n", status=304, headers=[(b"Date", b"now")]
+    )
     made = known.answered(answer)
 
-    assert (made.status, made.content_type, made.body, made.wire) == (200, "text/html", b"<a href=/x>", b"")
+    assert (made.status, made.content_type, made.body, made.wire) == (
+        200,
+        "text/html",
+        b"<a href=/x>",
+        b"",
+    )
     assert (made.digest, made.head, made.unmodified) == (page().digest, answer.head, True)
     assert made.state.refers == known.referred
     assert made.header(b"date") == b"now"
@@ -284,7 +333,9 @@ def test_a_body_that_is_coded_anew_is_the_same(earlier):
 
     assert known.conditions == []
     for at in (1, 2):
-        assert known.answered(coded(b"<p>text", at)).state.refers == known.referred._replace(identical=at == 1)
+        assert known.answered(coded(b"<p>text", at)).state.refers == known.referred._replace(
+            identical=at == 1
+        )
     assert known.answered(coded(b"<p>other", 1)).state.refers is None
 
 
@@ -300,30 +351,43 @@ def test_a_body_under_another_coding_is_not_the_same(earlier):
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
     answer = coded(b"<p>text", 2)
 
-    assert known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).state.refers is None
-    assert known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).state.refers is not None
+    assert (
+        known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).state.refers is None
+    )
+    assert (
+        known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).state.refers
+        is not None
+    )
 
 
 def test_a_plain_body_that_is_coded_now_is_the_same(earlier):
     """Also if the earlier payload was the body itself."""
     known = earlier([page(b"<p>text")]).of_url(URL)
 
-    assert known.answered(coded(b"<p>text", 1)).state.refers == known.referred._replace(identical=False)
+    assert known.answered(coded(b"<p>text", 1)).state.refers == known.referred._replace(
+        identical=False
+    )
 
 
 def test_what_refers_to_another_coding_is_read(earlier):
     """A crawl that had found only the body the same leads to the first crawl's payload."""
     again = later(coded(b"<p>text", 2))
-    again.state.refers = EarlierCapture("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
+    again.state.refers = EarlierCapture(
+        "<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest
+    )
     known = earlier([coded(b"<p>text", 1)], [again]).of_url(URL)
 
     assert known.referred.digest == coded(b"<p>text", 1).digest
-    assert known.answered(coded(b"<p>text", 3)).state.refers == known.referred._replace(identical=False)
+    assert known.answered(coded(b"<p>text", 3)).state.refers == known.referred._replace(
+        identical=False
+    )
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
 def test_another_request(tmp_path, method):
-    """The answer to another request than GET is nobody's page, though the index does not say what it answers."""
+    """The answer to another request than GET is nobody's page, though the index does not say what
+    it answers.
+    """
     archive = Archive(tmp_path / "job0")
     archive.write(page(request=f"{method} / HTTP/1.1\r\nHost: a.test\r\n\r\n".encode()))
     archive.stop()
@@ -343,7 +407,10 @@ def test_another_request(tmp_path, method):
 
 def test_a_coded_answer_may_be_stored_decoded():
     """By other crawlers; but what a browser made of it is nobody's payload."""
-    plain, coded = page(b"<p>" * 9), replace(page(gzip.compress(b"<p>" * 9, mtime=0)), body=b"<p>" * 9)
+    plain, coded = (
+        page(b"<p>" * 9),
+        replace(page(gzip.compress(b"<p>" * 9, mtime=0)), body=b"<p>" * 9),
+    )
 
     assert [*digests_of(plain, {SHA1})] == [(plain.digest, True)]
     assert [*digests_of(coded, {SHA1})] == [(coded.digest, True), (plain.digest, False)]

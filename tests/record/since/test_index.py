@@ -58,11 +58,16 @@ def test_a_payload_is_found_whatever_its_url(tmp_path):
 
 
 def test_many_captures_are_sorted_in_parts(tmp_path, monkeypatch):
-    """Of ten thousand URLs, divided into parts and several times, each is found with its latest capture."""
+    """Of ten thousand URLs, divided into parts and several times, each is found with its latest
+    capture.
+    """
     monkeypatch.setattr(building, "AT_ONCE", 700)
     monkeypatch.setattr(building, "PIECE", 5000)
     files = [
-        [stamped(2020 + (number * year) % 7, url=f"http://a.test/{number}") for number in range(0, 10_000, step)]
+        [
+            stamped(2020 + (number * year) % 7, url=f"http://a.test/{number}")
+            for number in range(0, 10_000, step)
+        ]
         for year, step in ((1, 1), (3, 2))
     ]
     index = opened(tmp_path, *files)
@@ -70,7 +75,10 @@ def test_many_captures_are_sorted_in_parts(tmp_path, monkeypatch):
     for number in range(0, 10_000, 97):
         years = [2020 + number % 7, *([2020 + number * 3 % 7] if number % 2 == 0 else [])]
         assert int(index.latest(f"http://a.test/{number}")[0].stamp[:4]) == max(years)
-    assert sorted(path.name for path in (tmp_path / "state" / "since").iterdir()) == ["captures.run", "files.json"]
+    assert sorted(path.name for path in (tmp_path / "state" / "since").iterdir()) == [
+        "captures.run",
+        "files.json",
+    ]
 
 
 def test_one_payload_of_all_pages_takes_one_place(tmp_path, monkeypatch):
@@ -95,7 +103,9 @@ def test_a_second_run_finds_it_made(tmp_path):
 
 @pytest.mark.parametrize("left", ["captures.run", "files.json", "captures.run.parts/000001"])
 def test_what_a_kill_left_is_made_anew(tmp_path, left):
-    """Whatever was being written when the process was killed: the next start ends with the whole index."""
+    """Whatever was being written when the process was killed: the next start ends with the whole
+    index.
+    """
     folder = tmp_path / "state" / "since"
     (folder / left).parent.mkdir(parents=True)
     (folder / left).write_bytes(b"half")
@@ -127,7 +137,10 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
 
 
 def test_what_is_read_is_told(tmp_path, caplog, monkeypatch):
-    """So many files and captures; of too many files, which are read. Of servers alone nothing is read."""
+    """So many files and captures; of too many files, which are read.
+
+    Of servers alone nothing is read.
+    """
     monkeypatch.setattr(building, "MOST_FILES", 1)
     with caplog.at_level(logging.INFO):
         opened(tmp_path, [line(), stamped(2025)], [line()]).close()
@@ -158,7 +171,9 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_leaves_nothing_that_is_believed(tmp_path):
-    """Whatever is refused while the index is made: the crawl does not begin, and the next start makes it."""
+    """Whatever is refused while the index is made: the crawl does not begin, and the next start
+    makes it.
+    """
     (tmp_path / "0.cdxj").write_bytes(line())
     (tmp_path / "state").mkdir()
     refused, at = 0, 1
@@ -190,12 +205,20 @@ def test_a_file_that_changed_meanwhile_finds_nothing(tmp_path):
 
 
 CDX = b" CDX N b a m s k r M S V g\n"
-CAPTURE = b"test,a)/x 20260102030405 http://a.test/x text/html 200 " + b"A" * 32 + b" - - 9 17 f.warc.gz\n"
+CAPTURE = (
+    b"test,a)/x 20260102030405 http://a.test/x text/html 200 "
+    + b"A" * 32
+    + b" - - 9 17 f.warc.gz\n"
+)
 
 
-@pytest.mark.parametrize(("name", "lines"), [("0.cdxj.gz", line(digest=DIGESTS[0])), ("0.cdx.gz", CDX + CAPTURE)])
+@pytest.mark.parametrize(
+    ("name", "lines"), [("0.cdxj.gz", line(digest=DIGESTS[0])), ("0.cdx.gz", CDX + CAPTURE)]
+)
 def test_packed_files_are_unpacked_beside_the_index(tmp_path, name, lines):
-    """There its lines are found again, by this run and the next; several members, as of a WACZ, are one file."""
+    """There its lines are found again, by this run and the next; several members, as of a WACZ, are
+    one file.
+    """
     other = lines.replace(b"a.test/x", b"a.test/y")
     (tmp_path / name).write_bytes(gzip.compress(lines) + gzip.compress(other))
     for slices in (True, False):
@@ -217,7 +240,10 @@ def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
     index = opened_again(tmp_path, [tmp_path / "0.cdxj.gz", tmp_path / "1.cdxj.gz"])
 
     assert index.latest("http://a.test/0")
-    assert [record.getMessage().partition(": nothing more")[0].partition(".gz: ")[2] for record in caplog.records] == [
+    assert [
+        record.getMessage().partition(": nothing more")[0].partition(".gz: ")[2]
+        for record in caplog.records
+    ] == [
         "Compressed file ended before the end-of-stream marker was reached",
         "Not a gzipped file (b'ga')",
     ]
@@ -226,13 +252,18 @@ def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
 def test_cdx_with_other_columns_is_left_out(tmp_path, caplog):
     """In one line: what is in which column nobody could know."""
     (tmp_path / "0.cdx").write_bytes(CDX + CAPTURE)
-    (tmp_path / "1.cdx").write_bytes(CDX.replace(b"N b a", b"A b e") + CAPTURE.replace(b"/x", b"/y"))
+    (tmp_path / "1.cdx").write_bytes(
+        CDX.replace(b"N b a", b"A b e") + CAPTURE.replace(b"/x", b"/y")
+    )
     index = opened_again(tmp_path, [tmp_path / "0.cdx", tmp_path / "1.cdx"])
 
     assert index.latest("http://a.test/x")
     assert index.latest("http://a.test/y") is None
     (record,) = caplog.records
-    assert "1.cdx: it does not begin with the columns N b a m s k: nothing more of it is read" in record.getMessage()
+    assert (
+        "1.cdx: it does not begin with the columns N b a m s k: nothing more of it is read"
+        in record.getMessage()
+    )
 
 
 def test_a_server_is_asked_for_what_was_there_before_the_crawl(tmp_path):

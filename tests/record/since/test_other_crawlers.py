@@ -1,4 +1,6 @@
-"""Archives of other crawlers: payloads known by SHA-256, and records that refer to archives not known here."""
+"""Archives of other crawlers: payloads known by SHA-256, and records that refer to archives not
+known here.
+"""
 
 import gzip
 from base64 import b32encode
@@ -16,7 +18,12 @@ from webcrawl.store.disk import Disk
 
 URL, BODY = "http://a.test/", b"<p>text"
 HEX, HEX1 = sha256(BODY).hexdigest(), sha1(BODY, usedforsecurity=False).hexdigest()
-DIGESTS = [f"sha256:{HEX}", f"sha-256:{HEX}", f"sha256:{b32encode(bytes.fromhex(HEX)).decode()}", f"sha1:{HEX1}"]
+DIGESTS = [
+    f"sha256:{HEX}",
+    f"sha-256:{HEX}",
+    f"sha256:{b32encode(bytes.fromhex(HEX)).decode()}",
+    f"sha1:{HEX1}",
+]
 FIRST, DATE = "http://a.test/first", "2025-05-06T07:08:09Z"
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 REPEAT = {
@@ -58,12 +65,18 @@ def whole(digest, url=URL, body=BODY):
 def repeat(head=b"HTTP/1.1 200 OK\r\n\r\n", **changes):
     """A revisit record."""
     fields = {**REPEAT, **changes}
-    return record("revisit", URL, head, **fields), (fields["WARC_Payload_Digest"] or DIGESTS[0], "warc/revisit")
+    return record("revisit", URL, head, **fields), (
+        fields["WARC_Payload_Digest"] or DIGESTS[0],
+        "warc/revisit",
+    )
 
 
 @pytest.mark.parametrize("digest", DIGESTS)
 def test_a_payload_is_known_by_the_digest_that_the_archive_has(earlier, digest):
-    """SHA-256 or SHA-1, in hexadecimal or base 32. The reference repeats the digest as it is written there."""
+    """SHA-256 or SHA-1, in hexadecimal or base 32.
+
+    The reference repeats the digest as it is written there.
+    """
     found = earlier(whole(digest)).of_answer(exchange("http://b.test/", BODY))
 
     assert found == EarlierCapture(f"<urn:test:{URL}>", URL, "2026-01-02T03:04:05Z", digest)
@@ -95,16 +108,22 @@ def test_a_page_with_a_sha256_gets_conditions(earlier):
 
 @pytest.mark.parametrize(("name", "digest_of"), [("sha1", sha1), ("sha256", sha256)])
 def test_a_digest_of_the_chunks(earlier, name, digest_of):
-    """Wget and warcio have the transfer coding in the payload's digest: the page is known, and its body decides."""
+    """Wget and warcio have the transfer coding in the payload's digest: the page is known, and its
+    body decides.
+    """
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
     digest = f"{name}:{digest_of(chunks).hexdigest()}"
-    written = response(URL, chunks, head='ETag: "1"\r\nTransfer-Encoding: chunked', WARC_Payload_Digest=digest)
+    written = response(
+        URL, chunks, head='ETag: "1"\r\nTransfer-Encoding: chunked', WARC_Payload_Digest=digest
+    )
     archive = earlier((written, (digest, "text/html")))
     known = archive.of_url(URL)
 
     assert known.conditions == [(b"If-None-Match", b'"1"')]
     assert (known.page.body, known.referred.digest) == (BODY, digest)
-    assert known.answered(exchange(URL, BODY)).state.refers == known.referred._replace(identical=False)
+    assert known.answered(exchange(URL, BODY)).state.refers == known.referred._replace(
+        identical=False
+    )
     assert known.answered(exchange(URL, b"other")).state.refers is None
     assert archive.lost == 0
 

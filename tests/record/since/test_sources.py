@@ -40,14 +40,24 @@ def test_a_hive_means_those_of_all_drones(tmp_path):
 
 def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
     """Of what was unchanged then, it has only references; what is gone of that is told."""
-    january, february = jobdir(tmp_path / "jan", "warc/a.cdxj"), jobdir(tmp_path / "feb", "warc/b.cdxj")
+    january, february = (
+        jobdir(tmp_path / "jan", "warc/a.cdxj"),
+        jobdir(tmp_path / "feb", "warc/b.cdxj"),
+    )
     folder = february / "state" / "since"
     folder.mkdir(parents=True)
-    write_kept(Disk(), folder, [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")], set())
+    write_kept(
+        Disk(),
+        folder,
+        [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")],
+        set(),
+    )
     found = sources(str(february), tmp_path / "mar")
 
     assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
-    assert found.left_out == [f"{january}/warc/gone.cdxj: which {february} refers to, is gone: left out"]
+    assert found.left_out == [
+        f"{january}/warc/gone.cdxj: which {february} refers to, is gone: left out"
+    ]
 
 
 def test_files_and_folders_may_be_mixed(tmp_path):
@@ -60,7 +70,9 @@ def test_files_and_folders_may_be_mixed(tmp_path):
 
 def test_indexes_may_be_packed_or_cdx(tmp_path):
     """As a WACZ file and other programs have them; an archive file with one beside it has an index."""
-    folder = jobdir(tmp_path / "jan", "a.cdxj.gz", "b.cdx", "index.cdx.gz", "index.idx", "b.warc.gz")
+    folder = jobdir(
+        tmp_path / "jan", "a.cdxj.gz", "b.cdx", "index.cdx.gz", "index.idx", "b.warc.gz"
+    )
     found = sources(str(folder), tmp_path / "feb")
 
     assert [path.name for path in found.files] == ["a.cdxj.gz", "b.cdx", "index.cdx.gz"]
@@ -80,7 +92,9 @@ def test_a_server_is_named_by_its_address(tmp_path):
 
 def test_what_is_left_out_is_told(tmp_path):
     """Archive files without an index, and files that a crawl has not finished."""
-    job = jobdir(tmp_path / "jan", "warc/a.cdxj", "warc/b.warc.gz", "warc/c.warc.gz.open", "warc/c.cdxj.open")
+    job = jobdir(
+        tmp_path / "jan", "warc/a.cdxj", "warc/b.warc.gz", "warc/c.warc.gz.open", "warc/c.cdxj.open"
+    )
 
     assert sources(str(job), tmp_path / "feb").left_out == [
         f"{job}/warc: archive files without an index: 1, left out",

@@ -19,7 +19,14 @@ from webcrawl.store.jobdir.history_line import (
 )
 
 DAY = 86_400
-FIGURES = {"pages": 5, "bytes": 9, "seen/keys": 7, "in_flight": 2, "hosts_aside": 1, "milliseconds": [0, 3, 0, 1, 0, 0]}
+FIGURES = {
+    "pages": 5,
+    "bytes": 9,
+    "seen/keys": 7,
+    "in_flight": 2,
+    "hosts_aside": 1,
+    "milliseconds": [0, 3, 0, 1, 0, 0],
+}
 
 
 def lines_of(age):
@@ -47,18 +54,29 @@ def test_a_month_is_small():
 
 
 def test_a_line_is_compact():
-    """A line is one JSON object with names of its own; figures that a crawl does not have are nothing."""
+    """A line is one JSON object with names of its own; figures that a crawl does not have are
+    nothing.
+    """
     row = moment({**FIGURES, "mix": mix({200: 4, -1: 1})}, 1_700_000_000.04)
 
     assert json.loads(line(row)) == row
     assert line(row).count(b"\n") == 1
-    assert (row["at"], row["pages"], row["queued"], row["seen"], row["asked"], row["aside"]) == (1.7e9, 5, 0, 7, 2, 1)
+    assert (row["at"], row["pages"], row["queued"], row["seen"], row["asked"], row["aside"]) == (
+        1.7e9,
+        5,
+        0,
+        7,
+        2,
+        1,
+    )
     assert row["mix"] == [4, 0, 0, 0, 1, 0]
     assert row["milliseconds"] == [0, 3, 0, 1]
 
 
 def test_a_clock_before_1970():
-    """A machine whose clock was never set writes lines as any other: they are no damage, and can be read."""
+    """A machine whose clock was never set writes lines as any other: they are no damage, and can be
+    read.
+    """
     written = line(moment(FIGURES, -86_400.04))
 
     assert SHAPE.fullmatch(written)
@@ -67,7 +85,12 @@ def test_a_clock_before_1970():
 
 def test_a_line_of_a_crawl_with_revisits():
     """It has what became of them too; that of any other crawl has not."""
-    revisits = {"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 3, "revisit/freshness": 0.83214}
+    revisits = {
+        "revisit/records": 9,
+        "revisit/taken": 4,
+        "revisit/unchanged_304": 3,
+        "revisit/freshness": 0.83214,
+    }
     row = moment({**FIGURES, **revisits}, 1_700_000_000.0)
 
     assert row["revisits"] == [9, 4, 3, 0, 0, 0.8321, 0.0]

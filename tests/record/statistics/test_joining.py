@@ -82,12 +82,18 @@ class TestHosts:
         one, other = self.fed({"a.test": 3}), self.fed({"a.test": 4, "b.test": 1})
         one.join(other)
 
-        assert {row.name: (row.documents, row.size) for row in one} == {"a.test": (7, 70), "b.test": (1, 10)}
+        assert {row.name: (row.documents, row.size) for row in one} == {
+            "a.test": (7, 70),
+            "b.test": (1, 10),
+        }
 
     @pytest.mark.parametrize("sizes", [(30, 3000), *in_campaign(((3000, 30),), ((2000, 3000),))])
     def test_samples_of_different_levels(self, sizes):
         """The sample of many stands for all, bounds hold, and the heavy ones are exact."""
-        has = [{f"h{number}.{drone}": 1 + number % 3 for number in range(size)} for drone, size in enumerate(sizes)]
+        has = [
+            {f"h{number}.{drone}": 1 + number % 3 for number in range(size)}
+            for drone, size in enumerate(sizes)
+        ]
         for drone, names in enumerate(has):
             names[f"h0.{drone}"] = 500
         parts = [self.fed(names) for names in has]
@@ -167,7 +173,9 @@ answers = st.tuples(
 def statistics_of(found):
     statistics = Statistics(KEY)
     for status, host, path, at, milliseconds, size, kind in found:
-        statistics.answered(status, f"http://{host}/", path, 1_700_000_000_000 + at, milliseconds, size, kind)
+        statistics.answered(
+            status, f"http://{host}/", path, 1_700_000_000_000 + at, milliseconds, size, kind
+        )
     return statistics
 
 
@@ -180,9 +188,14 @@ class TestTables:
 
     @given(st.lists(answers, max_size=40))
     def test_as_one_crawl(self, found):
-        """With few names, all tables are those of one crawl that did everything; but for where slots of time begin."""
+        """With few names, all tables are those of one crawl that did everything; but for where
+        slots of time begin.
+        """
         parts = [[answer for answer in found if ord(answer[1][0]) % 3 == part] for part in range(3)]
-        total, one = added_tables(figures(statistics_of(part)) for part in parts), as_kept(statistics_of(found))
+        total, one = (
+            added_tables(figures(statistics_of(part)) for part in parts),
+            as_kept(statistics_of(found)),
+        )
         series, expected = total.pop("series"), one.pop("series")
 
         assert total == one
@@ -199,7 +212,9 @@ class TestTables:
         table = added_tables(map(figures, parts))["content_types"]
 
         assert len(table) == MOST + 1
-        assert sum(row[0] for row in table.values()) == sum(1 + (n + p) % 7 for n in range(40) for p in range(2))
+        assert sum(row[0] for row in table.values()) == sum(
+            1 + (n + p) % 7 for n in range(40) for p in range(2)
+        )
 
     def test_time(self):
         """Each download stays where it was in time, to the length of the longest slots."""

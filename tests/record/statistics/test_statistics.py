@@ -18,7 +18,9 @@ NOW = 1_700_000_000.25
 def answer(size=100, kind="text/html; charset=utf-8", **more):
     headers = [(b"Content-Type", kind.encode("latin-1"))] if kind else []
     state = PageState(**{name: more.pop(name) for name in [*more] if hasattr(PageState, name)})
-    return Exchange("", b"", 200, b"", headers, b"", b"x" * size, b"", "", NOW, None, **more, state=state)
+    return Exchange(
+        "", b"", 200, b"", headers, b"", b"x" * size, b"", "", NOW, None, **more, state=state
+    )
 
 
 def heard(*ends):
@@ -41,7 +43,11 @@ ENDS = [
         answer(1 << 20, "IMAGE/gif", truncated="length"),
     ),
     (replace(PAGE, url="http://c.test/"), OK, answer(100, "text/html", duplicate=True)),
-    (replace(PAGE, url="http://c.test/odd"), replace(OK, at=NOW + 0.7499), answer(3, "a b\u00e9,c" * 50)),
+    (
+        replace(PAGE, url="http://c.test/odd"),
+        replace(OK, at=NOW + 0.7499),
+        answer(3, "a b\u00e9,c" * 50),
+    ),
     (replace(PAGE, url="http://d.test/"), Outcome(Status.TIMEOUT, 1.0, at=NOW, ended=1.0), None),
     (replace(PAGE, url="http://a.test/private"), Outcome(Status.ROBOTS_FORBIDDEN), None),
     (replace(PAGE, url="data:none"), Outcome(Status.UNSUPPORTED), None),
@@ -57,16 +63,24 @@ class TestWhatCounts:
         assert statistics.robots == {200: 1}
         assert statistics.outcomes == {200: 5, 404: 1, 503: 1, -4: 1, -7: 1, -9998: 1}
 
-    @pytest.mark.parametrize("outcome", [replace(OK, status=404), OK, Outcome(Status.TIMEOUT, 1.0, at=NOW, ended=1.0)])
+    @pytest.mark.parametrize(
+        "outcome", [replace(OK, status=404), OK, Outcome(Status.TIMEOUT, 1.0, at=NOW, ended=1.0)]
+    )
     def test_a_probe_is_no_outcome(self, outcome):
-        """The URL of a probe cannot exist: its answer is neither an outcome nor a document, but a download."""
-        statistics = heard((replace(PAGE, path="LLS"), outcome, answer() if outcome.status > 0 else None))
+        """The URL of a probe cannot exist: its answer is neither an outcome nor a document, but a
+        download.
+        """
+        statistics = heard(
+            (replace(PAGE, path="LLS"), outcome, answer() if outcome.status > 0 else None)
+        )
 
         assert (statistics.outcomes, statistics.documents) == ({}, 0)
         assert sum(statistics.times) == (outcome.status > 0)
 
     def test_a_host_has_documents_bytes_and_failures(self):
-        """A host has its documents and their bytes, and the URLs that failed: 5xx, no answer, no connection."""
+        """A host has its documents and their bytes, and the URLs that failed: 5xx, no answer, no
+        connection.
+        """
         rows = {row.name: row[1:4] for row in heard(*ENDS).hosts}
 
         assert rows == {
@@ -79,7 +93,9 @@ class TestWhatCounts:
         }
 
     def test_sizes(self):
-        """A document of n bytes is in the bin of the largest power of two that is not greater than n."""
+        """A document of n bytes is in the bin of the largest power of two that is not greater than
+        n.
+        """
         found = figures(heard(*ENDS))["sizes"]
 
         assert found == {"HTML": {"64": 2}, "images": {"1048576": 1}, "other": {"0": 1, "2": 1}}
@@ -104,13 +120,23 @@ class TestWhatCounts:
 
     @pytest.mark.parametrize("notes", [("wall:anubis",), ("truncated:length", "wall:akamai")])
     def test_an_answer_of_a_wall_is_no_document(self, notes):
-        """It came in place of one; what words alone make a wall is one. Answers and the log's lines say the same."""
-        ends, read = [(PAGE, OK, answer(notes=notes)), (PAGE, OK, answer(notes=("wall:unknown",)))], Statistics(KEY)
+        """It came in place of one; what words alone make a wall is one.
+
+        Answers and the log's lines say the same.
+        """
+        ends, read = (
+            [(PAGE, OK, answer(notes=notes)), (PAGE, OK, answer(notes=("wall:unknown",)))],
+            Statistics(KEY),
+        )
         for link, outcome, exchange in ends:
-            read_line(read, line(NOW, link, outcome, exchange, exchange.state.notes).decode().split())
+            read_line(
+                read, line(NOW, link, outcome, exchange, exchange.state.notes).decode().split()
+            )
 
         heard_too = heard(*ends)
-        assert [(one.documents, one.size, one.outcomes) for one in (heard_too, read)] == [(1, 100, {200: 2})] * 2
+        assert [(one.documents, one.size, one.outcomes) for one in (heard_too, read)] == [
+            (1, 100, {200: 2})
+        ] * 2
 
     def test_a_state_of_before_has_none_of_them(self):
         """It is restored with all that it has."""
@@ -125,7 +151,12 @@ class TestWhatCounts:
         ("host", "domain"),
         [
             *[("a.co.uk", "uk"), ("localhost", "localhost"), ("a.com.", "com"), ("", "")],
-            *[("127.0.0.1", ADDRESS), ("[::1]", ADDRESS), ("xn--p1ai.xn--p1ai", "xn--p1ai"), ("a.s3", "s3")],
+            *[
+                ("127.0.0.1", ADDRESS),
+                ("[::1]", ADDRESS),
+                ("xn--p1ai.xn--p1ai", "xn--p1ai"),
+                ("a.s3", "s3"),
+            ],
         ],
     )
     def test_top_level_domains(self, host, domain):

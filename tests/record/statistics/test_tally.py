@@ -20,7 +20,9 @@ def test_few_names_are_exact():
 
 
 def test_hostile_names_are_counted_together():
-    """However many names there are, the sum is exact, the memory bounded, and a frequent name exact."""
+    """However many names there are, the sum is exact, the memory bounded, and a frequent name
+    exact.
+    """
     chance = Random(1)
     names = ["text/html"] * 500 + [f"x/{number}" for number in range(5000)]
     chance.shuffle(names)
@@ -94,7 +96,9 @@ def test_a_heavy_host_stays_exact():
 
 
 def test_what_a_row_lacks_is_bounded():
-    """No row says more than the truth, nor less than the truth without what it may have missed; others have no more."""
+    """No row says more than the truth, nor less than the truth without what it may have missed;
+    others have no more.
+    """
     chance = Random(2)
     pages = [f"h{int(chance.paretovariate(0.7)) % 2000}" for _ in range(20_000)]
     hosts, truth = fed_hosts(Hosts(KEY, 128, 4), pages), Counter(pages)

@@ -37,9 +37,15 @@ def moment(seconds):
 
 class TestRows:
     def test_of_a_changed_page(self, job):
-        """It says what changed, when it was fetched before, who announced it, and what the server says."""
-        judged = PageJudgement(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True)
-        job.visit(URL.format("a"), judged, headers=[(b"ETag", b'"x"'), (b"Last-Modified", b"yesterday")])
+        """It says what changed, when it was fetched before, who announced it, and what the server
+        says.
+        """
+        judged = PageJudgement(
+            Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True
+        )
+        job.visit(
+            URL.format("a"), judged, headers=[(b"ETag", b'"x"'), (b"Last-Modified", b"yesterday")]
+        )
 
         assert only(job) == {
             "url": URL.format("a"),
@@ -90,7 +96,11 @@ class TestRows:
     def test_what_was_not_judged_has_no_row(self, job):
         """Redirects, robots.txt and failures say nothing of a page."""
         job.end(Link(URL.format("a")), Outcome(Status.TIMEOUT, at=NOW, ended=1.0))
-        job.end(Link(URL.format("b")), Outcome(301, at=NOW, ended=1.0), exchange(URL.format("b"), b"", status=301))
+        job.end(
+            Link(URL.format("b")),
+            Outcome(301, at=NOW, ended=1.0),
+            exchange(URL.format("b"), b"", status=301),
+        )
         job.stop()
 
         assert files(job.root) == []
@@ -121,14 +131,20 @@ class TestFiles:
 # -- DuckDB answers what docs/outputs.md asks of the table `changes`.
 
 DAY = 86400.0
-SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## changes\n")[2].partition("\n## ")[0]
+SECTION = (
+    (ROOT / "docs/outputs.md").read_text().partition("\n## changes\n")[2].partition("\n## ")[0]
+)
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(name="asked")
 def _asked(tmp_path, monkeypatch):
-    """The answers, of a crawl that fetched ten pages again, each after two days; the last three had changed."""
-    import duckdb  # here: what is imported while tests are collected is never given back, and duckdb complains of that
+    """The answers, of a crawl that fetched ten pages again, each after two days; the last three had
+    changed.
+    """
+    # here: what is imported while tests are collected is never given back, and duckdb complains of
+    # that
+    import duckdb
 
     job = Job(tmp_path / "job", archive=False, tables=False, changes=True)
     for number in range(10):
@@ -147,7 +163,9 @@ def test_what_changed_in_the_last_day(asked):
 
 
 def test_how_often_pages_change(asked):
-    """By top-level domain, with what was changed more than once between two fetches taken into account."""
+    """By top-level domain, with what was changed more than once between two fetches taken into
+    account.
+    """
     ((domain, fetches, changed, rate),) = asked[1]
 
     assert (domain, fetches, changed) == ("org", 10, 3)

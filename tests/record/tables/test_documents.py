@@ -1,4 +1,6 @@
-"""What is in a row of `documents`, that its files are as those of the other tables, and that others read them."""
+"""What is in a row of `documents`, that its files are as those of the other tables, and that others
+read them.
+"""
 
 import json
 import shutil
@@ -25,7 +27,12 @@ def visited(root, first, last, **options):
     """Some pages and a checkpoint; the job is open."""
     job = Job(root, tables=False, documents=True, **options)
     for number in range(first, last):
-        job.page(URL.format(number), body=f"<p>{WORDS} {number}".encode(), title=f"Title {number}", language="en")
+        job.page(
+            URL.format(number),
+            body=f"<p>{WORDS} {number}".encode(),
+            title=f"Title {number}",
+            language="en",
+        )
     job.checkpoint()
     return job
 
@@ -44,7 +51,14 @@ def _job(tmp_path_factory):
 @pytest.fixture(name="lines", scope="module")
 def _lines(job, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lines")
-    assert write(sorted((job / "tables").glob("documents-*.parquet")), folder / "x.jsonl.zst", folder / "part") == 5
+    assert (
+        write(
+            sorted((job / "tables").glob("documents-*.parquet")),
+            folder / "x.jsonl.zst",
+            folder / "part",
+        )
+        == 5
+    )
     return folder / "x.jsonl.zst"
 
 
@@ -96,7 +110,9 @@ class TestFiles:
         visited(left, BATCH + 3, BATCH + 5).stop()
 
         found = urls(left)
-        assert [url for url in found if not url.endswith("lost")] == [URL.format(number) for number in range(BATCH + 5)]
+        assert [url for url in found if not url.endswith("lost")] == [
+            URL.format(number) for number in range(BATCH + 5)
+        ]
         assert (URL.format("lost") in found) == committed
         assert all(name.endswith(".parquet") for name in files(left))
 
@@ -113,7 +129,9 @@ class TestFiles:
         assert len(urls(tmp_path)) == 4
 
     def test_clusters_go_on(self, job, tmp_path):
-        """A run knows those of earlier ones, from finished files and from a stream that a kill left."""
+        """A run knows those of earlier ones, from finished files and from a stream that a kill
+        left.
+        """
         first = rows(job, "documents")[0]["cluster"]
         killed = visited(tmp_path / "killed", 0, 2)
         left = shutil.copytree(tmp_path / "killed", tmp_path / "left")
@@ -150,14 +168,21 @@ class TestReaders:
         """It counts the same in both."""
         import duckdb  # here: what is imported while tests are collected is never given back
 
-        of_table = duckdb.sql(f"SELECT url, id, text FROM '{job}/tables/documents-*.parquet' ORDER BY url").fetchall()
-        of_lines = duckdb.sql(f"SELECT metadata.url, id, text FROM read_json('{lines}') ORDER BY 1").fetchall()
+        of_table = duckdb.sql(
+            f"SELECT url, id, text FROM '{job}/tables/documents-*.parquet' ORDER BY url"
+        ).fetchall()
+        of_lines = duckdb.sql(
+            f"SELECT metadata.url, id, text FROM read_json('{lines}') ORDER BY 1"
+        ).fetchall()
         assert of_table == [(url, str(name), text) for url, name, text in of_lines]
         assert len(of_table) == 5
 
     def test_no_string_of_json_is_null(self, lines):
         """Datasets fails at a column that has nothing in its first rows, and a string later."""
-        strings = {one.name for one in SCHEMAS["documents"] if one.type == pa.string()} - {"id", "text"}
+        strings = {one.name for one in SCHEMAS["documents"] if one.type == pa.string()} - {
+            "id",
+            "text",
+        }
         with zstd.open(lines, "rt") as file:
             found = [json.loads(line)["metadata"] for line in file]
 
@@ -167,7 +192,9 @@ class TestReaders:
         """`load_dataset` has the columns of both."""
         datasets = pytest.importorskip("datasets", reason="pip install datasets")
         options = {"split": "train", "cache_dir": str(tmp_path)}
-        table = datasets.load_dataset("parquet", data_files=f"{job}/tables/documents-*.parquet", **options)
+        table = datasets.load_dataset(
+            "parquet", data_files=f"{job}/tables/documents-*.parquet", **options
+        )
         texts = datasets.load_dataset("json", data_files=str(lines), **options)
 
         assert table["text"] == texts["text"] == [row["text"] for row in rows(job, "documents")]

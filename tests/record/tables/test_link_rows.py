@@ -17,7 +17,10 @@ from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 URL = "http://a.test/b/"
 ADDRESSES = st.sampled_from(["x", "/y?z", "mailto:a", "#f", "http://a..b/"])
 FOUND = st.tuples(
-    st.sampled_from(["a", "img", "area"]), ADDRESSES, st.text(max_size=3), st.sampled_from(["", "n" * 300])
+    st.sampled_from(["a", "img", "area"]),
+    ADDRESSES,
+    st.text(max_size=3),
+    st.sampled_from(["", "n" * 300]),
 )
 LINKS = st.lists(FOUND, max_size=9)
 
@@ -54,7 +57,16 @@ def test_the_columns_say_what_the_links_say(way, data, links):
     """Whichever links were followed: of a kind, the first ones, others than the page has, or any."""
     chosen = data.draw(st.sets(st.sampled_from(["a", "img", "area"])))
     followed = data.draw(
-        st.sampled_from([links, [link for link in links if link[0] in chosen], links[:3], (), links[::-1], links[1::2]])
+        st.sampled_from(
+            [
+                links,
+                [link for link in links if link[0] in chosen],
+                links[:3],
+                (),
+                links[::-1],
+                links[1::2],
+            ]
+        )
         | LINKS
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -66,13 +78,18 @@ def test_the_columns_say_what_the_links_say(way, data, links):
 
 
 def test_a_page_of_equal_links_below_a_long_url():
-    """Of a page that names far more than it is long, the rows are bounded, and the links without one are counted."""
+    """Of a page that names far more than it is long, the rows are bounded, and the links without
+    one are counted.
+    """
     url, count, left, sizes = f"http://a.test/{'x' * 1980}/", 60_000, [], []
     page = Page.of(Link(url), answer := exchange(url))
     page.found, page.followed = DocumentLinks(url, "", [("a", "y", "", "")] * count), ()
 
     def write(urls, columns):
-        sizes.append(sum(len(one) * times for one, times in zip(*urls, strict=True)) + sum(map(len, columns[0])))
+        sizes.append(
+            sum(len(one) * times for one, times in zip(*urls, strict=True))
+            + sum(map(len, columns[0]))
+        )
 
     rows = LinkRows(write, lambda _: True, left_out=left.append)
     added = rows.add(EndedUrl(Link(url), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))

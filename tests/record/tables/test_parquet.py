@@ -43,7 +43,9 @@ def test_repeated_texts_are_texts(pairs):
     data = written(repeated, len(texts))
     assert data == written(texts, len(texts))
     (batch,) = read_stream(data)
-    assert batch.column("from_url").to_pylist() == [text.encode(errors="backslashreplace").decode() for text in texts]
+    assert batch.column("from_url").to_pylist() == [
+        text.encode(errors="backslashreplace").decode() for text in texts
+    ]
 
 
 # -- How Parquet files are read.
@@ -65,8 +67,12 @@ class Watched(io.FileIO):
 
 @pytest.mark.parametrize("rows", [1, 40_000])
 def test_no_thread_of_pyarrow_reads_in_python(tmp_path, monkeypatch, rows):
-    """What a thread of pyarrow's has of Python's, it may let go only while the process ends, which aborts it."""
-    batch = pa.RecordBatch.from_pylist([{"url": f"http://a.test/{one}", "kind": "a"} for one in range(rows)], SCHEMA)
+    """What a thread of pyarrow's has of Python's, it may let go only while the process ends, which
+    aborts it.
+    """
+    batch = pa.RecordBatch.from_pylist(
+        [{"url": f"http://a.test/{one}", "kind": "a"} for one in range(rows)], SCHEMA
+    )
     parquet.write_parquet(Disk(), tmp_path / "one.parquet", SCHEMA, [batch])
     opened = []
     monkeypatch.setattr(parquet, "regular", lambda path: opened.append(Watched(path)) or opened[0])
@@ -81,7 +87,9 @@ def test_no_thread_of_pyarrow_reads_in_python(tmp_path, monkeypatch, rows):
 def test_a_file_that_is_exchanged(tmp_path, monkeypatch):
     """What was opened and checked is read, whatever has its name by then."""
     path = tmp_path / "one.parquet"
-    parquet.write_parquet(Disk(), path, SCHEMA, [pa.RecordBatch.from_pylist([{"url": "u", "kind": "a"}], SCHEMA)])
+    parquet.write_parquet(
+        Disk(), path, SCHEMA, [pa.RecordBatch.from_pylist([{"url": "u", "kind": "a"}], SCHEMA)]
+    )
     real = parquet.regular
 
     def exchanged(path):

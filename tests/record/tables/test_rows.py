@@ -47,7 +47,15 @@ class TestPages:
     def test_of_a_page(self, job):
         """A page's row says what came, when, from where, and where its record lies."""
         url = "https://www.example.co.uk:8443/a/B.html?q=1"
-        job.page(url, path="LRL", body=b"<p>body", title="A title", language="de", canonical="/c", whole=True)
+        job.page(
+            url,
+            path="LRL",
+            body=b"<p>body",
+            title="A title",
+            language="de",
+            canonical="/c",
+            whole=True,
+        )
         row = only(job, "pages")
 
         place = {name: row.pop(name) for name in list(row) if name.startswith("warc_")}
@@ -57,7 +65,13 @@ class TestPages:
         assert row.pop("content_digest") == exchange(url, b"<p>body").digest.removeprefix("sha1:")
         seconds = {name: row.pop(name) for name in list(row) if name.endswith("_seconds")}
         assert seconds == pytest.approx(
-            {"dns_seconds": 0, "connect_seconds": 0, "tls_seconds": 0, "first_byte_seconds": 0, "total_seconds": 0.1}
+            {
+                "dns_seconds": 0,
+                "connect_seconds": 0,
+                "tls_seconds": 0,
+                "first_byte_seconds": 0,
+                "total_seconds": 0.1,
+            }
         )
         assert row == {
             "url_surtkey": "uk,co,example:8443)/a/b.html?q=1",
@@ -70,7 +84,9 @@ class TestPages:
             "url_port": 8443,
             "url_path": "/a/B.html",
             "url_query": "q=1",
-            "fetch_time": datetime.fromtimestamp(NOW, UTC).replace(microsecond=round(NOW % 1 * 1000) * 1000),
+            "fetch_time": datetime.fromtimestamp(NOW, UTC).replace(
+                microsecond=round(NOW % 1 * 1000) * 1000
+            ),
             "fetch_status": 200,
             "fetch_redirect": None,
             "content_mime_type": "text/html",
@@ -126,7 +142,14 @@ class TestPages:
         row = only(job, "pages")
 
         nothing = [name for name, value in row.items() if value is None]
-        assert {"content_digest", "warc_filename", "ip", "total_seconds", "body_size", "duplicate"} <= set(nothing)
+        assert {
+            "content_digest",
+            "warc_filename",
+            "ip",
+            "total_seconds",
+            "body_size",
+            "duplicate",
+        } <= set(nothing)
         assert row["fetch_time"] is not None
 
     def test_without_an_archive_there_is_no_place(self, tmp_path):
@@ -142,7 +165,9 @@ class TestPages:
         answer, outcome = answered(200)
         archive, job.archive = job.archive, None
         job.end(Link("http://a.test/"), outcome, answer)
-        answer.state.archived = archive.write(Link("http://a.test/"), answer, duplicate=False, metadata={})
+        answer.state.archived = archive.write(
+            Link("http://a.test/"), answer, duplicate=False, metadata={}
+        )
         job.archive = archive
 
         assert only(job, "pages")["warc_record_offset"] == answer.state.archived.offset
@@ -151,7 +176,9 @@ class TestPages:
         """A row does not wait for the archive; the batch of rows that it is in does."""
         answer, outcome = answered(200)
         asked = []
-        answer.state.archived = place = RecordLocation("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+        answer.state.archived = place = RecordLocation(
+            "w.warc.gz", written=lambda: asked.append(place.put(12, 34))
+        )
         archive, job.archive = job.archive, None
         job.end(Link("http://a.test/"), outcome, answer)
         job.end(Link("http://b.test/"), Outcome(404, 0.1, at=NOW, ended=1.0))
@@ -195,14 +222,19 @@ class TestHosts:
         ],
     )
     def test_top_level_and_registered_domain(self, host, parts):
-        """Registries alone count for one column, companies too for the other; an address has neither."""
+        """Registries alone count for one column, companies too for the other; an address has
+        neither.
+        """
         assert host_parts(host) == parts
 
 
 class TestLinks:
     def test_of_a_page(self, job):
         """Each link has its canonical target, and what the page says of it."""
-        job.page("http://a.test/d/", [("a", "x#y", "text", "nofollow"), ("img", "//B.test/i.png", "alt", "")])
+        job.page(
+            "http://a.test/d/",
+            [("a", "x#y", "text", "nofollow"), ("img", "//B.test/i.png", "alt", "")],
+        )
 
         assert stopped(job, "links") == [
             {
@@ -244,7 +276,10 @@ class TestLinks:
         job.page("http://b.test/", [("a", "mailto:x", "", "")])
         job.stop()
 
-        assert [row["to_url"] for row in rows(job.root, "links")] == ["http://a.test/1", "http://a.test/2"]
+        assert [row["to_url"] for row in rows(job.root, "links")] == [
+            "http://a.test/1",
+            "http://a.test/2",
+        ]
         assert [row["links"] for row in rows(job.root, "pages")] == [2, 0]
 
     def test_of_a_body_seen_before(self, job):
@@ -253,7 +288,9 @@ class TestLinks:
         job.page("http://a.test/", body=body, duplicate=True)
         job.stop()
 
-        assert [(row["to_url"], row["text"], row["followed"]) for row in rows(job.root, "links")] == [
+        assert [
+            (row["to_url"], row["text"], row["followed"]) for row in rows(job.root, "links")
+        ] == [
             ("http://a.test/d/x", "one", False),
             ("http://b.test/", "two", False),
         ]
@@ -267,7 +304,11 @@ class TestLinks:
         job.stop()
 
         (row,) = rows(job.root, "links")
-        assert (row["to_url"], row["kind"], row["followed"]) == ("http://a.test/there", "redirect", followed)
+        assert (row["to_url"], row["kind"], row["followed"]) == (
+            "http://a.test/there",
+            "redirect",
+            followed,
+        )
         assert rows(job.root, "pages")[0]["fetch_redirect"] == "http://a.test/there"
         assert rows(job.root, "pages")[0]["links"] == 1
 
@@ -320,10 +361,13 @@ class TestOddities:
         """A megabyte in an attribute or a header costs no megabyte in a table."""
         long = "x" * 1_000_000
         answer = exchange(
-            "http://a.test/", headers=[(b"Content-Type", long.encode()), (b"X-Robots-Tag", long.encode())]
+            "http://a.test/",
+            headers=[(b"Content-Type", long.encode()), (b"X-Robots-Tag", long.encode())],
         )
         page = Page.of(Link("http://a.test/"), answer)
-        page.found = DocumentLinks("http://a.test/", "UTF-8", [("a", "/x", "", long)], language=long, canonical=long)
+        page.found = DocumentLinks(
+            "http://a.test/", "UTF-8", [("a", "/x", "", long)], language=long, canonical=long
+        )
         job.end(page.link, Outcome(200, at=NOW, ended=1.0), answer, page)
         job.stop()
 
@@ -335,7 +379,9 @@ class TestOddities:
         job.page("http://a.test/", [("a", f"/{number}", "", "") for number in range(30_000)])
         job.stop()
 
-        assert [row["to_url"] for row in rows(job.root, "links")] == [f"http://a.test/{n}" for n in range(30_000)]
+        assert [row["to_url"] for row in rows(job.root, "links")] == [
+            f"http://a.test/{n}" for n in range(30_000)
+        ]
         assert rows(job.root, "pages")[0]["links"] == 30_000
 
 

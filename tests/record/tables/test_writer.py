@@ -1,4 +1,6 @@
-"""Streams that grow with the crawl, and the Parquet files that they become, through kills, full disks and restarts."""
+"""Streams that grow with the crawl, and the Parquet files that they become, through kills, full
+disks and restarts.
+"""
 
 import errno
 import os
@@ -164,7 +166,10 @@ class TestFullDisk:
         job.stop()
 
         assert files(tmp_path) == ["links-00000.arrows.open", "pages-00000.arrows.open"]
-        assert "pages-00000.parquet: not written yet: [Errno 28] No space left on device" in caplog.text
+        assert (
+            "pages-00000.parquet: not written yet: [Errno 28] No space left on device"
+            in caplog.text
+        )
         assert sound(tmp_path)["rows"] == 3
         crawled(tmp_path, 3, 4).stop()
         assert urls(tmp_path) == [URL.format(number) for number in range(4)]
@@ -254,7 +259,8 @@ class TestDamage:
         crawled(tmp_path, 0, 3, archive=False).close()
         with closing(sqlite3.connect(tmp_path / "state/crawl.db")) as db, db:
             db.execute(
-                "UPDATE meta SET value = ?, crc = ? WHERE name = 'tables'", (b"{}", rowcrc.meta("tables", b"{}"))
+                "UPDATE meta SET value = ?, crc = ? WHERE name = 'tables'",
+                (b"{}", rowcrc.meta("tables", b"{}")),
             )
 
         job = Job(tmp_path, archive=False, tables=False)
@@ -264,7 +270,9 @@ class TestDamage:
 
 
 class Machine(RuleBasedStateMachine):
-    """Rows, rotations, checkpoints, kills and restarts in any order, beside a list of what must be there."""
+    """Rows, rotations, checkpoints, kills and restarts in any order, beside a list of what must be
+    there.
+    """
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,6 @@
-"""Records stay valid whatever a server sends or a page says; the memory of payloads is bounded and correct."""
+"""Records stay valid whatever a server sends or a page says; the memory of payloads is bounded and
+correct.
+"""
 
 import gzip
 import shutil
@@ -27,9 +29,15 @@ BYTES = st.binary(max_size=60)
 
 def taken(made, link=None, *, metadata=None):
     numbers = iter(range(100))
-    captures = Captures(Originals(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>")
+    captures = Captures(
+        Originals(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>"
+    )
     capture = captures.take(
-        link or Link(made.url), made, warcinfo="<urn:uuid:0>", duplicate=False, metadata=metadata or {}
+        link or Link(made.url),
+        made,
+        warcinfo="<urn:uuid:0>",
+        duplicate=False,
+        metadata=metadata or {},
     )
     return [one_record(data) for data in members(capture.pack().data)]
 
@@ -41,7 +49,10 @@ class TestAnything:
         """No text of a page, a link or a caller ends its line, its header or its record."""
         text, other = text.strip(), other.strip()
         made = exchange(url, b"body", ip=text, truncated=other, tls=text)
-        metadata = {f"x{number}{name}": value.strip() for number, (name, value) in enumerate(metadata.items())}
+        metadata = {
+            f"x{number}{name}": value.strip()
+            for number, (name, value) in enumerate(metadata.items())
+        }
         link = Link(url, path=text, via=other, seed=text)
         response, request, about = taken(made, link, metadata=metadata)
 
@@ -76,7 +87,8 @@ class TestAnything:
     def test_readable_text_stays_readable(self):
         """Values are UTF-8; only line-breaking characters are encoded."""
         assert (
-            fields({"title": "Über uns: 100 % fünf\u00a0€\n"}) == "title: Über uns: 100 % fünf\u00a0€%0A\r\n".encode()
+            fields({"title": "Über uns: 100 % fünf\u00a0€\n"})
+            == "title: Über uns: 100 % fünf\u00a0€%0A\r\n".encode()
         )
 
     def test_a_field_without_value_is_left_out(self):
@@ -105,7 +117,9 @@ class TestAnything:
 class TestOriginals:
     @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=200), st.integers(1, 12))
     def test_what_is_remembered_is_true_and_bounded(self, steps, limit):
-        """It never exceeds the limit, finds what was added last, and keeps the half used most recently."""
+        """It never exceeds the limit, finds what was added last, and keeps the half used most
+        recently.
+        """
         originals, twin, met = Originals(limit), {}, []
         for is_new, number in steps:
             if is_new:
@@ -168,13 +182,19 @@ SUITE = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
     ],
 )
 def test_protocols_from_the_top_down(made, found):
-    """One field per protocol that is known to have been spoken, then IANA's name of the cipher suite."""
+    """One field per protocol that is known to have been spoken, then IANA's name of the cipher
+    suite.
+    """
     assert spoken(made).splitlines() == found
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="the command openssl knows both names, and is not here")
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="the command openssl knows both names, and is not here"
+)
 def test_suites_have_their_registered_names():
-    """Every suite with certificates that OpenSSL offers gets the name that OpenSSL says the standard has for it."""
+    """Every suite with certificates that OpenSSL offers gets the name that OpenSSL says the
+    standard has for it.
+    """
     command = ["openssl", "ciphers", "-stdname", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     names = {line.split()[2]: line.split()[0] for line in listed}
@@ -182,7 +202,8 @@ def test_suites_have_their_registered_names():
 
     assert len(names) > 50
     assert {name: registered(name) for name in names} == {
-        name: "" if any(word in known for word in others) else known for name, known in names.items()
+        name: "" if any(word in known for word in others) else known
+        for name, known in names.items()
     }
 
 
@@ -200,7 +221,9 @@ class TestReaders:
         """It gives both fields of request, response and metadata, and none of the warcinfo record."""
         with path.open("rb") as file:
             found = {
-                record.rec_type: [value for name, value in record.rec_headers.headers if name == "WARC-Protocol"]
+                record.rec_type: [
+                    value for name, value in record.rec_headers.headers if name == "WARC-Protocol"
+                ]
                 for record in ArchiveIterator(file)
             }
 
@@ -212,9 +235,16 @@ class TestReaders:
         with path.open("rb") as file:
             found = [list(record.headers) for record in FastIterator(file, parse_http=False)]
 
-        assert [("WARC-Cipher-Suite", SUITE) in pairs for pairs in found] == [False, True, True, True]
+        assert [("WARC-Cipher-Suite", SUITE) in pairs for pairs in found] == [
+            False,
+            True,
+            True,
+            True,
+        ]
         for pairs in found[1:]:
-            assert [f"{name}: {value}" for name, value in pairs if name == "WARC-Protocol"] == FIELDS
+            assert [
+                f"{name}: {value}" for name, value in pairs if name == "WARC-Protocol"
+            ] == FIELDS
 
     @pytest.mark.skipif(
         not JWARC or shutil.which("java") is None,
@@ -223,7 +253,15 @@ class TestReaders:
     def test_jwarc(self, path):
         """It finds the records by the suite, and reads each of them."""
         rule = f'warc-cipher-suite == "{SUITE}"'
-        command = ["java", "-Xshare:auto", "-cp", JWARC[-1], "org.netpreserve.jwarc.tools.WarcTool", "filter", rule]
+        command = [
+            "java",
+            "-Xshare:auto",
+            "-cp",
+            JWARC[-1],
+            "org.netpreserve.jwarc.tools.WarcTool",
+            "filter",
+            rule,
+        ]
         done = subprocess.run([*command, path], capture_output=True, check=True)
         data = gzip.decompress(done.stdout) if done.stdout[:2] == b"\x1f\x8b" else done.stdout
 

@@ -24,7 +24,10 @@ def values(archive):
     archive.stop()
     assert_index(files(archive.root)[0])
     rows = sorted(entries(indexes(archive.root)[0]), key=lambda row: int(row[2]["offset"]))
-    return [{name: row[name] for name in row if name not in ("length", "offset", "filename")} for *_, row in rows]
+    return [
+        {name: row[name] for name in row if name not in ("length", "offset", "filename")}
+        for *_, row in rows
+    ]
 
 
 def test_a_line(archive):
@@ -40,9 +43,13 @@ def test_a_line(archive):
     assert (when, payload) == ("20231114221320", digest(PAGE))
 
 
-@pytest.mark.parametrize(("request_line", "method"), [(b"GET / HTTP/1.1", None), (b"HEAD / HTTP/1.1", "HEAD")])
+@pytest.mark.parametrize(
+    ("request_line", "method"), [(b"GET / HTTP/1.1", None), (b"HEAD / HTTP/1.1", "HEAD")]
+)
 def test_the_method(archive, request_line, method):
-    """Of an answer to another request than GET the line says to which: it is not the page of its URL."""
+    """Of an answer to another request than GET the line says to which: it is not the page of its
+    URL.
+    """
     archive.write(exchange(request=request_line + b"\r\n\r\n"))
     (found,) = values(archive)
     assert found.get("method") == method
@@ -58,11 +65,19 @@ def test_its_name_is_that_of_the_archive(archive):
 
 
 def test_records_that_can_be_replayed(archive):
-    """Responses, revisits, resources and a browser's documents have lines; requests and metadata have none."""
+    """Responses, revisits, resources and a browser's documents have lines; requests and metadata
+    have none.
+    """
     archive.write(exchange("http://a.test/1", PAGE))
     archive.write(exchange("http://a.test/2", PAGE, status=203), duplicate=True)
     archive.write(
-        exchange("ftp://a.test/3", b"text", head=b"", headers=[(b"Content-Type", b"text/plain")], request=b"")
+        exchange(
+            "ftp://a.test/3",
+            b"text",
+            head=b"",
+            headers=[(b"Content-Type", b"text/plain")],
+            request=b"",
+        )
     )
     archive.write(exchange("http://a.test/4", b"<script>", rendered=True, made_by="b"))
     found = values(archive)
@@ -189,7 +204,9 @@ class TestOnAndOff:
 
 
 def test_sorting_happens_beside_the_crawl(archive, caplog):
-    """The lines are sorted in the thread that syncs, by the checkpoint after the one that finished the archive."""
+    """The lines are sorted in the thread that syncs, by the checkpoint after the one that finished
+    the archive.
+    """
     archive.write(exchange())
     archive.writer.close()
     archive.checkpoint()

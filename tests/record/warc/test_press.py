@@ -39,7 +39,9 @@ def written(root, press, **options):
 def test_the_same_bytes(tmp_path, max_size):
     """Files, their sizes and their indexes do not depend on whether there is a thread."""
     plain = written(tmp_path / "plain", None, max_size=max_size)
-    assert written(tmp_path / "press", Press(batch=20 * KB, most=60 * KB), max_size=max_size) == plain
+    assert (
+        written(tmp_path / "press", Press(batch=20 * KB, most=60 * KB), max_size=max_size) == plain
+    )
     for path in files(tmp_path / "press"):
         assert_index(path)
 
@@ -57,7 +59,9 @@ def test_who_asks_where_a_record_lies_waits_for_it(tmp_path):
 
 
 def test_another_thread_cannot_have_records_written(tmp_path):
-    """Where a record lies is refused to another thread until it is written: two threads would write records twice."""
+    """Where a record lies is refused to another thread until it is written: two threads would write
+    records twice.
+    """
     archive = Archive(tmp_path, press=Press())
     place = archive.write(exchange("http://a.test/1"))
     with ThreadPoolExecutor(1) as other:
@@ -66,7 +70,12 @@ def test_another_thread_cannot_have_records_written(tmp_path):
             asked.result()
         assert tuple(place) == other.submit(tuple, place).result()
     archive.stop()
-    assert [record.kind for record in read(files(tmp_path)[0])] == ["warcinfo", "response", "request", "metadata"]
+    assert [record.kind for record in read(files(tmp_path)[0])] == [
+        "warcinfo",
+        "response",
+        "request",
+        "metadata",
+    ]
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
@@ -83,9 +92,11 @@ def test_whoever_follows_the_file(tmp_path):
     archive = Archive(tmp_path, press=Press())
     archive.write(exchange("http://a.test/1"))
     archive.outputs.show()
-    assert [record.fields["WARC-Target-URI"] for record in read(files(tmp_path)[0]) if record.kind == "response"] == [
-        "http://a.test/1"
-    ]
+    assert [
+        record.fields["WARC-Target-URI"]
+        for record in read(files(tmp_path)[0])
+        if record.kind == "response"
+    ] == ["http://a.test/1"]
     archive.stop()
 
 
@@ -97,7 +108,9 @@ def test_a_checkpoint_has_what_was_written_before(tmp_path):
     archive.write(exchange("http://a.test/2"))
     archive.db.close()
     Archive(tmp_path, seed=2).stop()
-    assert [record.fields["WARC-Target-URI"] for record in read(files(tmp_path)[0])[1:]] == ["http://a.test/1"] * 3
+    assert [record.fields["WARC-Target-URI"] for record in read(files(tmp_path)[0])[1:]] == [
+        "http://a.test/1"
+    ] * 3
 
 
 def test_what_waits_is_bounded(tmp_path):
@@ -123,7 +136,9 @@ def test_a_body_larger_than_the_bound_is_written(tmp_path):
 
 class TestErrors:
     def test_what_the_thread_cannot_do_stops_the_checkpoint(self, tmp_path, monkeypatch):
-        """A capture that could not be compressed is missed by the next checkpoint, and whatever is tried after it."""
+        """A capture that could not be compressed is missed by the next checkpoint, and whatever is
+        tried after it.
+        """
         archive = Archive(tmp_path, press=Press())
         archive.checkpoint()
         archive.write(exchange("http://a.test/1"))

@@ -64,7 +64,9 @@ def urls(records):
 class TestForms:
     @forms
     def test_every_form_gives_the_same_records(self, made, name):
-        """A member per record, one for all, or none: kinds, URLs and blocks are the same, and nothing is lost."""
+        """A member per record, one for all, or none: kinds, URLs and blocks are the same, and
+        nothing is lost.
+        """
         records, lost = read(made(name, FORMS[name](RECORDS)))
 
         assert lost == []
@@ -93,7 +95,9 @@ class TestForms:
     @pytest.mark.parametrize("ends", [b"", b"\n", b"\r\n", b"\r\n\r\n\r\n\r\n"])
     def test_line_ends_between_records_vary(self, made, ends):
         """Some programs write more line ends behind a record than two, or fewer."""
-        records, lost = read(made("x.warc", b"".join(response(url, line_ends=ends) for url in URLS)))
+        records, lost = read(
+            made("x.warc", b"".join(response(url, line_ends=ends) for url in URLS))
+        )
 
         assert (urls(records), lost) == (URLS, [])
 
@@ -102,7 +106,13 @@ class TestForms:
         head = "WARC/1.0\nwarc-type: Response\nWARC-TARGET-URI: <http://a.test/>\nX: a\n  b\nContent-length: 2\n\n"
         ((one,), lost) = read(made("x.warc", head.encode() + b"hi\r\n\r\n"))
 
-        assert (one.kind, one.url, one.fields["x"], one.block, lost) == ("response", "http://a.test/", "a b", b"hi", [])
+        assert (one.kind, one.url, one.fields["x"], one.block, lost) == (
+            "response",
+            "http://a.test/",
+            "a b",
+            b"hi",
+            [],
+        )
 
     def test_a_header_of_gzip_with_optional_fields(self, made):
         """Members with a name, a comment and other fields are read, wherever they lie in the file."""
@@ -116,7 +126,9 @@ class TestForms:
         assert urls(read(made("x.warc.gz", b"".join(parts)))[0]) == URLS
 
     def test_a_large_block_is_not_kept_whole(self, made):
-        """Only so many bytes of a block are kept as were asked for; its size is known, and the next record follows."""
+        """Only so many bytes of a block are kept as were asked for; its size is known, and the next
+        record follows.
+        """
         path = made("x.warc.gz", gzipped([response(URLS[0], b"x" * 300_000), response(URLS[1])]))
         records, lost = read(path, most=1000)
 
@@ -138,13 +150,21 @@ class TestDamage:
             records, lost = read(made(name, bad))
 
             assert urls(records) == [url for url in URLS if url != hit.url]
-            assert [(one.at, one.size) for one in lost] == [(hit.place.offset, end - hit.place.offset)]
+            assert [(one.at, one.size) for one in lost] == [
+                (hit.place.offset, end - hit.place.offset)
+            ]
 
     @forms
     def test_a_wrong_length_costs_one_record_or_two(self, made, name):
-        """Behind a record that is longer or shorter than it says, the next one is found by its first line."""
+        """Behind a record that is longer or shorter than it says, the next one is found by its
+        first line.
+        """
         for size in (b"15", b"9999999", b"-1", b"x", b"1" * 30):
-            bad = [*RECORDS[:3], RECORDS[3].replace(b"Content-Length: 14", b"Content-Length: " + size), *RECORDS[4:]]
+            bad = [
+                *RECORDS[:3],
+                RECORDS[3].replace(b"Content-Length: 14", b"Content-Length: " + size),
+                *RECORDS[4:],
+            ]
             records, lost = read(made(name, FORMS[name](bad)))
 
             assert len(lost) == 1
@@ -152,7 +172,9 @@ class TestDamage:
 
     @forms
     def test_a_cut_file_is_read_to_its_last_whole_record(self, made, name):
-        """Wherever a file ends too early, that is one damaged place, unless it ends between two records."""
+        """Wherever a file ends too early, that is one damaged place, unless it ends between two
+        records.
+        """
         data = FORMS[name](RECORDS)
         begin = next(one.place.offset for one in read(made(name, data))[0])
         for size in range(begin + 40, len(data) - 1, 97):
@@ -165,7 +187,9 @@ class TestDamage:
             assert len(urls(records)) < len(URLS) or not lost
 
     def test_a_file_being_written_may_end_anywhere(self, made):
-        """What is missing at the end of a file named .open is still to come: the place of the torn record is kept."""
+        """What is missing at the end of a file named .open is still to come: the place of the torn
+        record is kept.
+        """
         data = gzipped(RECORDS)
         last = read(made("x.warc.gz", data))[0][-1].place
         path = made("x.warc.gz.open", data[: last.offset + 30])
@@ -179,7 +203,9 @@ class TestDamage:
         assert urls(read(path, place=place)[0]) == URLS[-1:]
 
     def test_no_byte_flip_goes_unnoticed(self, made):
-        """Whatever single byte of a packed file is wrong, a record is reported as lost, or nothing is different."""
+        """Whatever single byte of a packed file is wrong, a record is reported as lost, or nothing
+        is different.
+        """
         data = gzipped(RECORDS[:3])
         sound = [(one.fields, one.block) for one in read(made("x.warc.gz", data))[0]]
         for at in range(len(data)):
@@ -236,11 +262,15 @@ class TestCosts:
             reader._fields(head + b"Content-Length: 0\r\n\r\n")
             return process_time() - begun
 
-        assert min(seconds(b"x: %05d\n") for _ in range(3)) < 3 * min(seconds(b"%d: x\n") for _ in range(3))
+        assert min(seconds(b"x: %05d\n") for _ in range(3)) < 3 * min(
+            seconds(b"%d: x\n") for _ in range(3)
+        )
 
 
 class TestOtherWriters:
-    @pytest.mark.parametrize("name", ["dictionary.warc.zst", "packed.warc.zst", "x.warc.zst", "one.warc.zst"])
+    @pytest.mark.parametrize(
+        "name", ["dictionary.warc.zst", "packed.warc.zst", "x.warc.zst", "one.warc.zst"]
+    )
     def test_fastwarc_reads_the_same_zstd(self, made, name):
         """The dictionary frame of these tests is that of the IIPC's form: FastWARC finds it, too."""
         path = made(name, FORMS[name](RECORDS))
@@ -262,20 +292,33 @@ class TestOtherWriters:
 
         assert lost == []
         assert [one.url for one in responses] == asked
-        assert [one.block.partition(b"\r\n\r\n")[2] for one in responses] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
+        assert [one.block.partition(b"\r\n\r\n")[2] for one in responses] == [
+            b"/0",
+            b"/1",
+            b"/2",
+            b"/3",
+            b"/4",
+        ]
 
 
 class TestRealFiles:
     def test_other_readers_agree(self):
-        """Files of other projects give the records that warcio and FastWARC give, where these two agree."""
+        """Files of other projects give the records that warcio and FastWARC give, where these two
+        agree.
+        """
         folder = cases("warc")
         agreed = 0
         for case in json.loads((folder / "index.json").read_text()):
-            if case["warcio"]["error"] or (case.get("fastwarc") or {}).get("records") != case["warcio"]["records"]:
+            if (
+                case["warcio"]["error"]
+                or (case.get("fastwarc") or {}).get("records") != case["warcio"]["records"]
+            ):
                 continue
             records, lost = read(folder / case["file"], most=1 << 24)
             assert lost == []
-            theirs = [(one["type"], (one["uri"] or "").replace("%20", " ")) for one in case["records"]]
+            theirs = [
+                (one["type"], (one["uri"] or "").replace("%20", " ")) for one in case["records"]
+            ]
             assert [(one.kind, one.url) for one in records] == theirs, case["file"]
             agreed += 1
         assert agreed >= 10
@@ -304,7 +347,8 @@ class TestRealFiles:
 def test_what_only_looks_like_a_record_is_skipped(tmp_path):
     """A line that begins like a record, but is none, costs itself: reading goes on behind it.
 
-    A version line in small letters was found as the next record and then refused as one, without end.
+    A version line in small letters was found as the next record and then refused as one, without
+    end.
     """
     path = tmp_path / "a.warc"
     garbage = b"warc/1.0\r\nwarc-type: x\r\n" + b"WARC/1.0" + b"\t" * 40 + b"\r\nWARC-Type: y\r\n"
@@ -318,7 +362,8 @@ def test_what_only_looks_like_a_record_is_skipped(tmp_path):
     assert lost
 
 
-# -- Records that must be sound, each a gzip member by itself, whatever the member's header says beside.
+# -- Records that must be sound, each a gzip member by itself, whatever the member's header says
+# beside.
 
 RECORD = b"WARC/1.1\r\nWARC-Type: metadata\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
 HEADERS = {
@@ -333,7 +378,9 @@ HEADERS = {
 
 def archive(**header):
     """Three records, the second one empty."""
-    return [member(RECORD % (len(block), block), **header) for block in (b"first" * 5000, b"", b"last")]
+    return [
+        member(RECORD % (len(block), block), **header) for block in (b"first" * 5000, b"", b"last")
+    ]
 
 
 @pytest.fixture(name="read")
@@ -343,7 +390,10 @@ def _read(tmp_path):
         path = tmp_path / "a.warc.gz"
         path.write_bytes(data)
         with path.open("rb") as file:
-            return [(one.place.offset, one.length) for one in sound_records(path, file, 99, 0, len(data))]
+            return [
+                (one.place.offset, one.length)
+                for one in sound_records(path, file, 99, 0, len(data))
+            ]
 
     return read
 
@@ -354,7 +404,9 @@ def test_members_of_other_programs(read, name):
     made = archive(**HEADERS[name])
     lengths = [len(one) for one in made]
 
-    assert read(b"".join(made)) == [(sum(lengths[:number]), length) for number, length in enumerate(lengths)]
+    assert read(b"".join(made)) == [
+        (sum(lengths[:number]), length) for number, length in enumerate(lengths)
+    ]
 
 
 def test_a_header_with_a_wrong_checksum(read):
@@ -373,7 +425,9 @@ def test_a_file_that_is_cut(read, name):
 
 
 def test_other_packings(read):
-    """A file that is not packed, and two records in one member, are refused: an index names members."""
+    """A file that is not packed, and two records in one member, are refused: an index names
+    members.
+    """
     both = [RECORD % (4, b"some"), RECORD % (0, b"")]
     for data in (b"".join(both), member(b"".join(both))):
         with pytest.raises(Torn):

@@ -1,4 +1,6 @@
-"""After kill -9 or a disk error the archive is that of the last checkpoint, without a capture written twice."""
+"""After kill -9 or a disk error the archive is that of the last checkpoint, without a capture
+written twice.
+"""
 
 import contextlib
 import random
@@ -28,7 +30,11 @@ def _live(root, disk=None, *, steps, seed=0, done=None, thread=False):
     try:
         for step in range(int(archive.db.get("step") or b"0"), steps):
             for number in range(EACH):
-                archive.write(exchange(f"http://a.test/{step:06}/{number}", random.Random(step).randbytes(600)))
+                archive.write(
+                    exchange(
+                        f"http://a.test/{step:06}/{number}", random.Random(step).randbytes(600)
+                    )
+                )
             archive.db.set("step", b"%d" % (step + 1))
             archive.checkpoint()
             if done is not None:
@@ -51,7 +57,9 @@ def _assert_state(root):
         assert_index(path)
     found = [record for path in files(root) for record in read(path)]
     addresses = [record.fields["WARC-Target-URI"] for record in found if record.kind == "response"]
-    assert addresses == [f"http://a.test/{step:06}/{number}" for step in range(steps) for number in range(EACH)]
+    assert addresses == [
+        f"http://a.test/{step:06}/{number}" for step in range(steps) for number in range(EACH)
+    ]
     assert len({record.id for record in found}) == len(found)
     return steps
 
@@ -67,7 +75,10 @@ def test_what_a_crash_leaves_open_is_finished_at_the_next_start(tmp_path):
     archive.write(exchange("http://a.test/2"))
     archive.stop()
 
-    found = [[r.fields["WARC-Target-URI"] for r in read(path) if r.kind == "response"] for path in files(tmp_path)]
+    found = [
+        [r.fields["WARC-Target-URI"] for r in read(path) if r.kind == "response"]
+        for path in files(tmp_path)
+    ]
     assert found == [["http://a.test/1"], ["http://a.test/2"]]
     assert [path.name[-13:] for path in files(tmp_path)] == ["00000.warc.gz", "00001.warc.gz"]
 
@@ -92,14 +103,24 @@ def test_what_was_begun_after_the_checkpoint_is_removed(tmp_path):
     [(False, False), (True, False), (False, True)],
     ids=["once", "for good", "once, with a thread"],
 )
-def test_whatever_operation_fails_the_archive_is_that_of_the_last_checkpoint(tmp_path, for_good, thread):
-    """After any one failed operation the crawl resumes from the last checkpoint and makes the same archive."""
+def test_whatever_operation_fails_the_archive_is_that_of_the_last_checkpoint(
+    tmp_path, for_good, thread
+):
+    """After any one failed operation the crawl resumes from the last checkpoint and makes the same
+    archive.
+    """
     disk = BreakingDisk()
     _live(tmp_path / "whole", disk, steps=2, thread=thread)
     for fail_at in range(5, disk.operations + 1, 2 if for_good else 3):
         root, done = tmp_path / str(fail_at), []
         with contextlib.suppress(StoreError, OSError):
-            _live(root, BreakingDisk(fail_at, for_good=for_good), steps=2, done=done.append, thread=thread)
+            _live(
+                root,
+                BreakingDisk(fail_at, for_good=for_good),
+                steps=2,
+                done=done.append,
+                thread=thread,
+            )
         assert _assert_state(root) == (done[-1] if done else 0)
         _live(root, steps=2, seed=1)
         assert _assert_state(root) == 2
@@ -117,7 +138,8 @@ _live(Path(sys.argv[1]), steps=10**6, seed=seed, done=lambda step: print(step, f
 
 @pytest.mark.campaign
 def test_kill_9_at_any_moment(tmp_path):
-    """Killed again and again, the crawl resumes each time and ends with every capture once, in finished files.
+    """Killed again and again, the crawl resumes each time and ends with every capture once, in
+    finished files.
 
     Every other run compresses in a thread.
     """

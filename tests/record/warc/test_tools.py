@@ -19,9 +19,12 @@ from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import AnswerParser
 
 PAGE = b"<html><p>hello world</p>" * 200
-# For bodies coded by brotli warcio 1.8.1 uses any package named brotli, but fails with an AttributeError on the one
-# that has this name today. Without such a package it does not decode these bodies.
-WITHOUT_BROTLI = "import sys; sys.modules['brotli'] = None; from warcio.cli import main; sys.exit(main())"
+# For bodies coded by brotli warcio 1.8.1 uses any package named brotli, but fails with an
+# AttributeError on the one that has this name today. Without such a package it does not decode
+# these bodies.
+WITHOUT_BROTLI = (
+    "import sys; sys.modules['brotli'] = None; from warcio.cli import main; sys.exit(main())"
+)
 BIN = Path(sys.executable).parent
 TOOLS = {
     "warcio": [sys.executable, "-c", WITHOUT_BROTLI, "check"],
@@ -29,7 +32,8 @@ TOOLS = {
     "warcvalid": [BIN / "warcvalid"],
 }
 KEPT = b"Content-Length: %d\r\nX-Archive-Orig-Content-Length: %d"
-CUT = [("269.0", 677654, 10), ("315.0", 1056, 102)]  # in curl's tests: the length that was declared, and what came
+# in curl's tests: the length that was declared, and what came
+CUT = [("269.0", 677654, 10), ("315.0", 1056, 102)]
 
 
 def run(tool, path):
@@ -63,7 +67,9 @@ def _write(root, exchanges, **options):
     archive = Archive(root, **options)
     for made in exchanges:
         link = Link(made.url, "LL", "http://via.test/", "http://seed.test/")
-        archive.write(made, link, duplicate=made.url.endswith("again"), title="Ünï\r\nWARC-Type: x\u2028\x00")
+        archive.write(
+            made, link, duplicate=made.url.endswith("again"), title="Ünï\r\nWARC-Type: x\u2028\x00"
+        )
     archive.stop()
     (path,) = files(root)
     return path
@@ -78,7 +84,9 @@ def _archive(tmp_path_factory):
 
 
 def _as_older(archive):
-    """Its records, as WARC/1.0: warctools 5.0.1 reports any newer version before it checks anything else."""
+    """Its records, as WARC/1.0: warctools 5.0.1 reports any newer version before it checks anything
+    else.
+    """
     return [data.replace(b"WARC/1.1", b"WARC/1.0", 1) for data in members(archive.read_bytes())]
 
 
@@ -100,7 +108,9 @@ class TestTools:
 
     @pytest.mark.parametrize("tool", TOOLS)
     def test_a_tool_would_notice(self, archive, tmp_path, tool):
-        """The same checkers report a changed byte and a missing end, so their silence means something."""
+        """The same checkers report a changed byte and a missing end, so their silence means
+        something.
+        """
         changed = [data.replace(b"hello", b"hellO", 1) for data in _as_older(archive)]
         damaged = tmp_path / "damaged.warc.gz"
         damaged.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in changed)[:-500])
@@ -113,7 +123,9 @@ class TestTools:
 
     def test_fastwarc_gives_every_byte_back(self, archive):
         """Heads and bodies come back as they were on the wire."""
-        assert _blocks_by_fastwarc(archive) == {made.url: made.head + made.wire for made in EXCHANGES}
+        assert _blocks_by_fastwarc(archive) == {
+            made.url: made.head + made.wire for made in EXCHANGES
+        }
 
 
 def _bodies_by_warcio(path):
@@ -152,9 +164,11 @@ def _answers():
 
 class TestReal:
     def test_odd_answers(self, tmp_path):
-        """For every head that our client accepts, the archive has its exact bytes and passes the tools.
+        """For every head that our client accepts, the archive has its exact bytes and passes the
+        tools.
 
-        Only of two bodies that were cut the head declares the length that came, beside the one it had.
+        Only of two bodies that were cut the head declares the length that came, beside the one it
+        had.
         """
         exchanges = list(_answers())
         assert len(exchanges) > 80
@@ -162,17 +176,24 @@ class TestReal:
 
         expected = {made.url: made.head + made.wire for made in exchanges}
         expected |= {
-            made.url: made.head.replace(b"Content-Length: %d" % declared, KEPT % (kept, declared)) + made.wire
+            made.url: made.head.replace(b"Content-Length: %d" % declared, KEPT % (kept, declared))
+            + made.wire
             for made in exchanges
             for name, declared, kept in CUT
             if made.url == f"http://curl.test/{name}"
         }
         assert _blocks_by_fastwarc(path) == expected
-        assert {r.fields["WARC-Target-URI"]: r.block for r in read(path) if r.kind == "response"} == expected
+        assert {
+            r.fields["WARC-Target-URI"]: r.block for r in read(path) if r.kind == "response"
+        } == expected
         older = tmp_path / "older.warc"  # warctools knows no version 1.1
-        older.write_bytes(gzip.decompress(path.read_bytes()).replace(b"WARC/1.1\r\n", b"WARC/1.0\r\n"))
+        older.write_bytes(
+            gzip.decompress(path.read_bytes()).replace(b"WARC/1.1\r\n", b"WARC/1.0\r\n")
+        )
         files = {tool: older if tool == "warcvalid" else path for tool in TOOLS}
-        assert {tool: run(tool, files[tool]).returncode for tool in TOOLS} == dict.fromkeys(TOOLS, 0)
+        assert {tool: run(tool, files[tool]).returncode for tool in TOOLS} == dict.fromkeys(
+            TOOLS, 0
+        )
 
     def test_real_pages(self, tmp_path):
         """Newspaper pages, plain and in chunks, come back unchanged."""
@@ -186,4 +207,7 @@ class TestReal:
         path = _write(tmp_path, exchanges)
 
         assert _bodies_by_warcio(path) == {made.url: made.body for made in exchanges}
-        assert {tool: run(tool, path).returncode for tool in ("warcio", "fastwarc")} == {"warcio": 0, "fastwarc": 0}
+        assert {tool: run(tool, path).returncode for tool in ("warcio", "fastwarc")} == {
+            "warcio": 0,
+            "fastwarc": 0,
+        }

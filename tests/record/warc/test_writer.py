@@ -40,7 +40,9 @@ def of_kind(found, kind):
 
 class TestRecords:
     def test_an_exchange_is_three_records(self, archive):
-        """Response, request and metadata follow the warcinfo; the last two name the first; all have URL and date."""
+        """Response, request and metadata follow the warcinfo; the last two name the first; all have
+        URL and date.
+        """
         archive.write(exchange("http://a.test/x", PAGE))
         warcinfo, response, request, metadata = records(archive)
 
@@ -50,11 +52,15 @@ class TestRecords:
             assert record.fields["WARC-Date"] == "2023-11-14T22:13:20.250Z"
             assert record.fields["WARC-IP-Address"] == "127.0.0.1"
             assert record.fields["WARC-Warcinfo-ID"] == warcinfo.id
-            assert record.fields.get("WARC-Concurrent-To") == (None if record is response else response.id)
+            assert record.fields.get("WARC-Concurrent-To") == (
+                None if record is response else response.id
+            )
         assert len({record.id for record in (warcinfo, response, request, metadata)}) == 4
 
     def test_its_place_is_told(self, archive):
-        """Writing returns the file, offset and length of the first record, whatever else is in the file."""
+        """Writing returns the file, offset and length of the first record, whatever else is in the
+        file.
+        """
         archive.write(exchange("http://a.test/x", PAGE))
         name, offset, length = archive.write(exchange("http://a.test/y", PAGE))
         archive.stop()
@@ -66,18 +72,28 @@ class TestRecords:
         assert name == path.name
 
     def test_the_bytes_are_those_of_the_wire(self, archive):
-        """The blocks are the heads exactly as sent and received, and the body with its transfer coding."""
+        """The blocks are the heads exactly as sent and received, and the body with its transfer
+        coding.
+        """
         odd = exchange(body=PAGE, head=b"HTTP/1.1  200 ok\nX:\xff y\n\n")
         coded = chunked("http://a.test/2", PAGE)
         archive.write(odd)
         archive.write(coded)
         found = records(archive)
 
-        assert [record.block for record in of_kind(found, "response")] == [odd.head + PAGE, coded.head + coded.wire]
-        assert [record.block for record in of_kind(found, "request")] == [odd.request, coded.request]
+        assert [record.block for record in of_kind(found, "response")] == [
+            odd.head + PAGE,
+            coded.head + coded.wire,
+        ]
+        assert [record.block for record in of_kind(found, "request")] == [
+            odd.request,
+            coded.request,
+        ]
 
     def test_a_payload_has_its_digest(self, archive):
-        """The payload digest is the SHA-1, in base 32, of the body as received, with its content coding."""
+        """The payload digest is the SHA-1, in base 32, of the body as received, with its content
+        coding.
+        """
         archive.write(exchange(body=PAGE))
         response = of_kind(records(archive), "response")[0]
 
@@ -102,7 +118,9 @@ class TestRecords:
         assert "WARC-Truncated" not in second.fields
 
     def test_metadata_tells_the_way_to_the_page(self, archive):
-        """It has the standard's fields, the source tag, the flaws, and what the caller adds or overrides."""
+        """It has the standard's fields, the source tag, the flaws, and what the caller adds or
+        overrides.
+        """
         link = Link("http://a.test/", path="LlR", via="http://b.test/", seed="http://seed.test/")
         tls = "TLSv1.3 TLS_AES_128_GCM_SHA256"
         odd = exchange(flaws=("coding", "certificate_date"), tls=tls, certificate="sha256:00")
@@ -132,12 +150,18 @@ class TestRecords:
         assert metadata.fields["WARC-Concurrent-To"] == resource.id
 
     def test_a_file_begins_with_what_the_crawl_is(self, archive):
-        """The warcinfo record has the caller's information, the file's final name and the standard's version."""
+        """The warcinfo record has the caller's information, the file's final name and the
+        standard's version.
+        """
         archive.write(exchange())
         warcinfo = records(archive)[0]
 
         assert warcinfo.kind == "warcinfo"
-        assert warcinfo.fields["WARC-Filename"] == files(archive.root)[0].name == "test-20231114221320-00000.warc.gz"
+        assert (
+            warcinfo.fields["WARC-Filename"]
+            == files(archive.root)[0].name
+            == "test-20231114221320-00000.warc.gz"
+        )
         assert warcinfo.about == {
             "software": "webcrawl/0",
             "robots": "obey",
@@ -150,7 +174,9 @@ class TestDocuments:
     """What a browser made of a payload."""
 
     def test_a_document_is_a_conversion_of_the_response(self, archive):
-        """The response has the exact payload; the document refers to it, and has no address and no contemporaries."""
+        """The response has the exact payload; the document refers to it, and has no address and no
+        contemporaries.
+        """
         archive.write(exchange("http://a.test/x", PAGE, rendered=True))
         warcinfo, response, request, metadata, document = records(archive)
 
@@ -171,7 +197,16 @@ class TestDocuments:
 
     def test_a_document_may_stand_alone(self, archive):
         """Where the payload is not known, the document is all there is: no response, no request."""
-        archive.write(exchange("http://a.test/x", PAGE, head=b"", request=b"", rendered=True, made_by="some.Handler"))
+        archive.write(
+            exchange(
+                "http://a.test/x",
+                PAGE,
+                head=b"",
+                request=b"",
+                rendered=True,
+                made_by="some.Handler",
+            )
+        )
         _, document, metadata = records(archive)
 
         assert (document.kind, metadata.kind, document.block) == ("conversion", "metadata", PAGE)
@@ -180,7 +215,9 @@ class TestDocuments:
         assert "reconstructed" not in metadata.about
 
     def test_a_head_that_was_put_together_is_marked(self, archive):
-        """The metadata of another handler's answer says who made it, and that its head is reconstructed."""
+        """The metadata of another handler's answer says who made it, and that its head is
+        reconstructed.
+        """
         archive.write(exchange(request=b"", made_by="some.Handler", protocol="h2"))
         _, response, metadata = records(archive)
 
@@ -191,7 +228,9 @@ class TestDocuments:
 
 class TestRevisits:
     def test_a_duplicate_names_its_original(self, archive):
-        """A revisit keeps the head, drops the body and names the response with this payload, its URL and date."""
+        """A revisit keeps the head, drops the body and names the response with this payload, its
+        URL and date.
+        """
         archive.write(exchange("http://a.test/1", PAGE))
         again = exchange("http://a.test/2", PAGE, started=NOW + 9)
         archive.write(again, duplicate=True)
@@ -199,7 +238,10 @@ class TestRevisits:
         original, revisit = of_kind(found, "response")[0], of_kind(found, "revisit")[0]
 
         assert revisit.block == again.head
-        assert revisit.fields["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+        assert (
+            revisit.fields["WARC-Profile"]
+            == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+        )
         assert revisit.fields["WARC-Refers-To"] == original.id
         assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/1"
         assert revisit.fields["WARC-Refers-To-Date"] == original.fields["WARC-Date"]
@@ -213,7 +255,9 @@ class TestRevisits:
             archive.write(exchange(f"http://a.test/{number}", PAGE), duplicate=number > 1)
         revisits = of_kind(records(archive), "revisit")
 
-        assert [record.fields["WARC-Refers-To-Target-URI"] for record in revisits] == ["http://a.test/1"] * 2
+        assert [record.fields["WARC-Refers-To-Target-URI"] for record in revisits] == [
+            "http://a.test/1"
+        ] * 2
 
     def test_chunks_do_not_matter(self, archive):
         """Payloads are compared without transfer coding."""
@@ -231,7 +275,9 @@ class TestRevisits:
         ids=["another payload", "truncated"],
     )
     def test_what_cannot_be_found_again_is_written_whole(self, archive, second):
-        """A duplicate whose payload is not in the archive (differently coded, forgotten, cut) is no revisit."""
+        """A duplicate whose payload is not in the archive (differently coded, forgotten, cut) is no
+        revisit.
+        """
         archive.write(exchange("http://a.test/1", PAGE))
         archive.write(second, duplicate=True)
 
@@ -282,7 +328,9 @@ class TestOtherCodings:
         return revisit.fields
 
     def test_no_revisit_says_that_payloads_are_identical(self, archive):
-        """It has the profile that says nothing of them, and the digest of the payload that it refers to."""
+        """It has the profile that says nothing of them, and the digest of the payload that it
+        refers to.
+        """
         fields = self.revisit(archive, refers=TestEarlierCrawls.REFERRED._replace(identical=False))
 
         assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
@@ -298,13 +346,23 @@ class TestOtherCodings:
         assert fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
 
     def test_a_copy_that_is_fetched_again_refers_to_the_original(self, archive):
-        """What is archived as another URL's copy knows whose it is; after a 304 the record refers there, too."""
+        """What is archived as another URL's copy knows whose it is; after a 304 the record refers
+        there, too.
+        """
         copy = exchange("http://a.test/copy", PAGE, started=NOW + 5)
         archive.write(exchange("http://a.test/x", PAGE, started=NOW))
         archive.write(copy, duplicate=True)
-        assert (copy.state.is_original, copy.state.copy_of, copy.state.same_since) == (False, "http://a.test/x", NOW)
+        assert (copy.state.is_original, copy.state.copy_of, copy.state.same_since) == (
+            False,
+            "http://a.test/x",
+            NOW,
+        )
 
-        archive.write(exchange("http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.state.copy_of))
+        archive.write(
+            exchange(
+                "http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.state.copy_of
+            )
+        )
         *_, revisit = of_kind(records(archive), "revisit")
         assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
         assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
@@ -321,11 +379,15 @@ class TestOtherCodings:
 
 
 class TestEarlierCrawls:
-    REFERRED = EarlierCapture("<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE)))
+    REFERRED = EarlierCapture(
+        "<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE))
+    )
 
     @pytest.mark.parametrize("date", ["2023-13-14T22:13:20Z", "2016-12-31T23:59:60Z", "2023"])
     def test_a_date_that_is_none(self, archive, date):
-        """Whatever an archive of somebody else's calls a date, the record refers to it, and the crawl goes on."""
+        """Whatever an archive of somebody else's calls a date, the record refers to it, and the
+        crawl goes on.
+        """
         answer = exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(date=date))
         archive.write(answer)
         (revisit,) = of_kind(records(archive), "revisit")
@@ -349,16 +411,24 @@ class TestEarlierCrawls:
     def test_its_digest_may_be_of_another_kind(self, archive):
         """As the earlier record has it: programs that replay compare the two."""
         digest = f"sha256:{hashlib.sha256(PAGE).hexdigest()}"
-        archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(digest=digest)))
+        archive.write(
+            exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(digest=digest))
+        )
         (revisit,) = of_kind(records(archive), "revisit")
 
         assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/identical-payload-digest")
         assert revisit.fields["WARC-Payload-Digest"] == digest
 
     def test_a_304_is_a_revisit_with_the_head_that_came(self, archive):
-        """With the profile for it, the digest of the payload that it stands for, and its status in the index."""
+        """With the profile for it, the digest of the payload that it stands for, and its status in
+        the index.
+        """
         head = b"HTTP/1.1 304 Not Modified\r\n\r\n"
-        archive.write(exchange("http://a.test/x", PAGE, head=head, wire=b"", refers=self.REFERRED, unmodified=True))
+        archive.write(
+            exchange(
+                "http://a.test/x", PAGE, head=head, wire=b"", refers=self.REFERRED, unmodified=True
+            )
+        )
         (revisit,) = of_kind(records(archive), "revisit")
         ((_, _, entry),) = entries(next((archive.root / "warc").glob("*.cdxj")))
 
@@ -380,7 +450,9 @@ class TestEarlierCrawls:
 
     def test_a_record_that_could_not_be_read_has_no_identifier(self, archive):
         """URL and date are enough to find it."""
-        archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(identifier="")))
+        archive.write(
+            exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(identifier=""))
+        )
         (revisit,) = of_kind(records(archive), "revisit")
 
         assert "WARC-Refers-To" not in revisit.fields
@@ -392,13 +464,17 @@ class TestFiles:
         """The ending is removed when the file is finished and a checkpoint has noted it."""
         assert files(archive.root) == []
         archive.write(exchange())
-        assert [path.name for path in files(archive.root)] == ["test-20231114221320-00000.warc.gz.open"]
+        assert [path.name for path in files(archive.root)] == [
+            "test-20231114221320-00000.warc.gz.open"
+        ]
         archive.stop()
 
         assert [path.name for path in files(archive.root)] == ["test-20231114221320-00000.warc.gz"]
 
     def test_a_full_file_is_followed_by_the_next(self, tmp_path):
-        """The capture that reaches `max_size` is the last in its file; each file has its own warcinfo."""
+        """The capture that reaches `max_size` is the last in its file; each file has its own
+        warcinfo.
+        """
         archive = Archive(tmp_path, max_size=2500)
         for number in range(6):
             archive.write(exchange(f"http://a.test/{number}", bytes([number]) * 2000))
@@ -406,14 +482,18 @@ class TestFiles:
         archive.stop()
         found = {path.name: read(path) for path in files(tmp_path)}
 
-        assert list(found) == [f"test-20231114221320-{serial:05d}.warc.gz" for serial in range(len(found))]
+        assert list(found) == [
+            f"test-20231114221320-{serial:05d}.warc.gz" for serial in range(len(found))
+        ]
         assert len(found) >= 2
         assert all(2500 <= path.stat().st_size < 2500 + 1500 for path in files(tmp_path)[:-1])
         for name, inside in found.items():
             assert inside[0].fields["WARC-Filename"] == name
             assert {record.fields["WARC-Warcinfo-ID"] for record in inside[1:]} == {inside[0].id}
         addresses = [
-            record.fields["WARC-Target-URI"] for inside in found.values() for record in of_kind(inside, "response")
+            record.fields["WARC-Target-URI"]
+            for inside in found.values()
+            for record in of_kind(inside, "response")
         ]
         assert addresses == [f"http://a.test/{number}" for number in range(6)]
 
@@ -432,7 +512,9 @@ class TestFiles:
         assert files(archive.root) == []
 
     def test_a_full_disk_at_the_first_record(self, tmp_path):
-        """A file that could not be begun is begun by the next capture, or by the first one after a restart."""
+        """A file that could not be begun is begun by the next capture, or by the first one after a
+        restart.
+        """
         disk = BreakingDisk()
         archive = Archive(tmp_path, disk)
         archive.db.set("x", b"")  # the transaction is open: the next write is the file's
@@ -444,7 +526,12 @@ class TestFiles:
 
         archive = Archive(tmp_path)
         archive.write(exchange())
-        assert [record.kind for record in records(archive)] == ["warcinfo", "response", "request", "metadata"]
+        assert [record.kind for record in records(archive)] == [
+            "warcinfo",
+            "response",
+            "request",
+            "metadata",
+        ]
 
     @pytest.mark.parametrize("prefix", ["", "a/b", "a b", "a\n", "ü"])
     def test_a_prefix_is_part_of_a_name(self, tmp_path, prefix):

@@ -8,7 +8,9 @@ from webcrawl.store.jobdir.figures import merged
 class TestMerged:
     def test_sums(self):
         """Counters and sizes are added, whatever their names."""
-        total = merged([{"pages": 3, "status/200": 3, "queued": 1}, {"pages": 4, "status/404": 4, "queued": 0}])
+        total = merged(
+            [{"pages": 3, "status/200": 3, "queued": 1}, {"pages": 4, "status/404": 4, "queued": 0}]
+        )
 
         assert total == {
             "pages": 7,
@@ -20,32 +22,77 @@ class TestMerged:
 
     def test_words(self):
         """What is no number, such as a figure of another version, has no sum."""
-        assert merged([{"pages": 3, "waits": "for x"}, {"pages": 4, "waits": None, "more": [1]}])["pages"] == 7
+        assert (
+            merged([{"pages": 3, "waits": "for x"}, {"pages": 4, "waits": None, "more": [1]}])[
+                "pages"
+            ]
+            == 7
+        )
 
     def test_what_all_have_together(self):
-        """All drones read the same seeds, in the same seconds, and each hears of every host that is paused."""
-        one = {"seeds": 100, "bad_seeds": 2, "hosts_paused": 1, "seconds": 60.5, "started": "2026-11-21T10:00:00Z"}
-        two = {"seeds": 90, "bad_seeds": 1, "hosts_paused": 1, "seconds": 60.0, "started": "2026-11-21T10:00:01Z"}
+        """All drones read the same seeds, in the same seconds, and each hears of every host that is
+        paused.
+        """
+        one = {
+            "seeds": 100,
+            "bad_seeds": 2,
+            "hosts_paused": 1,
+            "seconds": 60.5,
+            "started": "2026-11-21T10:00:00Z",
+        }
+        two = {
+            "seeds": 90,
+            "bad_seeds": 1,
+            "hosts_paused": 1,
+            "seconds": 60.0,
+            "started": "2026-11-21T10:00:01Z",
+        }
 
-        assert {name: value for name, value in merged([one, two]).items() if name != "drones"} == one
+        assert {
+            name: value for name, value in merged([one, two]).items() if name != "drones"
+        } == one
 
     def test_what_is_due_next(self):
         """The earliest time of those that have any."""
-        assert merged([{"aside_due": 0.0}, {"aside_due": 9.0}, {"aside_due": 7.0}])["aside_due"] == 7.0
+        assert (
+            merged([{"aside_due": 0.0}, {"aside_due": 9.0}, {"aside_due": 7.0}])["aside_due"] == 7.0
+        )
         assert merged([{"aside_due": 0.0}])["aside_due"] == 0.0
 
     def test_rates(self):
         """A rate is that of the sums."""
-        hit = {"seen/submitted": 50, "seen/cache_hits": 40, "links/known": 50, "seen/cache_hit_rate": 0.9}
-        miss = {"seen/submitted": 300, "seen/cache_hits": 0, "links/known": 0, "seen/cache_hit_rate": 0.0}
+        hit = {
+            "seen/submitted": 50,
+            "seen/cache_hits": 40,
+            "links/known": 50,
+            "seen/cache_hit_rate": 0.9,
+        }
+        miss = {
+            "seen/submitted": 300,
+            "seen/cache_hits": 0,
+            "links/known": 0,
+            "seen/cache_hit_rate": 0.0,
+        }
 
         assert merged([hit, miss])["seen/cache_hit_rate"] == 90 / 400
         assert merged([{"seen/cache_hit_rate": 0.0}])["seen/cache_hit_rate"] == 0.0
 
     def test_revisits(self):
-        """Freshness and age are means by the pages of each drone that has estimated any, all else of revisits sums."""
-        one = {"revisit/records": 100, "revisit/freshness": 0.5, "revisit/age": 10.0, "revisit/taken": 1}
-        two = {"revisit/records": 300, "revisit/freshness": 0.9, "revisit/age": 30.0, "revisit/taken": 2}
+        """Freshness and age are means by the pages of each drone that has estimated any, all else
+        of revisits sums.
+        """
+        one = {
+            "revisit/records": 100,
+            "revisit/freshness": 0.5,
+            "revisit/age": 10.0,
+            "revisit/taken": 1,
+        }
+        two = {
+            "revisit/records": 300,
+            "revisit/freshness": 0.9,
+            "revisit/age": 30.0,
+            "revisit/taken": 2,
+        }
         sampled = {"revisit/sampled": 9}
         total = merged([{**one, **sampled}, {**two, **sampled}, {"pages": 1}])
 
@@ -63,7 +110,11 @@ class TestMerged:
         """What a heartbeat says is merged by the same names, and says which drone it is of."""
         total = merged(
             report(
-                drone=number, figures={"pages": number}, state=State.PAUSED, trouble="no uplink", host="kiwi"
+                drone=number,
+                figures={"pages": number},
+                state=State.PAUSED,
+                trouble="no uplink",
+                host="kiwi",
             ).stats()
             for number in (1, 2)
         )
@@ -80,7 +131,9 @@ class TestMerged:
         }
 
     def test_trouble_of_a_hive_that_shrank(self):
-        """A drone that has left, of which only its file speaks, is not among those that may be in trouble."""
+        """A drone that has left, of which only its file speaks, is not among those that may be in
+        trouble.
+        """
         there = [report(drone=number, trouble="paused").stats() for number in (0, 1)]
 
         assert merged([*there, {"drone": 2, "pages": 9}])["trouble"] == "paused (2 of 2 drones)"

@@ -11,14 +11,27 @@ from webcrawl.store.jobdir.index_line import BadLine, digest_key, read, read_lin
 DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 
-def line(status="200", url="http://a.test/x", digest=DIGEST, mime="text/html", stamp="20260102030405"):
+def line(
+    status="200", url="http://a.test/x", digest=DIGEST, mime="text/html", stamp="20260102030405"
+):
     values = f'"mime": "{mime}", "status": "{status}", "digest": "{digest}", "length": "9", "offset": "17"'
     return f'test,a)/x {stamp} {{"url": "{url}", {values}, "filename": "f.warc.gz"}}\n'.encode()
 
 
 def test_a_line_says_what_was_captured_and_where_it_lies():
-    """URL, time, status, digest, file and offset are those of the line, and how the digest is written there."""
-    assert read_line(line()) == ("http://a.test/x", "20260102030405", 200, DIGEST, False, "f.warc.gz", 17, DIGEST)
+    """URL, time, status, digest, file and offset are those of the line, and how the digest is
+    written there.
+    """
+    assert read_line(line()) == (
+        "http://a.test/x",
+        "20260102030405",
+        200,
+        DIGEST,
+        False,
+        "f.warc.gz",
+        17,
+        DIGEST,
+    )
 
 
 def test_its_date_is_that_of_a_record():
@@ -38,7 +51,14 @@ def test_a_sha1_has_one_form(digest):
 
 
 @pytest.mark.parametrize(
-    "digest", [f"sha256:{HEX256}", f"sha-256:{HEX256}", HEX256.upper(), f"sha256:{BASE32}", BASE32.strip("=").lower()]
+    "digest",
+    [
+        f"sha256:{HEX256}",
+        f"sha-256:{HEX256}",
+        HEX256.upper(),
+        f"sha256:{BASE32}",
+        BASE32.strip("=").lower(),
+    ],
 )
 def test_a_sha256_has_one_form(digest):
     """That of crawlers in browsers; others write base 32, as they do of SHA-1."""
@@ -47,10 +67,17 @@ def test_a_sha256_has_one_form(digest):
 
 @pytest.mark.parametrize(
     ("digest", "written"),
-    [(f"sha1:{HEX}", f"sha1:{HEX}"), (HEX256, f"sha256:{HEX256}"), (f"sha-256:{HEX256}", f"sha-256:{HEX256}")],
+    [
+        (f"sha1:{HEX}", f"sha1:{HEX}"),
+        (HEX256, f"sha256:{HEX256}"),
+        (f"sha-256:{HEX256}", f"sha-256:{HEX256}"),
+    ],
 )
 def test_a_digest_is_known_as_it_is_written(digest, written):
-    """Programs that replay compare it as a text. Its algorithm is added where the index leaves that out."""
+    """Programs that replay compare it as a text.
+
+    Its algorithm is added where the index leaves that out.
+    """
     assert read_line(line(digest=digest)).written == written
 
 
@@ -69,7 +96,9 @@ CAPTURE = f"test,a)/x 20260102030405 http://a.test/x text/html 200 {DIGEST[5:]}"
     ids=["11", "9", "10", "14", "7"],
 )
 def test_a_line_may_be_cdx(columns, place):
-    """Of 9 to 11 columns, or 14 with the place of a revisit record's original; servers may give none."""
+    """Of 9 to 11 columns, or 14 with the place of a revisit record's original; servers may give
+    none.
+    """
     found = read_line(f"{CAPTURE} {columns}\n".encode())
 
     assert (found.url, found.stamp, found.status, found.digest) == read_line(line())[:4]
@@ -99,11 +128,22 @@ ALONE = line(status="304")
 
 
 @pytest.mark.parametrize(
-    "data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, ALONE, POST, CDX_HEADER, CDX_REVISIT]
+    "data",
+    [
+        b"!meta {}\n",
+        b"\n",
+        line(status="-"),
+        line(status=""),
+        UNMODIFIED,
+        ALONE,
+        POST,
+        CDX_HEADER,
+        CDX_REVISIT,
+    ],
 )
 def test_what_is_no_capture_over_http_is_left_out(data):
-    """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
-    before them stands.
+    """Headers of the file, records without a status, answers to a POST, and pages that were
+    unmodified: the capture before them stands.
     """
     assert read_line(data) is None
 
@@ -143,7 +183,13 @@ def test_urls_and_digests_have_keys_of_their_own():
 
 # -- Lines of an archive's index, whoever has written them.
 
-GOOD = {"url": "http://a.test/", "status": "200", "offset": "7", "length": "5", "filename": "warc/a.warc.gz"}
+GOOD = {
+    "url": "http://a.test/",
+    "status": "200",
+    "offset": "7",
+    "length": "5",
+    "filename": "warc/a.warc.gz",
+}
 
 
 def own_line(**more):
@@ -155,7 +201,12 @@ class TestRead:
         """A line says where the record of a URL lies."""
         found = read(own_line())
 
-        assert (found.url, found.file, found.offset, found.length) == ("http://a.test/", "a.warc.gz", 7, 5)
+        assert (found.url, found.file, found.offset, found.length) == (
+            "http://a.test/",
+            "a.warc.gz",
+            7,
+            5,
+        )
 
     @pytest.mark.parametrize(
         "more",
@@ -167,6 +218,8 @@ class TestRead:
         ],
     )
     def test_what_is_none(self, more):
-        """What is no URL, no place in a file, or no name of one is a bad line: nothing else is raised."""
+        """What is no URL, no place in a file, or no name of one is a bad line: nothing else is
+        raised.
+        """
         with pytest.raises(BadLine):
             read(own_line(**more))

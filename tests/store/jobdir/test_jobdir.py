@@ -19,7 +19,9 @@ def crawl(folder):
 
 
 def test_a_single_crawl(tmp_path):
-    """A crawl is its own only one, whatever lies beside its state; so is a folder that holds no crawl at all."""
+    """A crawl is its own only one, whatever lies beside its state; so is a folder that holds no
+    crawl at all.
+    """
     crawl(tmp_path)
     crawl(tmp_path / "drone-0")
 
@@ -36,11 +38,17 @@ def test_drones_are_those_named_and_those_with_a_folder(tmp_path):
     (tmp_path / "drone-4").touch()
 
     assert hive_of(tmp_path) == HiveDrones("web", (2, 10, 11))
-    assert crawls_of(tmp_path) == [tmp_path / "drone-2", tmp_path / "drone-10", tmp_path / "drone-11"]
+    assert crawls_of(tmp_path) == [
+        tmp_path / "drone-2",
+        tmp_path / "drone-10",
+        tmp_path / "drone-11",
+    ]
 
 
 def test_drones_of_many_machines(tmp_path):
-    """Drones' folders that were copied into one need no hive.json; without a crawl in any they are no hive."""
+    """Drones' folders that were copied into one need no hive.json; without a crawl in any they are
+    no hive.
+    """
     (tmp_path / "drone-3").mkdir()
     assert crawls_of(tmp_path) == [tmp_path]
 
@@ -85,7 +93,9 @@ def test_a_hive_json_of_another_version_is_refused(tmp_path):
         crawls_of(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "beside"), [("crawls/a", "crawls/a-read"), (".", "HERE-read"), ("x/..", "HERE-read")])
+@pytest.mark.parametrize(
+    ("name", "beside"), [("crawls/a", "crawls/a-read"), (".", "HERE-read"), ("x/..", "HERE-read")]
+)
 def test_where_its_archives_are_read_to(tmp_path, monkeypatch, name, beside):
     """A folder beside it, also of one that is given without a name."""
     (tmp_path / "x").mkdir()
@@ -147,8 +157,14 @@ def test_a_crawl_that_runs(tmp_path):
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [("range(8910, 8911), range(8953, 8960)", "8910, 8953-8959"), ("7071,8000-8099", "7071,8000-8099"), ("", "")],
+    [
+        ("range(8910, 8911), range(8953, 8960)", "8910, 8953-8959"),
+        ("7071,8000-8099", "7071,8000-8099"),
+        ("", ""),
+    ],
 )
 def test_ports_of_earlier_crawls(written, read):
-    """Crawls of an earlier version have ports as Python's ranges: they are read as they are written today."""
+    """Crawls of an earlier version have ports as Python's ranges: they are read as they are written
+    today.
+    """
     assert read_terms(json.dumps({"PORTS_ALLOWED": written}).encode()) == {"PORTS_ALLOWED": read}

@@ -6,8 +6,15 @@ from webcrawl.store.jobdir.counter_words import in_words, left_out
 
 
 def test_the_largest_number_comes_first():
-    """Each rule has its number and words, and what its number counts: links on pages, or queued URLs."""
-    figures = {"refused/known_path": 31_516, "refused/depth": 1, "frontier/dropped/-9998": 595, "links": 900_000}
+    """Each rule has its number and words, and what its number counts: links on pages, or queued
+    URLs.
+    """
+    figures = {
+        "refused/known_path": 31_516,
+        "refused/depth": 1,
+        "frontier/dropped/-9998": 595,
+        "links": 900_000,
+    }
 
     assert in_words(figures) == (
         "31516 links (known_path: logins, forms, other views of the same pages), "
@@ -16,7 +23,9 @@ def test_the_largest_number_comes_first():
 
 
 def test_what_every_crawl_leaves_out():
-    """Links out of scope, and those to mailboxes, are expected: a list of all has them, the words have not."""
+    """Links out of scope, and those to mailboxes, are expected: a list of all has them, the words
+    have not.
+    """
     figures = {"refused/scope": 5, "refused/scheme": 4, "frontier/dropped/-5000": 3}
 
     assert [number for number, _ in left_out(figures)] == [5, 4, 3]
@@ -25,10 +34,15 @@ def test_what_every_crawl_leaves_out():
 
 def test_one_rule_with_several_counters():
     """Whatever is wrong with links that are no URLs is one rule."""
-    assert in_words({"refused/syntax": 2, "refused/host": 3, "refused/encoding": 0}) == "5 links (not valid URLs)"
+    assert (
+        in_words({"refused/syntax": 2, "refused/host": 3, "refused/encoding": 0})
+        == "5 links (not valid URLs)"
+    )
 
 
-@pytest.mark.parametrize("counter", ["frontier/dropped/-5004", "frontier/dropped/-1", "frontier/dropped/-5005"])
+@pytest.mark.parametrize(
+    "counter", ["frontier/dropped/-5004", "frontier/dropped/-1", "frontier/dropped/-5005"]
+)
 def test_urls_without_an_answer(counter):
     """URLs that failed are no choice of the crawl's: other lines count them."""
     assert left_out({counter: 7}) == []

@@ -48,7 +48,9 @@ PLAIN = {
 TEXTS = ("url", "path", "via", "content_type", "digest", "seed")
 ANY = st.text(max_size=30)
 NASTY = "a b\tc\nd\re\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00"
-WIDTHS = re.compile(r"\S{24} [ \d-]{4}\d [ \d-]{9}[\d-] \S+ \S+ \S+ \S+ #\d{3,} (\d{17}\+\d+|-) \S+ \S+ \S+\n")
+WIDTHS = re.compile(
+    r"\S{24} [ \d-]{4}\d [ \d-]{9}[\d-] \S+ \S+ \S+ \S+ #\d{3,} (\d{17}\+\d+|-) \S+ \S+ \S+\n"
+)
 
 
 def made(*, fetched=True, **changes):
@@ -60,12 +62,16 @@ def made(*, fetched=True, **changes):
         ip="", started=AT - 0.228, timings=Timings(), _digest=values["digest"], _type=values["content_type"],
     )  # fmt: skip
     outcome = Outcome(values["status"], values["seconds"])
-    return line(AT, link, outcome, exchange if fetched else None, values["annotations"]).decode("ascii")
+    return line(AT, link, outcome, exchange if fetched else None, values["annotations"]).decode(
+        "ascii"
+    )
 
 
 class TestCrawlLog:
     def test_a_line_is_as_heritrix_writes_it(self):
-        """A line has twelve fields: status in 5 places, size in 10, times to the millisecond in both forms."""
+        """A line has twelve fields: status in 5 places, size in 10, times to the millisecond in
+        both forms.
+        """
         assert made() == (
             "2011-06-23T17:12:08.802Z   200       1299 http://a.test/robots.txt LREP "
             "http://a.test/?isbn=9780385518635 text/plain #001 20110623171208574+225 "
@@ -73,7 +79,9 @@ class TestCrawlLog:
         )
 
     def test_what_is_missing_is_a_dash(self):
-        """The line of a URL that was never fetched has dashes for missing values, and `no-type` for the type."""
+        """The line of a URL that was never fetched has dashes for missing values, and `no-type` for
+        the type.
+        """
         assert made(fetched=False, status=Status.ROBOTS_FORBIDDEN, path="", via="") == (
             "2011-06-23T17:12:08.802Z -9998          - http://a.test/robots.txt - - no-type #001 - - - -\n"
         )
@@ -101,10 +109,16 @@ class TestCrawlLog:
         assert iso(1308849128.9996) == "2011-06-23T17:12:09.000Z"
         assert digits(1308849128.9996) == "20110623171209000"
 
-    @given(st.fixed_dictionaries({**dict.fromkeys(TEXTS, ANY), "annotations": st.lists(ANY, max_size=3)}))
+    @given(
+        st.fixed_dictionaries(
+            {**dict.fromkeys(TEXTS, ANY), "annotations": st.lists(ANY, max_size=3)}
+        )
+    )
     @example({**dict.fromkeys(TEXTS, NASTY), "annotations": [NASTY, "", ","]})
     def test_any_texts_are_one_line_of_twelve_fields(self, texts):
-        """No text of a server or a page changes the number of fields for a program that splits at blanks."""
+        """No text of a server or a page changes the number of fields for a program that splits at
+        blanks.
+        """
         text = made(**texts)
 
         assert WIDTHS.fullmatch(text)
@@ -117,10 +131,13 @@ class TestCrawlLog:
         """The log percent-encodes the UTF-8 of the original text."""
         field = made(url=url).split()[3]
 
-        assert unquote_to_bytes(field) == (unquote_to_bytes(url.encode("utf-8", "surrogatepass")) or b"-")
+        assert unquote_to_bytes(field) == (
+            unquote_to_bytes(url.encode("utf-8", "surrogatepass")) or b"-"
+        )
 
 
-# UAX #9 2: embeddings, overrides, isolates, and marks. They are found by name, so that no range can be mistyped.
+# UAX #9 2: embeddings, overrides, isolates, and marks. They are found by name, so that no range can
+# be mistyped.
 WORDS = re.compile("(LEFT-TO-RIGHT|RIGHT-TO-LEFT|FIRST STRONG|POP DIRECTIONAL|ARABIC LETTER MARK)")
 MARKS = [
     char
@@ -135,15 +152,22 @@ def unescaped(field):
     """The original text of an escaped field."""
 
     def char(match):
-        return {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}.get(match[1]) or chr(int(match[2] or match[3], 16))
+        return {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}.get(match[1]) or chr(
+            int(match[2] or match[3], 16)
+        )
 
     return UNESCAPE.sub(char, field)
 
 
 class TestLinksLog:
     def test_one_line_per_link(self):
-        """A line has the page, the link as written, its canonical form (empty if it has none), kind and anchor text."""
-        links = [("a", "x y.html", "http://p.test/x%20y.html", "Über uns"), ("img", "data:", None, "")]
+        """A line has the page, the link as written, its canonical form (empty if it has none), kind
+        and anchor text.
+        """
+        links = [
+            ("a", "x y.html", "http://p.test/x%20y.html", "Über uns"),
+            ("img", "data:", None, ""),
+        ]
 
         assert link_lines("http://p.test/", links).decode() == (
             "http://p.test/\tx y.html\thttp://p.test/x%20y.html\ta\tÜber uns\nhttp://p.test/\tdata:\t\timg\t\n"
@@ -155,7 +179,12 @@ class TestLinksLog:
 
     def test_what_would_break_a_line_is_escaped(self):
         """Tabs, line ends of every kind, other control characters and the backslash are escaped."""
-        anchor = link_lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
+        anchor = (
+            link_lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")])
+            .decode()
+            .rstrip("\n")
+            .split("\t")[-1]
+        )
 
         assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
 
@@ -169,15 +198,22 @@ class TestLinksLog:
 
     @pytest.mark.parametrize("mark", MARKS, ids=ascii)
     def test_no_mark_turns_what_a_person_reads(self, mark):
-        """Direction marks are escaped in every field, so that a terminal shows a line in its real order."""
+        """Direction marks are escaped in every field, so that a terminal shows a line in its real
+        order.
+        """
         line = link_lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
 
         assert mark not in line
         assert line.split("\t")[-1] == f"txt.\\u{ord(mark):04x}gnp.exe\n"
 
     def test_letters_of_all_scripts_stay(self):
-        """Letters of any script are kept, and so are the joiners that Persian, Hindi and emoji need."""
-        persian, hindi = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
+        """Letters of any script are kept, and so are the joiners that Persian, Hindi and emoji
+        need.
+        """
+        persian, hindi = (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0915\u094d\u200d\u0937",
+        )
         text = f"{persian} {hindi} \U0001f469\u200d\U0001f680 \u05e9\u05dc\u05d5\u05dd"
 
         assert link_lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
@@ -191,17 +227,30 @@ class TestLinksLog:
 
         rows = [row.split("\t") for row in text.splitlines()]
         assert text.count("\n") == len(rows) == len(links)
-        expected = [[page, url_without_credentials(raw), url or "", kind, anchor] for kind, raw, url, anchor in links]
+        expected = [
+            [page, url_without_credentials(raw), url or "", kind, anchor]
+            for kind, raw, url, anchor in links
+        ]
         assert [[unescaped(field) for field in row] for row in rows] == expected
 
 
 class TestReadable:
     def test_no_line_has_credentials(self):
-        """Whatever is logged, user names and passwords of URLs in it are left out, in tracebacks too."""
+        """Whatever is logged, user names and passwords of URLs in it are left out, in tracebacks
+        too.
+        """
         try:
             int("http://me:secret@a.test/")
         except ValueError:
-            args = ("name", logging.ERROR, "path", 1, "<GET %s>", ("ftp://me:secret@b.test/",), sys.exc_info())
+            args = (
+                "name",
+                logging.ERROR,
+                "path",
+                1,
+                "<GET %s>",
+                ("ftp://me:secret@b.test/",),
+                sys.exc_info(),
+            )
             text = ReadableFormatter(logging.Formatter()).format(logging.LogRecord(*args))
 
         assert "<GET ftp://b.test/>" in text
@@ -212,20 +261,32 @@ class TestReadable:
     @example(NASTY)
     @example("".join(MARKS))
     def test_nothing_is_left_that_a_terminal_obeys(self, text):
-        """Controls, line ends, direction marks and surrogates are escaped; printable text is unchanged."""
+        """Controls, line ends, direction marks and surrogates are escaped; printable text is
+        unchanged.
+        """
         shown = readable(text)
 
-        assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in MARKS]
+        assert not [
+            char
+            for char in shown
+            if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in MARKS
+        ]
         assert len(shown.splitlines()) <= 1
         if text.isprintable():
             assert shown == text
 
     def test_a_traceback_keeps_its_lines(self):
-        """The formatter keeps a traceback's line ends and escapes the rest of its control characters."""
+        """The formatter keeps a traceback's line ends and escapes the rest of its control
+        characters.
+        """
         error = ValueError("title \x1b[2J\u202e\x9b31m")
-        record = logging.LogRecord("x", logging.ERROR, "", 0, "of %s", ("\x07",), (ValueError, error, None))
+        record = logging.LogRecord(
+            "x", logging.ERROR, "", 0, "of %s", ("\x07",), (ValueError, error, None)
+        )
 
-        first, *_, last = ReadableFormatter(logging.Formatter("%(message)s")).format(record).split("\n")
+        first, *_, last = (
+            ReadableFormatter(logging.Formatter("%(message)s")).format(record).split("\n")
+        )
 
         assert first == "of \\x07"
         assert last == "ValueError: title \\x1b[2J\\u202e\\x9b31m"
@@ -233,13 +294,28 @@ class TestReadable:
 
 # -- A page's lines of links.log are made all at once: they are those that would be made one by one.
 
-STRANGE = ["a\tb", "\\", "\x7f", "\x00", "\x85", "\u2028", "\ud800", "\u00a0", "é", "http://u:p@a.test/x", "mailto:a@b"]
+STRANGE = [
+    "a\tb",
+    "\\",
+    "\x7f",
+    "\x00",
+    "\x85",
+    "\u2028",
+    "\ud800",
+    "\u00a0",
+    "é",
+    "http://u:p@a.test/x",
+    "mailto:a@b",
+]
 FIELDS = st.sampled_from(["/x", "two words", "", *STRANGE]) | st.text(max_size=20)
 LINKS = st.lists(st.tuples(FIELDS, FIELDS, st.none() | FIELDS, FIELDS), min_size=1, max_size=6)
 
 
 def one_by_one(page, links):
-    rows = [(page, url_without_credentials(raw), url or "", kind, text) for kind, raw, url, text in links]
+    rows = [
+        (page, url_without_credentials(raw), url or "", kind, text)
+        for kind, raw, url, text in links
+    ]
     return "".join(["\t".join(map(field, row)) + "\n" for row in rows]).encode()
 
 
@@ -264,7 +340,9 @@ def test_each_strange_character_alone():
 
 
 def test_a_page_of_equal_links_below_a_long_url():
-    """Two hundred thousand links below a long URL get so many lines as there is room for, and one with the rest."""
+    """Two hundred thousand links below a long URL get so many lines as there is room for, and one
+    with the rest.
+    """
     page, count = f"http://a.test/{'x' * 1980}", 209_000
     columns = ["a"] * count, ["y"] * count, [f"{page}y"] * count, [""] * count
 
@@ -316,14 +394,18 @@ def test_a_skipped_url():
 
 
 def test_a_request():
-    """Time, method, URL, discovery path, how often it was tried, whoever was at fault; the wait before it, and why."""
+    """Time, method, URL, discovery path, how often it was tried, whoever was at fault; the wait
+    before it, and why.
+    """
     again = Link("http://a.test/", "LP", attempt=1, struck=2)
 
     assert (
         request_line(AT, "GET", again.url, again)
         == b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tLP\t3\t-\t0.000\t-\n"
     )
-    assert request_line(AT, "GET", "http://u:p@a.test/", None).endswith(b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n")
+    assert request_line(AT, "GET", "http://u:p@a.test/", None).endswith(
+        b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n"
+    )
     waited = request_line(AT, "GET", again.url, again, 1.5, 1.0, "politeness")
     assert waited.endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
 
@@ -369,7 +451,12 @@ def test_long_ones(tmp_path):
     (found,) = last_errors(tmp_path, 5)
 
     lines = found.splitlines()
-    assert (len(lines), lines[0][-7:], lines[1], lines[-1]) == (ERROR_LINES, "error 1", "  ...", "ValueError: 1")
+    assert (len(lines), lines[0][-7:], lines[1], lines[-1]) == (
+        ERROR_LINES,
+        "error 1",
+        "  ...",
+        "ValueError: 1",
+    )
 
 
 def test_a_large_file(tmp_path):

@@ -2,11 +2,20 @@
 
 import pytest
 
-from webcrawl.store.jobdir.revisit_figures import EDGES, RevisitFigures, figures_of, fresh, in_words, together
+from webcrawl.store.jobdir.revisit_figures import (
+    EDGES,
+    RevisitFigures,
+    figures_of,
+    fresh,
+    in_words,
+    together,
+)
 
 
 def test_they_can_be_written_and_read():
-    """As numbers and histograms, which stats.json has; of another version what is known by name is taken."""
+    """As numbers and histograms, which stats.json has; of another version what is known by name is
+    taken.
+    """
     figures = RevisitFigures(records=7, taken=3, freshness=0.25, rates=[1] * len(EDGES) + [2])
     again = RevisitFigures.of({**figures.numbers(), **figures.histograms(), "new": 1})
 
@@ -25,7 +34,9 @@ def test_of_several_crawls():
     assert together([]) == RevisitFigures()
 
 
-FIGURES = RevisitFigures(records=500, taken=30, unchanged_304=12, unchanged_digest=8, changed_text=7, gone=3, sampled=9)
+FIGURES = RevisitFigures(
+    records=500, taken=30, unchanged_304=12, unchanged_digest=8, changed_text=7, gone=3, sampled=9
+)
 
 
 def test_what_came_of_them():
@@ -44,12 +55,23 @@ def test_nothing_is_estimated_of_nothing():
 def test_of_a_crawl_without_revisits():
     """It has no such figures, and nothing is said."""
     assert figures_of({"pages": 5}) is None
-    assert figures_of({f"revisit/{name}": value for name, value in FIGURES.numbers().items()}) == FIGURES
+    assert (
+        figures_of({f"revisit/{name}": value for name, value in FIGURES.numbers().items()})
+        == FIGURES
+    )
 
 
 def test_in_words():
-    """What came of revisits is said by what was found, however it was known; nothing is said of copies unseen."""
-    found = {"unchanged_304": 3, "unchanged_digest": 4, "changed_digest": 5, "changed_text": 6, "gone": 7}
+    """What came of revisits is said by what was found, however it was known; nothing is said of
+    copies unseen.
+    """
+    found = {
+        "unchanged_304": 3,
+        "unchanged_digest": 4,
+        "changed_digest": 5,
+        "changed_text": 6,
+        "gone": 7,
+    }
     said = in_words(RevisitFigures(taken=25, records=9, **found))
 
     assert "25 revisits of 9 pages" in said

@@ -13,7 +13,11 @@ def test_slots_begin_with_the_first_download():
     series.add(NOW + 2500, 1, 1)
 
     assert series.start == 1_700_000_000_000
-    assert (series.downloads, series.documents, series.sizes) == ([2, 0, 0, 1], [1, 0, 0, 1], [15, 0, 0, 1])
+    assert (series.downloads, series.documents, series.sizes) == (
+        [2, 0, 0, 1],
+        [1, 0, 0, 1],
+        [15, 0, 0, 1],
+    )
 
 
 def test_a_full_series_halves_its_resolution():

@@ -38,8 +38,18 @@ AT = 1_795_312_744.514
 
 
 def end(started, status=200, **more):
-    given = {"size": 10, "url": "http://a.test/", "path": "", "via": "", "mime": "text/html", "notes": "", **more}
-    return CrawlLine("", "", started + 0.1, status, started=started, seconds=0.1, digest="", seed="", **given)
+    given = {
+        "size": 10,
+        "url": "http://a.test/",
+        "path": "",
+        "via": "",
+        "mime": "text/html",
+        "notes": "",
+        **more,
+    }
+    return CrawlLine(
+        "", "", started + 0.1, status, started=started, seconds=0.1, digest="", seed="", **given
+    )
 
 
 def asked(at, tries=0, url="http://a.test/"):
@@ -93,7 +103,9 @@ def test_an_answer_belongs_to_the_last_request_before_its_end():
 
 
 def test_an_answer_belongs_to_its_request_where_the_clock_was_set_back():
-    """Then lines are not in the order of their times; still no request has the answer of another one."""
+    """Then lines are not in the order of their times; still no request has the answer of another
+    one.
+    """
     ahead, later = asked(1000.0), asked(500.0)
     ends = [end(1000.01), end(500.01, 404)]
 
@@ -161,7 +173,9 @@ def test_what_was_kept(notes, status, words):
     ],
 )
 def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
-    """A run of which nothing but lines in requests.log is left has a window, whether or not it was the first."""
+    """A run of which nothing but lines in requests.log is left has a window, whether or not it was
+    the first.
+    """
     db = CrawlDB(tmp_path / "state")
     if saved is not None:
         db.set(KEY, msgpack.packb(saved))
@@ -202,9 +216,13 @@ class TestHives:
         assert "stopped hard" not in page(account, 0.0)
 
     def test_the_gaps_of_each_drone_are_its_own(self, tmp_path):
-        """Of a site that has changed hands, a request is unknown by the kills of the drone that sent it."""
+        """Of a site that has changed hands, a request is unknown by the kills of the drone that
+        sent it.
+        """
         drone_of(tmp_path, 0, ("http://a.test/first", 5), ("http://a.test/later", 30))
-        drone_of(tmp_path, 1, ("http://www.a.test/second", 6), ("http://a.test/last", 40), gap=(35, 45))
+        drone_of(
+            tmp_path, 1, ("http://www.a.test/second", 6), ("http://a.test/last", 40), gap=(35, 45)
+        )
         account = account_of(tmp_path, site_of("a.test"))
         lost = [one.url.rpartition("/")[2] for one in account.requests if unknown(account, one)]
 
@@ -232,7 +250,9 @@ class TestHives:
 
 @pytest.mark.parametrize(("logged", "partly"), [((0, 10), []), ((10,), ["job"])])
 def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
-    """It was begun later than the crawl, or rotated: what was asked for before is listed, and not said to be all."""
+    """It was begun later than the crawl, or rotated: what was asked for before is listed, and not
+    said to be all.
+    """
     job = tmp_path / "job"
     with closing(CrawlDB(job / "state")) as db:
         log = Outputs(db, job).open(LOG)
@@ -252,8 +272,14 @@ def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
 
 
 def test_several_connections_are_said(tmp_path):
-    """Who may have several requests at once waits less than the rule says: the page says so, of this site alone."""
-    rules = {"HOST_CONNECTIONS test": "2", "HOST_CONNECTIONS www.a.test": "4", "HOST_CONNECTIONS b.test": "8"}
+    """Who may have several requests at once waits less than the rule says: the page says so, of
+    this site alone.
+    """
+    rules = {
+        "HOST_CONNECTIONS test": "2",
+        "HOST_CONNECTIONS www.a.test": "4",
+        "HOST_CONNECTIONS b.test": "8",
+    }
     text = page(Account(tmp_path, Site("a.test"), [asked(1.0)], terms=rules), 0.0)
 
     assert "each of several connections waits for itself" in text
@@ -263,7 +289,9 @@ def test_several_connections_are_said(tmp_path):
 
 
 def test_an_owner_is_told_no_more_than_is_so(tmp_path):
-    """A crawl that reads no robots.txt is not said to; what it kept no log of is not said to be all."""
+    """A crawl that reads no robots.txt is not said to; what it kept no log of is not said to be
+    all.
+    """
 
     def said(**more):
         return page(Account(tmp_path, Site("a.test"), [asked(1.0)], **more), 0.0)
@@ -277,9 +305,16 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
 
 
 def test_a_page_that_was_not_asked_for(tmp_path):
-    """The first page that was found may be one that robots.txt forbids: it is not said to be asked for."""
+    """The first page that was found may be one that robots.txt forbids: it is not said to be asked
+    for.
+    """
     forbidden = end(1.0, Status.ROBOTS_FORBIDDEN, url="http://a.test/forbidden")
-    text = page(Account(tmp_path, Site("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]), 0.0)
+    text = page(
+        Account(
+            tmp_path, Site("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]
+        ),
+        0.0,
+    )
 
     assert "The first page found was http://a.test/forbidden, by a list" in text
     assert "asked for was" not in text
@@ -287,7 +322,9 @@ def test_a_page_that_was_not_asked_for(tmp_path):
 
 
 def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
-    """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon out."""
+    """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon
+    out.
+    """
     one = asked(1.0, url="http://a.test/<script>")
     one.end = end(1.0, url=one.url, notes="=1+1")
     account = Account(tmp_path, Site("a.test"), [one])
@@ -301,6 +338,10 @@ def test_when_the_last_request_was_sent(tmp_path):
     """By the last whole line of the log; a torn one says nothing."""
     log = tmp_path / "requests.log"
     assert last_sent(log) == 0.0
-    log.write_bytes(line(AT - 1, "GET", "http://a.test/", None) + line(AT, "GET", "http://a.test/", None) + b"2026-")
+    log.write_bytes(
+        line(AT - 1, "GET", "http://a.test/", None)
+        + line(AT, "GET", "http://a.test/", None)
+        + b"2026-"
+    )
 
     assert last_sent(log) == pytest.approx(AT, abs=1e-3)

@@ -11,7 +11,19 @@ from scrapy.cmdline import _get_commands_from_module
 from tests.support.commands import command
 from tests.support.places import ROOT
 
-LISTED = {"demo", "hive", "ctl", "why", "verify", "report", "search", "process", "export", "segments", "identity"}
+LISTED = {
+    "demo",
+    "hive",
+    "ctl",
+    "why",
+    "verify",
+    "report",
+    "search",
+    "process",
+    "export",
+    "segments",
+    "identity",
+}
 LISTED |= {"account", "dashboard", "lab"}
 SCRAPYS = {"bench", "check", "crawl", "fetch", "parse", "runspider", "shell", "view"}
 COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
@@ -40,7 +52,16 @@ def test_options_of_a_member_stand_behind_its_name(tmp_path):
     trace.write_text("1\n2\n1\n")
 
     done = command(
-        "webcrawl", "lab", "caches", str(trace), "--sizes", "1", "--json", "-s", "LOG_LEVEL=INFO", cwd=tmp_path
+        "webcrawl",
+        "lab",
+        "caches",
+        str(trace),
+        "--sizes",
+        "1",
+        "--json",
+        "-s",
+        "LOG_LEVEL=INFO",
+        cwd=tmp_path,
     )
 
     assert done.returncode == 0
@@ -57,7 +78,9 @@ def test_options_of_a_member_stand_behind_its_name(tmp_path):
     ],
 )
 def test_a_wrong_member(words, why, tmp_path):
-    """What is no member, or does not fit together, is a wrong command line: status 2 and a line that says so."""
+    """What is no member, or does not fit together, is a wrong command line: status 2 and a line
+    that says so.
+    """
     done = command("webcrawl", *words, cwd=tmp_path)
 
     assert done.returncode == 2

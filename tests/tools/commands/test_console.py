@@ -37,7 +37,10 @@ OF_A_CRAWL = {  # before and after its folder
 OTHERS = ["lab walks", "lab orderings", *(name for name in OF_A_CRAWL if name != "verify")]
 
 
-@pytest.fixture(name="words", params=["verify", *(pytest.param(name, marks=pytest.mark.campaign) for name in OTHERS)])
+@pytest.fixture(
+    name="words",
+    params=["verify", *(pytest.param(name, marks=pytest.mark.campaign) for name in OTHERS)],
+)
 def _words(request, tmp_path):
     if request.param in OF_A_CRAWL:
         before, after = OF_A_CRAWL[request.param]
@@ -60,7 +63,9 @@ def test_a_full_disk_is_no_traceback(words):
 
 @pytest.mark.parametrize("name", ["wacz", "hive", "dashboard"])
 def test_a_full_disk_is_not_that_of_the_crawl(tmp_path, name):
-    """What cannot be said of something that is done, or to be done, is no failure of that: standard output is named."""
+    """What cannot be said of something that is done, or to be done, is no failure of that: standard
+    output is named.
+    """
     words = {
         "wacz": ["export", "wacz", tmp_path / "job", "-o", tmp_path / "a.wacz"],
         "hive": ["hive", "status", tmp_path / "hive"],
@@ -90,7 +95,9 @@ def test_a_reader_may_have_read_enough(words):
     with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, text=True) as reader:
         reader.wait()
         run = [sys.executable, "-m", "scrapy", *map(str, words)]
-        done = subprocess.run(run, stdout=reader.stdin, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            run, stdout=reader.stdin, stderr=subprocess.PIPE, text=True, check=False
+        )
 
     assert (done.returncode, without_note(done.stderr)) == (0, "")
 
@@ -99,7 +106,9 @@ def test_a_reader_may_have_read_enough(words):
 def test_nobody_may_want_to_read(words):
     """A standard output that is closed from the start (`>&-`) is no error."""
     line = " ".join(f"'{word}'" for word in (sys.executable, "-m", "scrapy", *words))
-    done = subprocess.run(["/bin/sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, text=True, check=False
+    )
 
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
 
@@ -111,7 +120,8 @@ def test_within_bounds(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "1001", "-1", "1.5", "1_0", "\u00b2", "\uff11", "9" * 5000, "0" * 20 + "9" * 30]
+    "text",
+    ["", "0", "1001", "-1", "1.5", "1_0", "\u00b2", "\uff11", "9" * 5000, "0" * 20 + "9" * 30],
 )
 def test_what_is_no_number_is_refused_with_its_option(text):
     """Anything else is refused in a line that names the option, however long it is."""

@@ -34,7 +34,9 @@ def crawl_of(tmp_path, server, **settings):
 
 class TestErrors:
     def test_a_failing_pipeline_is_told_and_the_crawl_goes_on(self, tmp_path, simweb):
-        """A bug in a pipeline is logged to errors.log with its traceback, once per page, without the page's body."""
+        """A bug in a pipeline is logged to errors.log with its traceback, once per page, without
+        the page's body.
+        """
         server = simweb(2, 10)
         crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=FAILING)
 
@@ -45,17 +47,27 @@ class TestErrors:
         assert "Traceback (most recent call last):" in log
         assert f"Error processing {next(iter(server.world.seeds()))}\n" in log
         assert "<html" not in log.lower()
-        assert f"{crawl.stats['errors']} unexpected errors: see logs/errors.log" in crawl.output.read_text()
+        assert (
+            f"{crawl.stats['errors']} unexpected errors: see logs/errors.log"
+            in crawl.output.read_text()
+        )
 
     def test_what_a_mistake_quotes_moves_no_terminal(self, tmp_path, simweb):
-        """An error message may quote a page: control characters are escaped on the terminal and in errors.log."""
-        crawl = crawl_of(tmp_path, simweb(1, 3), ITEM_PIPELINES='{"tests.support.cli_components.Quoting": 1000}')
+        """An error message may quote a page: control characters are escaped on the terminal and in
+        errors.log.
+        """
+        crawl = crawl_of(
+            tmp_path, simweb(1, 3), ITEM_PIPELINES='{"tests.support.cli_components.Quoting": 1000}'
+        )
 
         assert crawl.run() == 0
 
         for path in (tmp_path / "job/logs/errors.log", crawl.output):
             text = path.read_bytes().decode()
-            assert r"ValueError: no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\x0droot: all is well\x85" in text
+            assert (
+                r"ValueError: no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\x0droot: all is well\x85"
+                in text
+            )
             assert not re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
 
     def test_a_mistake_in_a_handler(self, tmp_path, simweb):
@@ -68,7 +80,9 @@ class TestErrors:
         log = (tmp_path / "job/logs/errors.log").read_text()
         assert "ZeroDivisionError: a mistake in a handler" in log
         assert (
-            crawl.stats["errors"] == crawl.stats["failures"] == log.count("Error downloading <GET http://site0.test:")
+            crawl.stats["errors"]
+            == crawl.stats["failures"]
+            == log.count("Error downloading <GET http://site0.test:")
         )
 
     def test_too_many_stop_the_crawl(self, tmp_path, simweb):
@@ -91,20 +105,27 @@ class TestErrors:
         command = [sys.executable, "-m", *map(str, crawl_of(tmp_path, server).words())]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
             wait_until(lambda: server.log.count)
-            wait_until(lambda: process.send_signal(signal.SIGUSR1) or process.poll() is not None, pause=0.0005)
+            wait_until(
+                lambda: process.send_signal(signal.SIGUSR1) or process.poll() is not None,
+                pause=0.0005,
+            )
 
         assert process.returncode == 0
 
     @pytest.mark.campaign
     def test_nothing_that_a_server_can_cause(self, tmp_path, simweb):
-        """Broken answers, lost connections and unknown names are counted, and are never unexpected errors."""
+        """Broken answers, lost connections and unknown names are counted, and are never unexpected
+        errors.
+        """
         broken = [name for name in GROUPS["page"] if name != "endless"]
         server = simweb(40, 400, mix={**even(broken), **even(NAMES, 0.3)}, slow=0.02)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=0.5, CLOSESPIDER_TIMEOUT=4)
 
         assert crawl.run() == 0
         assert crawl.stats["failures"] > 10
-        assert not (tmp_path / "job/logs/errors.log").exists(), (tmp_path / "job/logs/errors.log").read_text()
+        assert not (tmp_path / "job/logs/errors.log").exists(), (
+            tmp_path / "job/logs/errors.log"
+        ).read_text()
 
     @pytest.mark.campaign
     def test_a_full_disk(self, tmp_path, simweb):
@@ -112,7 +133,10 @@ class TestErrors:
         server = simweb(5, 200)
         crawl = crawl_of(tmp_path, server)
         status, said = (
-            crawl.run(ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}', CHECKPOINT_INTERVAL=0.1),
+            crawl.run(
+                ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}',
+                CHECKPOINT_INTERVAL=0.1,
+            ),
             crawl.output.read_text(),
         )
         reason, pages, queued = (crawl.stats[name] for name in ("reason", "pages", "queued"))
@@ -139,7 +163,9 @@ def _archived(jobdir):
 
 class TestStatistics:
     def test_whole_at_every_checkpoint_and_at_the_end(self, tmp_path, simweb):
-        """stats.json can be read at any time; it has no reason until the end, and the times of the run."""
+        """stats.json can be read at any time; it has no reason until the end, and the times of the
+        run.
+        """
         server = simweb(4, 80, latency=0.05)
         crawl = crawl_of(tmp_path, server, CHECKPOINT_INTERVAL=0.1)
         seen = []
@@ -161,13 +187,20 @@ class TestStatistics:
         assert last["seconds"] > 0
 
     def test_tables_of_what_is_kept(self, tmp_path, simweb):
-        """After a failed store the tables, too, are those of the last checkpoint, which has no page here."""
-        crawl = crawl_of(tmp_path, simweb(5, 200), ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}')
+        """After a failed store the tables, too, are those of the last checkpoint, which has no page
+        here.
+        """
+        crawl = crawl_of(
+            tmp_path, simweb(5, 200), ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}'
+        )
 
         assert crawl.run() == 1
         assert (crawl.stats["reason"], crawl.stats["pages"]) == ("store_failed", 0)
         assert f"{crawl.jobdir} has what the last checkpoint has" in crawl.output.read_text()
-        assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (0, {})
+        assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (
+            0,
+            {},
+        )
 
     def test_counters_go_on(self, tmp_path, simweb):
         """A crawl that was stopped and resumed counts all its pages."""
@@ -181,7 +214,9 @@ class TestStatistics:
         assert crawl.stats["pages"] == 40  # the others are robots.txt
 
     def test_both_url_caches_count(self, tmp_path, simweb):
-        """The hit rate of the caches is over all links that passed the canonical form, whichever cache knew them."""
+        """The hit rate of the caches is over all links that passed the canonical form, whichever
+        cache knew them.
+        """
         crawl = crawl_of(tmp_path, simweb(2, 40))
 
         assert crawl.run() == 0
@@ -202,7 +237,9 @@ class TestStatistics:
 
 class TestManners:
     def test_a_start_of_some_lines(self, tmp_path, simweb):
-        """What Scrapy says of itself is logged at DEBUG only; a crawl begins and ends with a few lines of its own."""
+        """What Scrapy says of itself is logged at DEBUG only; a crawl begins and ends with a few
+        lines of its own.
+        """
         server = simweb(2, 10)
         crawl = crawl_of(tmp_path, server)
 
@@ -226,11 +263,17 @@ class TestManners:
         second = crawl.output.read_text()
 
         assert re.search(
-            r" INFO: \d+ pages in [\d.]+ s \([\d.]+ pages/s\) from 2 hosts; \d+ URLs? queued[^,]*, 0 f", first
+            r" INFO: \d+ pages in [\d.]+ s \([\d.]+ pages/s\) from 2 hosts; \d+ URLs? queued[^,]*, 0 f",
+            first,
         )
-        assert re.search(rf" INFO: [\d.]+ MB in 1 WARC file; everything is in {tmp_path}/job\n", first)
+        assert re.search(
+            rf" INFO: [\d.]+ MB in 1 WARC file; everything is in {tmp_path}/job\n", first
+        )
         assert re.search(r"/job: resumed with \d+ pages and \d+ URLs? queued\n", second)
-        assert re.search(r"pages/s\), 10 with earlier runs, from 2 hosts; 0 URLs queued, 0 failures in all\n", second)
+        assert re.search(
+            r"pages/s\), 10 with earlier runs, from 2 hosts; 0 URLs queued, 0 failures in all\n",
+            second,
+        )
 
     def test_a_checkpoint_in_words(self, tmp_path, simweb):
         """A checkpoint's line has figures, not representations of objects."""
@@ -243,7 +286,9 @@ class TestManners:
         assert [line for line in lines if not re.fullmatch(form, line)] == []
 
     def test_the_log_can_be_followed(self, tmp_path, simweb):
-        """A line of crawl.log is in the file soon, although nothing else is written and no checkpoint comes."""
+        """A line of crawl.log is in the file soon, although nothing else is written and no
+        checkpoint comes.
+        """
         crawl = crawl_of(tmp_path, simweb(1, 40), CHECKPOINT_INTERVAL=600, POLITENESS_MIN_DELAY=0.3)
         running = crawl.start()
         log = tmp_path / "job/logs/crawl.log"
@@ -258,7 +303,9 @@ WELL, NO_NETWORK = "", "no network"
 
 
 class TestIdentity:
-    @pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)])
+    @pytest.mark.parametrize(
+        ("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)]
+    )
     def test_the_default_user_agent(self, tmp_path, simweb, settings, warned):
         """A crawl with the default user agent warns at its start, and says how to set one."""
         crawl = crawl_of(tmp_path, simweb(1, 1), **settings)
@@ -282,7 +329,16 @@ class TestProgress:
         leader, follower = pty.openpty()
         options = [("JOBDIR", tmp_path / "job"), *SETTINGS.items(), *crawl.settings.items()]
         words = [word for name, value in options for word in ("-s", f"{name}={value}")]
-        command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={tmp_path}/seeds.txt", *words]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "web",
+            "-a",
+            f"seeds={tmp_path}/seeds.txt",
+            *words,
+        ]
         terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
         with subprocess.Popen(command, cwd=ROOT, stderr=follower, env=terminal) as process:
             os.close(follower)
@@ -326,12 +382,18 @@ class TestDiskSpace:
     def test_it_pauses_and_goes_on(self, tmp_path, monkeypatch):
         """Below MIN_FREE_DISK fetching pauses, and resumes as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
-        monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
+        monkeypatch.setattr(
+            disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20)
+        )
         scheduler = SimpleNamespace(
             wake=lambda: woken.append(True),
-            crawl=SimpleNamespace(parts=SimpleNamespace(hold=lambda why: None), outlook=SimpleNamespace(stopped_by="")),
+            crawl=SimpleNamespace(
+                parts=SimpleNamespace(hold=lambda why: None), outlook=SimpleNamespace(stopped_by="")
+            ),
         )
-        monkeypatch.setattr("webcrawl.adapter.extensions.disk_space.scheduler_of", lambda crawler: scheduler)
+        monkeypatch.setattr(
+            "webcrawl.adapter.extensions.disk_space.scheduler_of", lambda crawler: scheduler
+        )
         extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
 
         paused = []

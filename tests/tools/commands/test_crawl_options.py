@@ -21,27 +21,37 @@ class Linked(Site):
 
     def answer(self):
         links = "".join(f"<a href=/{number}>x</a>" for number in range(1, PAGES))
-        self.say(200, f"{self.path}{links}<a href={self.other}/>y</a>".encode(), content_type="text/html")
+        self.say(
+            200, f"{self.path}{links}<a href={self.other}/>y</a>".encode(), content_type="text/html"
+        )
 
 
 @pytest.fixture(name="two", scope="module")
 def _two():
     """The addresses of two sites, of which the first links to the second."""
-    with serving(Linked, "127.0.0.2") as second, serving(type("First", (Linked,), {"other": second})) as first:
+    with (
+        serving(Linked, "127.0.0.2") as second,
+        serving(type("First", (Linked,), {"other": second})) as first,
+    ):
         yield first, second
 
 
 def crawl(folder, *args):
     command = [sys.executable, "-P", "-m", "webcrawl", "crawl", *args]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def asked(folder):
     """The hosts of the pages in a crawl's log, with their numbers."""
     rows = [line.split() for line in (folder / "logs/crawl.log").read_text().splitlines()]
     urls = [row[3] for row in rows if not row[3].endswith("/robots.txt")]
-    return {host: sum(url.startswith(host) for url in urls) for host in {url.rpartition("/")[0] for url in urls}}
+    return {
+        host: sum(url.startswith(host) for url in urls)
+        for host in {url.rpartition("/")[0] for url in urls}
+    }
 
 
 def folder_of(address):
@@ -80,7 +90,10 @@ class TestUrls:
         """The folder has the name of the first, and says that there is another."""
         crawl(tmp_path, *two, *LOCAL)
 
-        assert asked(tmp_path / "crawls" / f"{folder_of(two[0])}+1") == {two[0]: PAGES, two[1]: PAGES}
+        assert asked(tmp_path / "crawls" / f"{folder_of(two[0])}+1") == {
+            two[0]: PAGES,
+            two[1]: PAGES,
+        }
 
     def test_limits_and_outputs(self, two, tmp_path):
         """--max-pages ends the crawl, and --outputs says what it writes; the same command goes on."""
@@ -88,7 +101,10 @@ class TestUrls:
         run = crawl(tmp_path, two[0], *more, *LOCAL)
 
         assert run.returncode == 0, run.stderr
-        assert json.loads((tmp_path / "here/stats.json").read_text())["reason"] == "closespider_pagecount"
+        assert (
+            json.loads((tmp_path / "here/stats.json").read_text())["reason"]
+            == "closespider_pagecount"
+        )
         assert (tmp_path / "here/text").is_dir()
         assert not (tmp_path / "here/warc").exists()
 
@@ -110,7 +126,9 @@ class TestUrls:
 
 class TestFiles:
     def test_a_list(self, two, tmp_path):
-        """A file is a list of seeds, whose links lead anywhere; the folder has its name. --limit takes the first."""
+        """A file is a list of seeds, whose links lead anywhere; the folder has its name. --limit
+        takes the first.
+        """
         (tmp_path / "some.txt").write_text(f"{two[0]}/\n{two[0]}/9\n")
         run = crawl(tmp_path, "some.txt", "--limit", "1", *LOCAL)
 
@@ -129,7 +147,10 @@ class TestRefused:
         ("more", "line"),
         [
             (("--scope", "any", "-a", "scope=host"), "--scope and -a scope=: give it in one place"),
-            (("--outputs", "warc", "-s", "OUTPUTS=text"), "--outputs and -s OUTPUTS=: give it in one place"),
+            (
+                ("--outputs", "warc", "-s", "OUTPUTS=text"),
+                "--outputs and -s OUTPUTS=: give it in one place",
+            ),
             (("-o", "a", "-s", "JOBDIR=b"), "-o a and -s JOBDIR=: give the folder in one place"),
             (("-o", "a", "-o", "b"), "-o: one folder is needed, not a and b"),
             (("-a", "seeds=http://a.test/"), "give the seeds in one place"),
@@ -167,7 +188,9 @@ class TestRefused:
 
     def test_an_option_that_a_spider_does_not_know(self, tmp_path):
         """--scope says nothing to a spider without seeds."""
-        (tmp_path / "mine.py").write_text("import scrapy\nclass Mine(scrapy.Spider):\n    name = 'mine'\n")
+        (tmp_path / "mine.py").write_text(
+            "import scrapy\nclass Mine(scrapy.Spider):\n    name = 'mine'\n"
+        )
         run = crawl(tmp_path, "mine", "--scope", "host", "-s", "SPIDER_MODULES=mine")
 
         assert (run.returncode, run.stderr.splitlines()[-1]) == (

@@ -33,7 +33,9 @@ def rules(done):
 
 
 def test_of_a_crawl(tmp_path):
-    """The records of the last checkpoint are shown, all or those that name a URL; standard error says of when."""
+    """The records of the last checkpoint are shown, all or those that name a URL; standard error
+    says of when.
+    """
     state(tmp_path, OptOut("a.test", NOW, "joe"), OptOut("b.test/x/", NOW))
 
     every, some = excluded(tmp_path), excluded(tmp_path, "http://www.a.test/y")
@@ -47,8 +49,19 @@ def test_of_a_crawl(tmp_path):
 def test_of_a_hive(tmp_path):
     """Of a hive there are the records of all drones, each once."""
     for drone in (0, 1):
-        state(tmp_path / f"drone-{drone}", OptOut("a.test", NOW), *([OptOut("b.test", NOW)] if drone else []))
-    about = {"version": 1, "name": "web", "spider": "web", "partition": "domain", "founders": 2, "drones": [0, 1]}
+        state(
+            tmp_path / f"drone-{drone}",
+            OptOut("a.test", NOW),
+            *([OptOut("b.test", NOW)] if drone else []),
+        )
+    about = {
+        "version": 1,
+        "name": "web",
+        "spider": "web",
+        "partition": "domain",
+        "founders": 2,
+        "drones": [0, 1],
+    }
     (tmp_path / "hive.json").write_text(json.dumps(about))
 
     done = excluded(tmp_path)
@@ -61,7 +74,10 @@ def test_where_no_crawl_is(tmp_path):
     """Where there is no state, nothing is shown, and the exit status is 2 as for every command."""
     done = excluded(tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, f"{tmp_path}: no crawl is running there, or none that listens\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"{tmp_path}: no crawl is running there, or none that listens\n",
+    )
 
 
 @pytest.mark.parametrize("words", [["a.test", "b.test"], ["*"]])

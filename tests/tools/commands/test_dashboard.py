@@ -40,7 +40,9 @@ def _started(tmp_path):
     ],
 )
 def test_a_wrong_port_folder_or_address_is_one_line(tmp_path, words, line):
-    """A wrong port, a folder without a crawl and an address that is none end in one line and exit status 1."""
+    """A wrong port, a folder without a crawl and an address that is none end in one line and exit
+    status 1.
+    """
     done = command("webcrawl", "dashboard", *words, cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (1, "")
@@ -61,15 +63,25 @@ def test_a_port_in_use(tmp_path):
 def test_without_aiohttp(tmp_path):
     """Without its package the command says what to install."""
     done = command(
-        "tests.support.without", "aiohttp", "webcrawl", "dashboard", cwd=tmp_path, environment={"PYTHONPATH": str(ROOT)}
+        "tests.support.without",
+        "aiohttp",
+        "webcrawl",
+        "dashboard",
+        cwd=tmp_path,
+        environment={"PYTHONPATH": str(ROOT)},
     )
 
-    assert (done.returncode, done.stderr) == (1, "aiohttp is not installed: pip install 'aiohttp>=3.11,<4'\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "aiohttp is not installed: pip install 'aiohttp>=3.11,<4'\n",
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *in_campaign(signal.SIGTERM)])
 def test_from_its_start_to_ctrl_c(started, number):
-    """It prints its address with the token, finds the crawls below ./crawls, and ends with 0, pages open or not."""
+    """It prints its address with the token, finds the crawls below ./crawls, and ends with 0, pages
+    open or not.
+    """
     process, said = started
     port, base, token = int(said[1]), said[2], said[3]
     with asked(port, f"{base}/", "") as answer:
@@ -88,7 +100,9 @@ def test_from_its_start_to_ctrl_c(started, number):
 
 @pytest.mark.campaign
 def test_more_connections_than_descriptors(started):
-    """Who opens more connections than it can take fills no log, and only keeps it busy until they are closed."""
+    """Who opens more connections than it can take fills no log, and only keeps it busy until they
+    are closed.
+    """
     process, said = started
     port, base = int(said[1]), said[2]
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (40, 40))

@@ -22,7 +22,9 @@ DEMO = [sys.executable, "-m", "scrapy", "demo"]
 @contextmanager
 def demo(*options):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*DEMO, *map(str, options)], cwd=ROOT, start_new_session=True, **pipes)
+    process = subprocess.Popen(
+        [*DEMO, *map(str, options)], cwd=ROOT, start_new_session=True, **pipes
+    )
     try:
         yield process
     finally:
@@ -31,7 +33,9 @@ def demo(*options):
 
 
 def webs_of(pid):
-    """The synthetic webs that a demo has started; for a moment it may have other children (Scrapy asks `uname`)."""
+    """The synthetic webs that a demo has started; for a moment it may have other children (Scrapy
+    asks `uname`).
+    """
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [child for child in children if b"webcrawl.lab.simweb" in _command(child)]
 
@@ -53,14 +57,18 @@ def alive(pid):
 
 
 def test_it_crawls_and_tells(tmp_path):
-    """It crawls the synthetic web for the given time, and ends with a summary and the path of JOBDIR."""
+    """It crawls the synthetic web for the given time, and ends with a summary and the path of
+    JOBDIR.
+    """
     with demo("--hosts", 20, "--seconds", 2, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         said, errors = process.communicate(timeout=120)
 
     assert (process.returncode, errors) == (0, "")
     first, summary, bound, archive = said.splitlines()
     assert first == "crawling 20 synthetic hosts on loopback for 2 s (Ctrl-C to stop)"
-    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s \([\d.]+ pages/s\) from (\d+) hosts; ", summary).groups()
+    pages, hosts = re.match(
+        r"(\d+) pages in [\d.]+ s \([\d.]+ pages/s\) from (\d+) hosts; ", summary
+    ).groups()
     assert int(pages) >= int(hosts) > 0
     assert re.match(r"bound by .+ \d+ % of the time.*; what helps: ", bound)
     assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)
@@ -87,7 +95,13 @@ def test_a_full_disk_is_no_traceback(tmp_path):
     with Path("/dev/full").open("w") as full:
         options = ["--hosts", "5", "--seconds", "1", "-s", f"JOBDIR={tmp_path / 'job'}"]
         done = subprocess.run(
-            [*DEMO, *options], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+            [*DEMO, *options],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
         )
 
     assert done.returncode != 0
@@ -98,12 +112,17 @@ def test_a_full_disk_is_no_traceback(tmp_path):
 @pytest.mark.campaign
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
-    """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary folder."""
+    """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary
+    folder.
+    """
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600) as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
         jobdir = next(tmp_path.glob("webcrawl-demo-*/state")).parent
-        wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*.warc.gz*")))  # well under way
+        # well under way
+        wait_until(
+            lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*.warc.gz*"))
+        )
         webs = webs_of(process.pid)
         sessions = {os.getsid(int(pid)) for pid in [process.pid, *webs]}
         os.killpg(process.pid, signal.SIGINT)  # a terminal signals all of them
@@ -134,8 +153,14 @@ def test_kill(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--seconds", "nan"], "demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400"),
-        (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
+        (
+            ["--seconds", "nan"],
+            "demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400",
+        ),
+        (
+            ["-s", "FRONTIER_LEVELS=0"],
+            "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000",
+        ),
     ],
 )
 def test_an_impossible_option_or_setting_leaves_nothing_behind(tmp_path, options, line):
@@ -151,7 +176,9 @@ def test_an_existing_crawl_is_refused(tmp_path):
     (tmp_path / "state").mkdir()
     done = command("scrapy", "demo", "-s", f"JOBDIR={tmp_path}")
 
-    assert done == Done(1, "", f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n")
+    assert done == Done(
+        1, "", f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n"
+    )
 
 
 def test_it_has_webcrawls_settings_in_any_project():
@@ -167,7 +194,9 @@ def test_it_has_webcrawls_settings_in_any_project():
 
 def test_a_log_file_that_cannot_be_opened():
     """A LOG_FILE that cannot be opened is refused in one line."""
-    done = command("scrapy", "demo", "--hosts", 2, "--seconds", 1, "-s", "LOG_FILE=/nowhere/demo.log")
+    done = command(
+        "scrapy", "demo", "--hosts", 2, "--seconds", 1, "-s", "LOG_FILE=/nowhere/demo.log"
+    )
 
     why = "must be a file that can be written to (No such file or directory)"
     assert done == Done(1, "", f"LOG_FILE = /nowhere/demo.log: {why}\n")

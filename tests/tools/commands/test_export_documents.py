@@ -55,14 +55,19 @@ class TestLeftOut:
 
     @pytest.mark.parametrize("runs", [False, True])
     def test_what_is_in_no_finished_file(self, tmp_path, capsys, runs):
-        """A line says how many documents that are; they are a failure if nobody is about to finish them."""
+        """A line says how many documents that are; they are a failure if nobody is about to finish
+        them.
+        """
         crawled(tmp_path / "job", *URLS[:2], full=1).stop()
         job = crawled(tmp_path / "job", *URLS[2:])
         root = job.root if runs else shutil.copytree(job.root, tmp_path / "killed")
         why = "the crawl runs" if runs else "resume the crawl, which finishes them"
 
         assert exported(root, tmp_path / "a.parquet") == (int(not runs), URLS[:2])
-        assert capsys.readouterr().err == f"{root}: 4 documents not in a finished file: left out: {why}\n"
+        assert (
+            capsys.readouterr().err
+            == f"{root}: 4 documents not in a finished file: left out: {why}\n"
+        )
         job.close()
 
     @pytest.mark.parametrize("stored", [False, True])
@@ -80,7 +85,9 @@ class TestLeftOut:
 
         assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[2:]))
         why = "in the store (s3://bucket)" if stored else "no longer here"
-        assert capsys.readouterr().err == f"{tmp_path / 'job'}: 1 file of documents {why}: left out\n"
+        assert (
+            capsys.readouterr().err == f"{tmp_path / 'job'}: 1 file of documents {why}: left out\n"
+        )
 
     def test_who_wants_to_be_forgotten(self, tmp_path):
         """No document of such a site is in the file, though one was made of its page."""
@@ -95,7 +102,9 @@ class TestLeftOut:
 
 def test_documents_of_other_archives_are_not_mixed_in(tmp_path, monkeypatch, capsys):
     """What an interrupted export left goes on with the same archives alone."""
-    monkeypatch.setattr(export, "_processed", lambda _, jobdir, __: (jobdir / "state").mkdir(exist_ok=True))
+    monkeypatch.setattr(
+        export, "_processed", lambda _, jobdir, __: (jobdir / "state").mkdir(exist_ok=True)
+    )
     monkeypatch.setattr(export, "missing_library", str)
     for name in ("one", "two", "one"):
         archive = tmp_path / f"{name}.warc.gz"
@@ -130,7 +139,10 @@ def test_what_is_not_read_to_the_end_is_no_file(tmp_path, monkeypatch, capsys, b
     command.run([str(archive)], Namespace(o=str(target)))
 
     assert command.exitcode == 1
-    assert capsys.readouterr().err == f"{archive}: not read to the end: run the same command to resume\n"
+    assert (
+        capsys.readouterr().err
+        == f"{archive}: not read to the end: run the same command to resume\n"
+    )
     assert not target.exists()
     assert (tmp_path / "a.parquet.part").exists() == begun
 
@@ -140,14 +152,21 @@ def test_a_crawl_that_has_made_none_beside_one_that_has(tmp_path, capsys):
     for name in ("a", "b"):
         (tmp_path / name / "state").mkdir(parents=True)
         (tmp_path / name / "tables").mkdir()
-    pq.write_table(SCHEMAS["documents"].empty_table(), tmp_path / "a/tables/documents-00000.parquet")
+    pq.write_table(
+        SCHEMAS["documents"].empty_table(), tmp_path / "a/tables/documents-00000.parquet"
+    )
     sources = [str(tmp_path / name) for name in ("a", "b")]
     export.Documents().run(sources, Namespace(o=str(tmp_path / "all.parquet")))
     export.Documents().run(sources[:1], Namespace(o=str(tmp_path / "one.parquet")))
 
     said = capsys.readouterr()
-    left_out = f"{sources[1]}: has made no documents, as the others have: left out; export it by itself\n"
-    assert (said.err, [line.split(": ")[1] for line in said.out.splitlines()]) == (left_out, ["0 documents"] * 2)
+    left_out = (
+        f"{sources[1]}: has made no documents, as the others have: left out; export it by itself\n"
+    )
+    assert (said.err, [line.split(": ")[1] for line in said.out.splitlines()]) == (
+        left_out,
+        ["0 documents"] * 2,
+    )
 
 
 class TestFolders:
@@ -155,22 +174,39 @@ class TestFolders:
 
     def export(self, folder, *words):
         """Runs it as an installed program does, of which the current folder knows nothing."""
-        (folder / "webcrawl").mkdir(exist_ok=True)  # as of a checkout, which has the package one folder deeper
+        # as of a checkout, which has the package one folder deeper
+        (folder / "webcrawl").mkdir(exist_ok=True)
         (folder / "x.warc.gz").write_bytes(gzipped([response(URLS[0], b"<p>some words")]))
-        command = [sys.executable, "-P", "-c", INSTALLED, "export", "documents", "x.warc.gz", *words]
+        command = [
+            sys.executable,
+            "-P",
+            "-c",
+            INSTALLED,
+            "export",
+            "documents",
+            "x.warc.gz",
+            *words,
+        ]
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-    def test_above_a_checkout(self, tmp_path):
-        """The process that reads the archive is this program, whatever the current folder has of its name."""
-        done = self.export(tmp_path)
-
-        assert (done.returncode, done.stdout.splitlines()[-1][-24:]) == (0, "of the archive, 1 document"[-24:]), (
-            done.stderr
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
 
+    def test_above_a_checkout(self, tmp_path):
+        """The process that reads the archive is this program, whatever the current folder has of
+        its name.
+        """
+        done = self.export(tmp_path)
+
+        assert (done.returncode, done.stdout.splitlines()[-1][-24:]) == (
+            0,
+            "of the archive, 1 document"[-24:],
+        ), done.stderr
+
     def test_a_process_that_does_not_start(self, tmp_path):
-        """The last line says that nothing was read, and does not promise that the same command would help."""
+        """The last line says that nothing was read, and does not promise that the same command
+        would help.
+        """
         done = self.export(tmp_path, "-s", "DOWNLOAD_TRUNCATE=-3")
 
         assert done.returncode == 1

@@ -44,12 +44,21 @@ def of(words, option):
 
 class TestStart:
     def test_each_drone_is_a_crawl(self, hive):
-        """Each drone gets the operator's settings and arguments, and a folder, a number and a server of the hive."""
+        """Each drone gets the operator's settings and arguments, and a folder, a number and a
+        server of the hive.
+        """
         for number in range(2):
             hive.script(number, "finish")
 
         done = hive.run(
-            "-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1 (+http://x.test/)", LOG_FILE=hive.jobdir / "log"
+            "-n",
+            2,
+            "-a",
+            "limit=5",
+            "-L",
+            "DEBUG",
+            USER_AGENT="x/1 (+http://x.test/)",
+            LOG_FILE=hive.jobdir / "log",
         )
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -76,7 +85,9 @@ class TestStart:
         done = hive.run("-n", 2, "-a", f"since={tmp_path}/jan.cdxj")
 
         assert done.returncode == 1
-        assert done.stderr == f"-a since: no capture in {tmp_path}/jan.cdxj: nothing to compare with\n"
+        assert (
+            done.stderr == f"-a since: no capture in {tmp_path}/jan.cdxj: nothing to compare with\n"
+        )
         assert not list(hive.jobdir.glob("logs/drone-*"))
 
     def test_a_server_of_the_operators(self, hive, tmp_path):
@@ -93,7 +104,9 @@ class TestStart:
         assert not (hive.jobdir / "server").exists()
 
     def test_a_change_that_has_not_ended(self, hive):
-        """The server, which knows nothing yet, is told what drones shall share the web, with those that leave there."""
+        """The server, which knows nothing yet, is told what drones shall share the web, with those
+        that leave there.
+        """
         for number in range(2):
             hive.script(number, "wait")
         folder = HiveFolder(hive.jobdir)
@@ -113,7 +126,9 @@ class TestStart:
             hive.script(number, "finish")
 
         assert hive.run("-n", 0).returncode == 0
-        assert json.loads((hive.jobdir / "hive.json").read_text())["drones"] == list(range(len(cores)))
+        assert json.loads((hive.jobdir / "hive.json").read_text())["drones"] == list(
+            range(len(cores))
+        )
 
     def test_pinned(self, hive):
         """With --pin each drone may run on one core only."""
@@ -133,7 +148,10 @@ class TestStart:
 
         said = hive.run("-n", 2).stderr
 
-        assert len(re.findall(r"WARNING: drone [01]: \[webcrawl.somewhere\] all is not well\n", said)) == 1
+        assert (
+            len(re.findall(r"WARNING: drone [01]: \[webcrawl.somewhere\] all is not well\n", said))
+            == 1
+        )
         assert "a word to the operator" not in said
         assert "a word to the operator" in hive.log(0)
 
@@ -174,17 +192,26 @@ class TestEnds:
         hive.script(0, "wait")
         process = hive.start("-n", 1)
         hive.wait_for(1)
-        # again and again: none is heard while a drone is being started, which is not over when the drone speaks
-        wait_until(lambda: process.send_signal(signal.SIGUSR1) or "\ncheckpoint\n" in hive.log(0), pause=0.1)
+        # again and again: none is heard while a drone is being started, which is not over when the
+        # drone speaks
+        wait_until(
+            lambda: process.send_signal(signal.SIGUSR1) or "\ncheckpoint\n" in hive.log(0),
+            pause=0.1,
+        )
         process.send_signal(signal.SIGTERM)
         with suppress(ProcessLookupError):
-            wait_until(lambda: process.send_signal(signal.SIGUSR1) or process.returncode is not None, pause=0.001)
+            wait_until(
+                lambda: process.send_signal(signal.SIGUSR1) or process.returncode is not None,
+                pause=0.001,
+            )
 
         said = process.ended()
         assert process.returncode == 0, said
 
     def test_a_supervisor_that_is_killed(self, hive):
-        """Drones whose supervisor is gone end cleanly by themselves; the next one waits for them, and goes on."""
+        """Drones whose supervisor is gone end cleanly by themselves; the next one waits for them,
+        and goes on.
+        """
         for number in range(2):
             hive.script(number, "wait", "finish")
         process = hive.start("-n", 2)
@@ -199,7 +226,9 @@ class TestEnds:
         assert "resumed by 2 drones with 14 pages" in done.stderr
 
     def test_the_folder_is_moved(self, hive):
-        """The drones end, and so does the hive with status 1: it makes no folder anew, nor counts what is elsewhere."""
+        """The drones end, and so does the hive with status 1: it makes no folder anew, nor counts
+        what is elsewhere.
+        """
         for number in range(2):
             hive.script(number, "wait")
         process = hive.start("-n", 2)
@@ -208,7 +237,9 @@ class TestEnds:
         said = process.ended()
 
         assert process.returncode == 1
-        assert said.endswith(f"{hive.jobdir}: moved or removed: its drones have what their last checkpoints have\n")
+        assert said.endswith(
+            f"{hive.jobdir}: moved or removed: its drones have what their last checkpoints have\n"
+        )
         assert " pages in " not in said
         assert not hive.jobdir.exists()
 
@@ -229,7 +260,9 @@ class TestRefusals:
         assert line == f"-n {number}: must be a whole number from 0 (one drone per core) to 4096"
 
     def test_what_a_crawl_refuses(self, hive):
-        """Whatever keeps a crawl from starting keeps a hive from starting, before any drone is started."""
+        """Whatever keeps a crawl from starting keeps a hive from starting, before any drone is
+        started.
+        """
         line = self.refused(hive, "-n", 2, FRONTIER_LEVELS="eight")
 
         assert line == "FRONTIER_LEVELS = 'eight': must be a whole number from 1 to 1000"
@@ -252,16 +285,25 @@ class TestRefusals:
 
         assert not hive.jobdir.exists()
 
-    @pytest.mark.parametrize("name", ["logs/drone-0.log", "drone-1/logs/crawl.log", "hive.json", "server/own.log"])
+    @pytest.mark.parametrize(
+        "name", ["logs/drone-0.log", "drone-1/logs/crawl.log", "hive.json", "server/own.log"]
+    )
     def test_the_log_of_a_drone(self, hive, name):
-        """A log in the place of a file that the hive writes is refused: lines of a drone would come back for ever."""
+        """A log in the place of a file that the hive writes is refused: lines of a drone would come
+        back for ever.
+        """
         line = self.refused(hive, "-n", 2, LOG_FILE=hive.jobdir / name)
 
-        assert line == f"LOG_FILE = {hive.jobdir / name}: is a file that the crawl itself writes: choose another name"
+        assert (
+            line
+            == f"LOG_FILE = {hive.jobdir / name}: is a file that the crawl itself writes: choose another name"
+        )
 
     @pytest.mark.parametrize("name", ["bad\udcff", "new\nline"])
     def test_a_strange_name(self, hive, tmp_path, name):
-        """A JOBDIR by which nothing could be named is refused as for a crawl, before a server is started in it."""
+        """A JOBDIR by which nothing could be named is refused as for a crawl, before a server is
+        started in it.
+        """
         hive.jobdir = tmp_path / name
         line = self.refused(hive, "-n", 2)
 
@@ -277,7 +319,9 @@ class TestRefusals:
         assert {path.name for path in hive.jobdir.iterdir()} == {"drone-0", "mine.txt", "lock"}
 
     def test_drones_that_were_refused(self, hive):
-        """A hive whose drones were all refused, for its name perhaps, may be founded in another way."""
+        """A hive whose drones were all refused, for its name perhaps, may be founded in another
+        way.
+        """
         hive.jobdir.mkdir()
         folder = HiveFolder(hive.jobdir)
         folder.write(Founding("web", "web", "domain", 2, (0, 1)))
@@ -290,7 +334,9 @@ class TestRefusals:
         assert (folder.known().name, folder.known().drones) == ("other", (0, 1, 2))
 
     def test_a_drone_that_was_never_let_in(self, tmp_path):
-        """The state of a drone that no hive has let in may become that of another hive's; any other may not."""
+        """The state of a drone that no hive has let in may become that of another hive's; any other
+        may not.
+        """
         with closing(CrawlDB(tmp_path / "state")) as db:
             first = take_up(db, "web", 1)
             second = take_up(db, "other", 1)
@@ -311,8 +357,14 @@ class TestRefusals:
         [
             ({"HIVE_DRONES": 3}, "-s HIVE_DRONES=3: -n says how many drones there are"),
             ({"HIVE_DRONE": 1}, "-s HIVE_DRONE=1: each drone gets its own number"),
-            ({"FEEDS": '{"x.json": {"format": "json"}}'}, "FEEDS: all drones would write into the same file: "),
-            ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER = 'scrapy.core.scheduler.Scheduler': only "),
+            (
+                {"FEEDS": '{"x.json": {"format": "json"}}'},
+                "FEEDS: all drones would write into the same file: ",
+            ),
+            (
+                {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
+                "SCHEDULER = 'scrapy.core.scheduler.Scheduler': only ",
+            ),
         ],
     )
     def test_settings_of_a_single_crawl(self, hive, settings, line):
@@ -325,7 +377,10 @@ class TestRefusals:
 
         line = self.refused(hive, "-n", 2)
 
-        assert line == f"{hive.jobdir}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+        assert (
+            line
+            == f"{hive.jobdir}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+        )
 
     def test_a_crawl_in_the_folder_of_a_hive(self, hive):
         """Nor does a crawl into the folder of a hive."""
@@ -346,7 +401,10 @@ class TestRefusals:
         process.send_signal(signal.SIGTERM)
 
         process.ended()
-        assert (done.returncode, done.stderr) == (1, f"{hive.jobdir}: another process runs this hive\n")
+        assert (done.returncode, done.stderr) == (
+            1,
+            f"{hive.jobdir}: another process runs this hive\n",
+        )
 
     @pytest.mark.parametrize(
         ("words", "settings", "why"),
@@ -368,7 +426,9 @@ class TestRefusals:
         assert done.stderr.rstrip("\n").endswith(why.format(hive.jobdir))
 
     def test_hive_json_is_missing(self, hive):
-        """Drones that are there are not left out because nobody knows of them: their number has to be said."""
+        """Drones that are there are not left out because nobody knows of them: their number has to
+        be said.
+        """
         for number in (0, 2):
             (hive.jobdir / f"drone-{number}/state").mkdir(parents=True)
             hive.script(number, "finish")
@@ -387,7 +447,11 @@ class TestRefusals:
 
         assert hive.run().returncode == 0
         given = of(hive.drone_words(1), "-s")
-        assert (given["HIVE_NAME"], given["HIVE_PARTITION"], given["HIVE_DRONES"]) == ("mine", "host", "2")
+        assert (given["HIVE_NAME"], given["HIVE_PARTITION"], given["HIVE_DRONES"]) == (
+            "mine",
+            "host",
+            "2",
+        )
 
     @pytest.mark.parametrize(
         ("content", "why"),
@@ -414,7 +478,9 @@ class TestRefusals:
         assert self.refused(hive, "-n", 2) == f"{hive.jobdir / name}: it is not a regular file"
 
     def test_another_hive_of_the_name(self, hive, tmp_path):
-        """A hive is not founded beside one of its name, nor are that one's drones told anything; nothing is left."""
+        """A hive is not founded beside one of its name, nor are that one's drones told anything;
+        nothing is left.
+        """
         server = EmbeddedServer(tmp_path / "server")
         server.start()
         try:
@@ -422,13 +488,19 @@ class TestRefusals:
                 line = self.refused(hive, "-n", 2, REDIS_URL=server.url)
                 found = hive.jobdir.exists()
                 HiveFolder(hive.jobdir).lock().close()
-                HiveFolder(hive.jobdir).write(Founding("web", "web", "domain", 3, (0, 1), lost=(2,)))
+                HiveFolder(hive.jobdir).write(
+                    Founding("web", "web", "domain", 3, (0, 1), lost=(2,))
+                )
                 again = self.refused(hive, REDIS_URL=server.url)
         finally:
             server.stop()
 
         where = "(drone 0 in /crawl/drone-0 on kiwi)"
-        assert line == again == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        assert (
+            line
+            == again
+            == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        )
         assert (found, members.commands) == (False, [])
 
     def test_a_server_that_is_not_there(self, hive):
@@ -438,7 +510,9 @@ class TestRefusals:
         assert line.startswith("REDIS_URL = redis://127.0.0.1:1/0: ")
 
 
-@pytest.mark.parametrize(("scripts", "named"), [(("finish", "empty"), ["1"]), (("finish", "finish"), [])])
+@pytest.mark.parametrize(
+    ("scripts", "named"), [(("finish", "empty"), ["1"]), (("finish", "finish"), [])]
+)
 def test_a_drone_that_has_fetched_nothing(tmp_path, scripts, named):
     """The drone is named, and the log that says why; one with pages is not."""
     (tmp_path / "seeds.txt").write_text("http://site0.test/\n")
@@ -449,4 +523,7 @@ def test_a_drone_that_has_fetched_nothing(tmp_path, scripts, named):
     said = process.ended()
 
     assert process.returncode == 0
-    assert re.findall(r"drone (\d) has fetched nothing: .*logs/drone-\1\.log$", said, re.MULTILINE) == named
+    assert (
+        re.findall(r"drone (\d) has fetched nothing: .*logs/drone-\1\.log$", said, re.MULTILINE)
+        == named
+    )

@@ -30,7 +30,9 @@ def key(tmp_path):
 
 
 def published(folder, agent=AGENT, *more):
-    done = identity("directory", "--key", folder / "bot.pem", "--agent", agent, "-o", folder / "site", *more)
+    done = identity(
+        "directory", "--key", folder / "bot.pem", "--agent", agent, "-o", folder / "site", *more
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "site"
 
@@ -65,7 +67,11 @@ class TestDirectory:
         fields = fields_of(site)
         assert fields["Content-Type"] == MEDIA_TYPE
         nginx = (site / "nginx.conf").read_text()
-        assert all(f"add_header {name} '{value}';" in nginx for name, value in fields.items() if name != "Content-Type")
+        assert all(
+            f"add_header {name} '{value}';" in nginx
+            for name, value in fields.items()
+            if name != "Content-Type"
+        )
         assert f"default_type {MEDIA_TYPE};" in nginx
         assert sorted(path.name for path in site.rglob("*") if path.is_file()) == [
             "_headers",
@@ -84,10 +90,14 @@ class TestDirectory:
             assert f"key {one.keyid}: Ed25519\n" in done.stdout
             assert f"binding{number}: signed by key {one.keyid}, from " in done.stdout
 
-    @pytest.mark.parametrize("agent", ["http://bot.example.org", "https://bot.example.org/keys", "bot.example.org"])
+    @pytest.mark.parametrize(
+        "agent", ["http://bot.example.org", "https://bot.example.org/keys", "bot.example.org"]
+    )
     def test_another_agent(self, tmp_path, key, agent):
         """Only an https origin can have a directory."""
-        done = identity("directory", "--key", tmp_path / "bot.pem", "--agent", agent, "-o", tmp_path / "site")
+        done = identity(
+            "directory", "--key", tmp_path / "bot.pem", "--agent", agent, "-o", tmp_path / "site"
+        )
 
         assert done.returncode == 2
         assert f"--agent '{agent}': must be an https origin" in done.stdout + done.stderr
@@ -111,7 +121,10 @@ class TestDirectory:
         second = identity("directory", *words)
 
         assert (first.returncode, second.returncode) == (1, 1)
-        assert first.stderr == f"{tmp_path}/rsa.pem: its mode is 0644, so others may read or change it: chmod 600\n"
+        assert (
+            first.stderr
+            == f"{tmp_path}/rsa.pem: its mode is 0644, so others may read or change it: chmod 600\n"
+        )
         assert second.stderr == f"{tmp_path}/rsa.pem: it is an RSA key, not Ed25519\n"
         assert not (tmp_path / "site").exists()
 
@@ -124,20 +137,31 @@ class TestPublished:
             done = identity("verify", at, environment=trust)
 
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith(f"key {key.keyid}: Ed25519\nbinding0: signed by key {key.keyid}, from ")
+        assert done.stdout.startswith(
+            f"key {key.keyid}: Ed25519\nbinding0: signed by key {key.keyid}, from "
+        )
 
 
 class TestRequests:
     def test_a_request_of_ours(self, tmp_path, key):
-        """A request is checked with the keys of a directory: by whom it was signed, and whether it still holds."""
+        """A request is checked with the keys of a directory: by whom it was signed, and whether it
+        still holds.
+        """
         site = published(tmp_path)
         head = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n"
         (tmp_path / "now").write_bytes(head % RequestSigner(key, AGENT).fields("a.test"))
-        (tmp_path / "then").write_bytes(head % RequestSigner(key, AGENT, now=lambda: 1_700_000_000.0).fields("a.test"))
-        now, then = (identity("verify", site, "--request", tmp_path / name) for name in ("now", "then"))
+        (tmp_path / "then").write_bytes(
+            head % RequestSigner(key, AGENT, now=lambda: 1_700_000_000.0).fields("a.test")
+        )
+        now, then = (
+            identity("verify", site, "--request", tmp_path / name) for name in ("now", "then")
+        )
 
         assert (now.returncode, now.stderr) == (0, "")
-        assert f'sig1: says that its keys are at "{AGENT}"\nsig1: signed by key {key.keyid}, from ' in now.stdout
+        assert (
+            f'sig1: says that its keys are at "{AGENT}"\nsig1: signed by key {key.keyid}, from '
+            in now.stdout
+        )
         assert then.returncode == 1
         assert f"sig1: signed by key {key.keyid}, from 2023-11-14" in then.stdout
         assert then.stderr == "sig1: has expired, by this machine's clock\n"
@@ -173,7 +197,11 @@ class TestNames:
     @pytest.mark.parametrize(
         ("zone", "status", "said"),
         [
-            ({ONE: [(ONE, PTR, 60, "bot.test")], "bot.test": [("bot.test", 1, 60, "192.0.2.1")]}, 0, ""),
+            (
+                {ONE: [(ONE, PTR, 60, "bot.test")], "bot.test": [("bot.test", 1, 60, "192.0.2.1")]},
+                0,
+                "",
+            ),
             ({}, 1, "--addresses: 192.0.2.1 has no name\n"),
         ],
     )
@@ -185,7 +213,9 @@ class TestNames:
         async def go():
             server = NameServer(zone)
             async with server.running():
-                done = await asyncio.to_thread(identity, *words, "-s", f"DNS_NAMESERVERS={server.address}")
+                done = await asyncio.to_thread(
+                    identity, *words, "-s", f"DNS_NAMESERVERS={server.address}"
+                )
             return done, server.questions
 
         done, questions = asyncio.run(go())
@@ -196,7 +226,10 @@ class TestNames:
 
 class TestPage:
     def test_from_the_settings(self, tmp_path):
-        """The page says what the settings say; the list of addresses is a file beside it. No key is needed."""
+        """The page says what the settings say; the list of addresses is a file beside it.
+
+        No key is needed.
+        """
         settings = {
             "BOT_AGENT": AGENT,
             "BOT_KEY": "/nowhere",
@@ -204,20 +237,37 @@ class TestPage:
         }
         words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         words += ["--addresses", "192.0.2.0/28"]
-        done = identity("page", "-o", tmp_path / "bot.html", "-s", "USER_AGENT=mybot/1.0 (+https://a.test)", *words)
+        done = identity(
+            "page",
+            "-o",
+            tmp_path / "bot.html",
+            "-s",
+            "USER_AGENT=mybot/1.0 (+https://a.test)",
+            *words,
+        )
 
         assert (done.returncode, done.stderr) == (0, "")
         text = (tmp_path / "bot.html").read_text()
-        for said in ("<h1>mybot</h1>", f"{AGENT}{PATH}", "mailto:bot@a.test", "192.0.2.0/28", "Crawl-delay"):
+        for said in (
+            "<h1>mybot</h1>",
+            f"{AGENT}{PATH}",
+            "mailto:bot@a.test",
+            "192.0.2.0/28",
+            "Crawl-delay",
+        ):
             assert said in text
-        assert json.loads((tmp_path / "addresses.json").read_text())["prefixes"] == [{"ipv4Prefix": "192.0.2.0/28"}]
+        assert json.loads((tmp_path / "addresses.json").read_text())["prefixes"] == [
+            {"ipv4Prefix": "192.0.2.0/28"}
+        ]
 
     def test_addresses_that_are_none(self):
         """The line says what is allowed."""
         done = identity("page", "--addresses", "192.0.2.1/28")
 
         assert done.returncode == 2
-        assert "--addresses 192.0.2.1/28: must be comma-separated networks in CIDR form" in done.stderr
+        assert (
+            "--addresses 192.0.2.1/28: must be comma-separated networks in CIDR form" in done.stderr
+        )
 
     def test_printed(self):
         """Without a file it is printed."""
@@ -255,7 +305,8 @@ class TestPage:
 )
 def test_wrong_command_lines(words, tmp_path):
     """A command line that is not understood has exit status 2, and does nothing."""
-    done = command("webcrawl", "identity", *words, cwd=tmp_path)  # outside a project scrapy does not know it
+    # outside a project scrapy does not know it
+    done = command("webcrawl", "identity", *words, cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr

@@ -11,7 +11,9 @@ from webcrawl.tools.commands.crawl import LAST, NUMBERS, SAME, OneSignal
 
 @pytest.fixture(name="heard")
 def _heard():
-    """Handlers as Scrapy installs them: the first installs the second, which has all further signals ignored."""
+    """Handlers as Scrapy installs them: the first installs the second, which has all further
+    signals ignored.
+    """
     heard, before = [], [(number, signal.getsignal(number)) for number in (*NUMBERS, signal.SIGHUP)]
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -54,7 +56,11 @@ def _send(heard, armed):
 
 def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
     """Signals of either kind within half a second of the first end the crawl once, and gracefully."""
-    for number, at in ((signal.SIGINT, 10.0), (signal.SIGTERM, 10.0), (signal.SIGINT, 10.0 + SAME - 0.01)):
+    for number, at in (
+        (signal.SIGINT, 10.0),
+        (signal.SIGTERM, 10.0),
+        (signal.SIGINT, 10.0 + SAME - 0.01),
+    ):
         send(number, at)
 
     assert (heard, armed) == (["end"], [])
@@ -62,7 +68,9 @@ def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_later_one_forces_the_end(heard, send, armed, number):
-    """A signal half a second after the first one forces the end, which the kernel sees to; later ones are ignored."""
+    """A signal half a second after the first one forces the end, which the kernel sees to; later
+    ones are ignored.
+    """
     for at in (10.0, 10.0 + SAME, 20.0):
         send(number, at)
 
@@ -72,7 +80,9 @@ def test_a_later_one_forces_the_end(heard, send, armed, number):
 
 @pytest.mark.parametrize("stands", [False, True])
 def test_a_loop_that_stands_still(heard, armed, stands):
-    """Its watch hears of the first signal, and a second one that the loop cannot hear ends the process at once."""
+    """Its watch hears of the first signal, and a second one that the loop cannot hear ends the
+    process at once.
+    """
     now, watch, said = [0.0], SimpleNamespace(stands=stands), []
     watch.told, watch.end = partial(said.append, "told"), said.append
     OneSignal(partial(now.__getitem__, 0), armed.append, lambda: watch).install()

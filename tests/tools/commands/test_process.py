@@ -18,7 +18,9 @@ PAGES = 60
 
 
 class Linked(Site):
-    """Pages that link to each other, a redirect, a duplicate, a plain text, and one that is not there."""
+    """Pages that link to each other, a redirect, a duplicate, a plain text, and one that is not
+    there.
+    """
 
     def answer(self):
         name = self.path[1:]
@@ -28,7 +30,10 @@ class Linked(Site):
             return self.say(404, b"<a href=/x>")
         if name == "t":
             return self.say(200, b"text", content_type="text/plain")
-        links = b"".join(b"<a href=/%s>to <b>%s</b></a>" % (n, n) for n in (b"a", b"b", b"c", b"moved", b"gone", b"t"))
+        links = b"".join(
+            b"<a href=/%s>to <b>%s</b></a>" % (n, n)
+            for n in (b"a", b"b", b"c", b"moved", b"gone", b"t")
+        )
         body = b"same" if name in ("b", "c") else name.encode()
         return self.say(200, b"<title>%s</title>%s" % (body, links), content_type="text/html")
 
@@ -42,7 +47,12 @@ class Job:
     def run(self, *archives, pipelines=(), **settings):
         """The exit status."""
         named = {f"{PIPELINES}.{name}": 300 + at for at, name in enumerate(pipelines)}
-        given = {"JOBDIR": self.folder, "ITEM_PIPELINES": json.dumps(named), "MIN_FREE_DISK": 0, **settings}
+        given = {
+            "JOBDIR": self.folder,
+            "ITEM_PIPELINES": json.dumps(named),
+            "MIN_FREE_DISK": 0,
+            **settings,
+        }
         words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
         return scrapy(["process", *map(str, archives), *words], self.folder.parent, self.said)
 
@@ -66,7 +76,11 @@ def _pages(tmp_path):
     archive = Archive(tmp_path / "made", max_size=6000)
     for number in range(PAGES):
         body = b"<p>page %d" % (number - number % 2)  # every other one is a duplicate
-        archive.write(exchange(f"http://a.test/{number}", body), Link(f"http://a.test/{number}"), duplicate=True)
+        archive.write(
+            exchange(f"http://a.test/{number}", body),
+            Link(f"http://a.test/{number}"),
+            duplicate=True,
+        )
     archive.stop()
     assert len(files(tmp_path / "made")) > 3
     return tmp_path / "made"
@@ -89,7 +103,9 @@ def _crawled(tmp_path_factory):
 
 class TestAsInTheCrawl:
     def test_pages_and_outputs_are_those_of_the_crawl(self, crawled, job):
-        """Every pipeline gets the pages that it got in the crawl, field by field, and writes the same."""
+        """Every pipeline gets the pages that it got in the crawl, field by field, and writes the
+        same.
+        """
         wanted = {"ITEM_PIPELINES": json.dumps({f"{PIPELINES}.Fields": 150})}
         status = job.run(*files(crawled), OUTPUTS="links", **wanted)
 
@@ -101,7 +117,10 @@ class TestAsInTheCrawl:
         """crawl.log has a line for each answer, as in the crawl but for the time at its beginning."""
         assert job.run(crawled) == 0
 
-        ours, theirs = ([line.split(None, 1)[1] for line in text.splitlines()] for text in self._logs(job, crawled))
+        ours, theirs = (
+            [line.split(None, 1)[1] for line in text.splitlines()]
+            for text in self._logs(job, crawled)
+        )
         assert sorted(ours) == sorted(theirs)
 
     def _logs(self, job, crawled):
@@ -117,7 +136,9 @@ class TestAsInTheCrawl:
         """It is in errors.log, the page goes on, and too many of them stop the run."""
         assert job.run(pages, pipelines=("Broken", "Lines"), ERROR_BREAKER="1000/60") == 0
         assert job.lines() == URLS
-        assert (job.folder / "logs/errors.log").read_text().count("ValueError: http://") == len(URLS)
+        assert (job.folder / "logs/errors.log").read_text().count("ValueError: http://") == len(
+            URLS
+        )
 
     def test_too_many_errors_stop_the_run(self, pages, job):
         """ERROR_BREAKER works as in a crawl, and the same command resumes."""
@@ -126,7 +147,9 @@ class TestAsInTheCrawl:
         assert job.lines() == URLS
 
     def test_what_is_said_of_too_many_errors(self, pages, job):
-        """The screen has three of the tracebacks; the last lines say how many there were, and what stopped the run."""
+        """The screen has three of the tracebacks; the last lines say how many there were, and what
+        stopped the run.
+        """
         assert job.run(pages, pipelines=("Broken",), ERROR_BREAKER="5/60") == 1
 
         assert job.log.count("Traceback") == 3
@@ -142,7 +165,10 @@ class TestAsInTheCrawl:
 
     def test_few_pages_at_once(self, pages, job):
         """No more than CONCURRENT_REQUESTS are in memory, and wait for a checkpoint to pass."""
-        assert job.run(pages, pipelines=("Counts",), CONCURRENT_REQUESTS=3, CONTENT_SEEN="process") == 0
+        assert (
+            job.run(pages, pipelines=("Counts",), CONCURRENT_REQUESTS=3, CONTENT_SEEN="process")
+            == 0
+        )
         assert max(map(int, job.lines())) == 3
 
     def test_nobody_is_asked(self, pages, job):
@@ -174,10 +200,17 @@ class TestResuming:
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
 
-    @pytest.mark.parametrize(("number", "status"), in_campaign((signal.SIGKILL, -9), (signal.SIGINT, 0)))
+    @pytest.mark.parametrize(
+        ("number", "status"), in_campaign((signal.SIGKILL, -9), (signal.SIGINT, 0))
+    )
     def test_a_page_that_does_not_come_back(self, pages, job, number, status):
-        """Checkpoints go on without it, and the next run processes it, though its place in the archive is behind."""
-        patience = {"EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1}), "CHECKPOINT_INTERVAL": 0.3}
+        """Checkpoints go on without it, and the next run processes it, though its place in the
+        archive is behind.
+        """
+        patience = {
+            "EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1}),
+            "CHECKPOINT_INTERVAL": 0.3,
+        }
         assert job.run(pages, pipelines=("Hangs",), SIGNAL=int(number), **patience) == status
         assert "checkpoints leave out 1 page" in job.log
         assert "a kill has them processed again (http://a.test/20)" in job.log
@@ -190,7 +223,9 @@ class TestResuming:
         assert job.lines() == URLS
 
     def test_a_page_that_is_cancelled(self, pages, job):
-        """A run that has read everything but could not process a page ends with 1; the next one does, and with 0."""
+        """A run that has read everything but could not process a page ends with 1; the next one
+        does, and with 0.
+        """
         assert job.run(pages, pipelines=("Cancels",)) == 1
         assert "http://a.test/20: cancelled in the pipelines: left to the next run" in job.log
 
@@ -198,7 +233,9 @@ class TestResuming:
         assert job.lines() == URLS
 
     def test_an_unfinished_page_that_is_gone(self, pages, job):
-        """Where an archive no longer has what a run did not finish, it is lost, and the status says so for good."""
+        """Where an archive no longer has what a run did not finish, it is lost, and the status says
+        so for good.
+        """
         assert job.run(pages, pipelines=("Cancels",)) == 1
         first, *others = files(pages)
         for path in (first, *others):
@@ -245,18 +282,26 @@ class TestLosses:
         assert job.run(pages, pipelines=("Lines",)) == 1
 
     def test_a_revisit_without_its_original(self, pages, job):
-        """A page whose body is in another file is no page: the status is 1, and the line names the record."""
+        """A page whose body is in another file is no page: the status is 1, and the line names the
+        record.
+        """
         lone = job.folder.parent / "lone.warc.gz"
-        made = response("http://a.test/x", b"", WARC_Refers_To="<urn:x>").replace(b"response", b"revisit", 1)
+        made = response("http://a.test/x", b"", WARC_Refers_To="<urn:x>").replace(
+            b"response", b"revisit", 1
+        )
         lone.write_bytes(gzipped([response("http://a.test/y"), made]))
 
         assert job.run(lone, pipelines=("Lines",)) == 1
         assert job.lines() == ["http://a.test/y"]
-        assert "revisit http://a.test/x: none of the files read so far can give its payload" in job.log
+        assert (
+            "revisit http://a.test/x: none of the files read so far can give its payload" in job.log
+        )
 
 
 class TestRecaptures:
-    """A page that an archive has more than once, and a robots.txt of which the archive says nothing else."""
+    """A page that an archive has more than once, and a robots.txt of which the archive says nothing
+    else.
+    """
 
     def made(self, folder, *months):
         """An archive per month, of any program: {path: body} of each."""
@@ -269,13 +314,17 @@ class TestRecaptures:
         return sorted(folder.glob("month-*.warc.gz"))
 
     def test_only_what_has_changed_comes_again(self, job, tmp_path):
-        """Each state of a page is processed once, however often it was captured; one that returns is a change.
+        """Each state of a page is processed once, however often it was captured; one that returns
+        is a change.
 
-        Two response records of one URL with one body gave two documents, the second of them marked as changed.
+        Two response records of one URL with one body gave two documents, the second of them marked
+        as changed.
         """
         first, second = {"a": b"<p>one", "b": b"<p>two"}, {"a": b"<p>one", "b": b"<p>three"}
 
-        assert job.run(*self.made(tmp_path, first, second, first, first), pipelines=("Changes",)) == 0
+        assert (
+            job.run(*self.made(tmp_path, first, second, first, first), pipelines=("Changes",)) == 0
+        )
         assert job.lines() == ["a new", "b changed", "b changed", "b new"]
 
     def test_a_page_that_was_gone_has_changed(self, job, tmp_path):
@@ -287,7 +336,9 @@ class TestRecaptures:
         assert job.lines() == ["a changed", "a gone", "a new"]
 
     def test_a_recapture_that_a_run_did_not_finish(self, job, tmp_path):
-        """A page is processed by the next run if this one did not get it back: it is not taken for a recapture."""
+        """A page is processed by the next run if this one did not get it back: it is not taken for
+        a recapture.
+        """
         archive = self.made(tmp_path, {"a": b"<p>one"}, {"a": b"<p>one"})
 
         assert job.run(*archive, pipelines=("CancelsAll", "Changes")) == 1
@@ -295,8 +346,12 @@ class TestRecaptures:
         assert job.lines() == ["a new"]
 
     def test_others_robots_txt_is_no_page(self, job, tmp_path):
-        """Programs that do not write how they came to a URL have robots.txt like any answer: it becomes no page."""
-        archive = self.made(tmp_path, {"a": b"<p>one", "robots.txt": b"User-agent: *\n", "b/robots.txt": b"a page"})
+        """Programs that do not write how they came to a URL have robots.txt like any answer: it
+        becomes no page.
+        """
+        archive = self.made(
+            tmp_path, {"a": b"<p>one", "robots.txt": b"User-agent: *\n", "b/robots.txt": b"a page"}
+        )
 
         assert job.run(*archive, pipelines=("Changes",)) == 0
         assert job.lines() == ["a new", "b/robots.txt new"]
@@ -310,10 +365,17 @@ class TestArguments:
             (["*.warc"], "*.warc: no such file"),
             (["empty"], "empty: no WARC files in this folder"),
             (["-"], "-: an archive on standard input could not be resumed: name a file"),
-            (["made", "-a", "x=y"], "-a x=…: archives have no arguments; settings are -s NAME=VALUE"),
+            (
+                ["made", "-a", "x=y"],
+                "-a x=…: archives have no arguments; settings are -s NAME=VALUE",
+            ),
             (["made", "-s", "OUTPUTS=nonsense"], "OUTPUTS = ['nonsense']: must be some of"),
             (
-                ["made", "-s", 'ITEM_PIPELINES={"webcrawl.adapter.pipelines.outputs.WarcPipeline": 9}'],
+                [
+                    "made",
+                    "-s",
+                    'ITEM_PIPELINES={"webcrawl.adapter.pipelines.outputs.WarcPipeline": 9}',
+                ],
                 (
                     "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.outputs.WarcPipeline': must be "
                     "pipelines that need no crawl: this one writes what was fetched"
@@ -348,7 +410,9 @@ class TestArguments:
         assert not (job.folder / "warc").exists()
 
     def test_in_any_project(self, pages, job):
-        """A project that does not name the add-on gets it for this command; its downloader middlewares have no say."""
+        """A project that does not name the add-on gets it for this command; its downloader
+        middlewares have no say.
+        """
         (job.folder.parent / "scrapy.cfg").write_text("[settings]\ndefault = plain\n")
         plain = f"COMMANDS_MODULE = 'webcrawl.commands'\nDOWNLOADER_MIDDLEWARES = {{'{PIPELINES}.Refuses': 5}}\n"
         (job.folder.parent / "plain.py").write_text(plain)

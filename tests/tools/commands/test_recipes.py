@@ -47,17 +47,27 @@ def test_there_are_some():
 
 
 def test_a_sites_lines(tmp_path):
-    """What is printed for a complaint are the lines of the domain and its subdomains, and no others."""
+    """What is printed for a complaint are the lines of the domain and its subdomains, and no
+    others.
+    """
     line = "2026-11-21T20:00:00.000Z   200  100 {} L http://seed.test/ text/html #001 1+2 sha1:X http://seed.test/ -\n"
     theirs = ["http://example.com/", "https://www.example.com/a", "http://example.com:8080/"]
-    others = ["http://notexample.com/", "http://example.com.evil.test/", "http://a.test/?u=http://example.com/"]
+    others = [
+        "http://notexample.com/",
+        "http://example.com.evil.test/",
+        "http://a.test/?u=http://example.com/",
+    ]
     log = tmp_path / "crawls/web/logs/crawl.log"
     log.parent.mkdir(parents=True)
     log.write_text("".join(line.format(url) for url in (*theirs, *others)))
     (words,) = re.findall(r"^    (awk .*)$", OPERATIONS, re.MULTILINE)
-    said = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
 
-    assert [line.split() for line in said.splitlines()] == [["2026-11-21T20:00:00.000Z", "200", url] for url in theirs]
+    assert [line.split() for line in said.splitlines()] == [
+        ["2026-11-21T20:00:00.000Z", "200", url] for url in theirs
+    ]
 
 
 class TestCron:
@@ -73,7 +83,9 @@ class TestCron:
         scrapy.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m webcrawl "$@"\n')
         scrapy.chmod(0o755)
         around = {**os.environ, "PATH": f"{scrapy.parent}:{os.environ['PATH']}", "JOB": str(job)}
-        return subprocess.run(["sh", "-c", line], env=around, cwd=ROOT, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["sh", "-c", line], env=around, cwd=ROOT, capture_output=True, text=True, check=False
+        )
 
     def test_no_percent_signs(self):
         """A percent sign would be a new line for cron."""
@@ -98,9 +110,15 @@ class TestCron:
         """A crawl that ends by its time each night is finished in the end, each page once."""
         crawl = crawl_of(tmp_path, simweb(5, 60, latency=0.1))
         nights = 0
-        while nights < 20 and crawl.run(CLOSESPIDER_TIMEOUT=1) == 0 and crawl.stats["reason"] == "closespider_timeout":
+        while (
+            nights < 20
+            and crawl.run(CLOSESPIDER_TIMEOUT=1) == 0
+            and crawl.stats["reason"] == "closespider_timeout"
+        ):
             nights += 1
-        urls = [line.split()[3] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()]
+        urls = [
+            line.split()[3] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines()
+        ]
 
         assert crawl.stats["reason"] == "finished"
         assert nights > 0
@@ -113,7 +131,9 @@ class TestCron:
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
     def test_check(self, tmp_path, simweb):
-        """Sundays' line says nothing of a crawl that is whole, and names the damage of one that is not."""
+        """Sundays' line says nothing of a crawl that is whole, and names the damage of one that is
+        not.
+        """
         crawl = crawl_of(tmp_path, simweb(1, 3))
         assert crawl.run() == 0
         (line,) = self.lines("verify")
@@ -133,14 +153,18 @@ class TestLogrotate:
 
         for base in ("/var/lib/webcrawl/one", "/var/lib/webcrawl/hive/drone-3"):
             for path in outputs:
-                assert not any(_matches(f"{base}/{path}", pattern) for pattern in self.PATTERNS), path
+                assert not any(_matches(f"{base}/{path}", pattern) for pattern in self.PATTERNS), (
+                    path
+                )
             assert any(_matches(f"{base}/logs/errors.log", pattern) for pattern in self.PATTERNS)
         assert any(_matches("/var/lib/webcrawl/one.log", pattern) for pattern in self.PATTERNS)
         assert "copytruncate" in LOGROTATE.split()
 
     @pytest.mark.campaign
     def test_while_a_crawl_runs(self, tmp_path, simweb):
-        """The log and errors.log may be copied and emptied: lines go on at the beginning, and `verify` is content."""
+        """The log and errors.log may be copied and emptied: lines go on at the beginning, and
+        `verify` is content.
+        """
         failing = '{"tests.support.cli_components.Failing": 1000}'
         log = tmp_path / "one.log"
         crawl = crawl_of(
@@ -163,11 +187,16 @@ class TestLogrotate:
         assert "Spider closed (finished)" in log.read_text()
         assert b"\0" not in log.read_bytes() + errors.read_bytes()
         words = [sys.executable, "-m", "webcrawl", "verify", str(crawl.jobdir)]
-        assert "no damage found" in subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+        assert (
+            "no damage found"
+            in subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+        )
 
     @pytest.mark.parametrize("how", ["renamed", *in_campaign("emptied")])
     def test_the_crawls_own_log(self, tmp_path, simweb, how):
-        """crawl.log must stay: the run ends with a line that names it, and so does the next until the file is back."""
+        """crawl.log must stay: the run ends with a line that names it, and so does the next until
+        the file is back.
+        """
         crawl = crawl_of(tmp_path, simweb(5, 2000), BANDWIDTH_MAX="500kB")
         log = crawl.jobdir / "logs/crawl.log"
         running = crawl.start()

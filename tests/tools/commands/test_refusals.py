@@ -1,4 +1,6 @@
-"""Every problem that can be known before the first request is one line on standard error and exit status 1."""
+"""Every problem that can be known before the first request is one line on standard error and exit
+status 1.
+"""
 
 import fcntl
 import os
@@ -80,11 +82,17 @@ class TestSeeds:
             ),
             ("comments.txt", b"# nothing yet\n\n", "no seed"),
             ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
-            ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),
+            (
+                "cut.txt.gz",
+                b"\x1f\x8b\x08\x00",
+                "Compressed file ended before the end-of-stream marker was reached",
+            ),
         ],
     )
     def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
-        """A seed list that is binary, cut, bad in all lines or of unknown kind is named with the reason."""
+        """A seed list that is binary, cut, bad in all lines or of unknown kind is named with the
+        reason.
+        """
         path = tmp_path / name
         path.write_bytes(content)
 
@@ -134,7 +142,9 @@ class TestFeeds:
 class TestSpiders:
     @pytest.mark.parametrize("spider", ["webb", "Web", "web\n"])
     def test_an_unknown_spider(self, tmp_path, seeds, spider):
-        """A spider that the project does not have is one line with those that it has, and how to name where it is."""
+        """A spider that the project does not have is one line with those that it has, and how to
+        name where it is.
+        """
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
 
         hint = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
@@ -151,11 +161,17 @@ class TestSettings:
             ("CLOSESPIDER_PAGECOUNT", "many", "a whole number from 0 to 1000000000"),
             ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
             ("USER_AGENT", "", "one line of text"),
-            ("URL_EXCLUDE_FILE", "/no/such/file", "the path of a readable file, or none (there is no such file)"),
+            (
+                "URL_EXCLUDE_FILE",
+                "/no/such/file",
+                "the path of a readable file, or none (there is no such file)",
+            ),
         ],
     )
     def test_an_impossible_value(self, seeds, name, value, allowed):
-        """An impossible value, of Scrapy's settings too, is reported with the setting's name and what is allowed."""
+        """An impossible value, of Scrapy's settings too, is reported with the setting's name and
+        what is allowed.
+        """
         line = told({"seeds": str(seeds)}, **{name: value})
 
         assert line.startswith(f"{name} = ")
@@ -170,7 +186,9 @@ class TestSettings:
         ],
     )
     def test_bad_rules(self, tmp_path, seeds, setting, text, why):
-        """A file of rules with a bad line is named with the line, before anything else of JOBDIR is used."""
+        """A file of rules with a bad line is named with the line, before anything else of JOBDIR is
+        used.
+        """
         path = tmp_path / "rules"
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), **{setting: str(path)})
@@ -180,7 +198,10 @@ class TestSettings:
 
     def test_filters_of_one_name(self, tmp_path, seeds):
         """Two filters with the same name, which would count as one, are refused."""
-        filters = {"webcrawl.urls.filters.url_parts.LengthFilter": 1, "tests.support.cli_components.AnotherLength": 2}
+        filters = {
+            "webcrawl.urls.filters.url_parts.LengthFilter": 1,
+            "tests.support.cli_components.AnotherLength": 2,
+        }
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
 
         assert line == "URL_FILTERS: two filters have the same name: length, length"
@@ -204,13 +225,17 @@ class TestJobdir:
 
     @pytest.mark.parametrize("name", ["bad\udcff", "esc\x1b[31m", "new\nline"])
     def test_a_strange_name(self, tmp_path, seeds, name):
-        """Control characters, or bytes that are no UTF-8, are refused: no file, table or line could name the folder."""
+        """Control characters, or bytes that are no UTF-8, are refused: no file, table or line could
+        name the folder.
+        """
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / name}))
 
         why = "strange characters, by which files and lines of a crawl cannot name it"
         assert line == f"JOBDIR = {tmp_path}/{readable(name)}: {why}"
 
-    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
+    @pytest.mark.skipif(
+        not Path("/proc/self").exists(), reason="needs a file system that takes no folder"
+    )
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):
         """A JOBDIR that cannot be created is refused."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": "/proc/crawl"}))
@@ -231,7 +256,10 @@ class TestJobdir:
         with (state / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
-            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process is using this crawl"
+            assert (
+                refused(Crawl(tmp_path / "job", {"seeds": seeds}))
+                == f"{state}: another process is using this crawl"
+            )
 
     def test_a_foreign_file(self, tmp_path, seeds):
         """A foreign file in the crawl's place is refused, and left unchanged."""
@@ -249,16 +277,22 @@ class TestJobdir:
         [
             pytest.param(lambda path: path.write_bytes(b""), "not a SQLite database", id="empty"),
             pytest.param(
-                lambda path: path.write_bytes(Random(1).randbytes(50_000)), "not a SQLite database", id="noise"
+                lambda path: path.write_bytes(Random(1).randbytes(50_000)),
+                "not a SQLite database",
+                id="noise",
             ),
-            pytest.param(lambda path: overwrite(path, 100), "malformed", id="noise behind its header"),
+            pytest.param(
+                lambda path: overwrite(path, 100), "malformed", id="noise behind its header"
+            ),
             pytest.param(lambda path: os.truncate(path, 20_000), "the file ends early", id="cut"),
             pytest.param(lambda path: (path.unlink(), path.mkdir()), "not a file", id="folder"),
             pytest.param(lambda path: (path.unlink(), os.mkfifo(path)), "not a file", id="pipe"),
         ],
     )
     def test_a_database_that_cannot_be_read(self, tmp_path, seeds, spoil, why):
-        """Whatever is in the place of crawl.db, the crawl does not start, in one line that names the file."""
+        """Whatever is in the place of crawl.db, the crawl does not start, in one line that names
+        the file.
+        """
         made = Crawl(tmp_path / "job", {"seeds": seeds})
         begin(tmp_path / "job", seeds)
         path = tmp_path / "job/state/crawl.db"
@@ -283,7 +317,9 @@ class TestJobdir:
         assert str(state / name) in line
         assert "Permission denied" in line
 
-    @pytest.mark.parametrize("name", ["state", "state/lock", "state/seen", "logs", "logs/crawl.log"])
+    @pytest.mark.parametrize(
+        "name", ["state", "state/lock", "state/seen", "logs", "logs/crawl.log"]
+    )
     def test_something_else_in_the_way(self, tmp_path, seeds, name):
         """A file where a folder belongs, or a folder where a file belongs, is named."""
         path = tmp_path / "job" / name
@@ -309,9 +345,13 @@ class TestJobdir:
         )
         assert log.read_text() == "a line\n"
 
-    @pytest.mark.parametrize("names", [["requests.queue/active.json"], ["requests.seen", "spider.state"]])
+    @pytest.mark.parametrize(
+        "names", [["requests.queue/active.json"], ["requests.seen", "spider.state"]]
+    )
     def test_a_crawl_of_plain_scrapy(self, tmp_path, seeds, names):
-        """What it has queued and seen is not taken for a new crawl, and stays as it is, with --fresh too."""
+        """What it has queued and seen is not taken for a new crawl, and stays as it is, with
+        --fresh too.
+        """
         job = tmp_path / "job"
         for name in names:
             path = job / name
@@ -322,7 +362,10 @@ class TestJobdir:
         for again in (False, True):
             line = told({"seeds": str(seeds)}, again=again, JOBDIR=str(job))
             there = names[0].partition("/")[0]
-            assert line == f"{job}/{there}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+            assert (
+                line
+                == f"{job}/{there}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+            )
         assert tree(job) == before
 
     def test_a_crawl_that_began_beside_plain_scrapys(self, tmp_path, seeds):
@@ -343,7 +386,11 @@ class TestJobdir:
 
     def test_a_log_that_was_cut(self, tmp_path, seeds):
         """An output file shorter than the last checkpoint noted is refused, with the place."""
-        crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": "/etc/hosts", "CLOSESPIDER_TIMEOUT": 0.2})
+        crawl = Crawl(
+            tmp_path / "job",
+            {"seeds": seeds},
+            {"HOSTS_FILE": "/etc/hosts", "CLOSESPIDER_TIMEOUT": 0.2},
+        )
         assert crawl.run() == 0
         change = "INSERT OR REPLACE INTO output VALUES ('logs/crawl.log', 1000000, 0, 0)"
         tampered(tmp_path / "job/state/crawl.db", change)
@@ -355,7 +402,9 @@ class TestJobdir:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_nothing_is_moved(tmp_path, seeds, again):
-    """A name server that does not answer is noticed before a folder is made, or the crawl before is put aside."""
+    """A name server that does not answer is noticed before a folder is made, or the crawl before is
+    put aside.
+    """
     job = tmp_path / "job"
     if again:
         (job / "state").mkdir(parents=True)
@@ -370,7 +419,9 @@ def test_nothing_is_asked(tmp_path, simweb):
     """A refused crawl sends no request, even if its seeds and its name server are fine."""
     server = simweb(2, 4)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
-    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+    crawl = Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver}
+    )
 
     refused(crawl, FRONTIER_LEVELS=0)
 
@@ -379,7 +430,9 @@ def test_nothing_is_asked(tmp_path, simweb):
 
 def test_a_log_file_has_the_line_too(tmp_path):
     """If the log goes to a file, as under scrapyd, the line is written there too."""
-    line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "job.log")
+    line = refused(
+        Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "job.log"
+    )
 
     assert (tmp_path / "job.log").read_text() == f"{line}\n"
 
@@ -391,7 +444,10 @@ def test_a_log_file_that_cannot_be_opened(tmp_path):
 
     line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}), LOG_FILE=log)
 
-    assert line == f"LOG_FILE = {log}: must be a file that can be written to (No such file or directory)"
+    assert (
+        line
+        == f"LOG_FILE = {log}: must be a file that can be written to (No such file or directory)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -399,7 +455,11 @@ def test_a_log_file_that_cannot_be_opened(tmp_path):
     [
         ("LOG_ENCODING", "none-such", "an encoding that Python knows, such as utf-8"),
         ("LOG_ENABLED", "yes", "one of true, false, 1, 0"),
-        ("LOG_FORMAT", "%(nope)s", "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s"),
+        (
+            "LOG_FORMAT",
+            "%(nope)s",
+            "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s",
+        ),
     ],
 )
 def test_other_settings_of_the_log(tmp_path, name, value, allowed):
@@ -414,10 +474,15 @@ def test_other_settings_of_the_log(tmp_path, name, value, allowed):
 
 def test_a_scheduler_that_is_not_there(tmp_path):
     """A SCHEDULER that cannot be imported is refused like any other component."""
-    line = told({"seeds": "http://127.0.0.1/"}, JOBDIR=tmp_path / "job", SCHEDULER="nowhere.Scheduler")
+    line = told(
+        {"seeds": "http://127.0.0.1/"}, JOBDIR=tmp_path / "job", SCHEDULER="nowhere.Scheduler"
+    )
 
     allowed = "the dotted path of a class in an existing module"
-    assert line == f"SCHEDULER = 'nowhere.Scheduler': must be {allowed} (nowhere.Scheduler: there is no such module)"
+    assert (
+        line
+        == f"SCHEDULER = 'nowhere.Scheduler': must be {allowed} (nowhere.Scheduler: there is no such module)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -436,8 +501,16 @@ def test_spiders_that_are_not_there(name, value, why):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("LOG_FILE", "job/logs/crawl.log"), ("FEEDS", "job/stats.json"), ("FEEDS", "job/logs/../logs/links.log")),
-        *(("FEEDS", "job/tags.tsv"), ("LOG_FILE", "job/metrics.json"), ("LOG_FILE", "job/logs/url.trace")),
+        *(
+            ("LOG_FILE", "job/logs/crawl.log"),
+            ("FEEDS", "job/stats.json"),
+            ("FEEDS", "job/logs/../logs/links.log"),
+        ),
+        *(
+            ("FEEDS", "job/tags.tsv"),
+            ("LOG_FILE", "job/metrics.json"),
+            ("LOG_FILE", "job/logs/url.trace"),
+        ),
     ],
 )
 def test_files_of_the_crawls_own(tmp_path, name, value):
@@ -455,7 +528,9 @@ def test_files_of_the_crawls_own(tmp_path, name, value):
 
 def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
     """Whatever else is refused is one line on standard error, even if the log file cannot have it."""
-    line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "no/job.log")
+    line = refused(
+        Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "no/job.log"
+    )
 
     assert line == "/no/such.txt: No such file or directory"
 
@@ -463,7 +538,9 @@ def test_another_reason_with_a_log_file_that_cannot_be_opened(tmp_path):
 def test_standard_output_stays_empty(tmp_path):
     """The line goes to standard error; standard output stays empty."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "no seeds: give -a seeds=FILE or a URL, several with commas between\n"

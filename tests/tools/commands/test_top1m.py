@@ -47,7 +47,9 @@ def files(path):
 
 
 class TestGood:
-    @pytest.mark.parametrize("body", [zipped(), gzip.compress(ROWS), ROWS], ids=["zip", "gzip", "plain"])
+    @pytest.mark.parametrize(
+        "body", [zipped(), gzip.compress(ROWS), ROWS], ids=["zip", "gzip", "plain"]
+    )
     def test_it_is_moved_into_place_whole(self, path, body):
         """The list ends up unpacked under the name given, and nothing else is left."""
         with served(body) as url:
@@ -90,8 +92,16 @@ class TestBad:
         [
             (zipped(), {"missing": 100}, "cannot be downloaded: URL: ended after "),
             (b"not here", {"status": 404}, "cannot be downloaded: URL: HTTP Error 404: Not Found"),
-            (b"<html><p>Welcome\n", {}, "URL is not a list of rank,domain (line 1: b'<html><p>Welcome\\n')"),
-            (zipped(b"1,a.test\n2 b.test\n"), {}, "URL is not a list of rank,domain (line 2: b'2 b.test\\n')"),
+            (
+                b"<html><p>Welcome\n",
+                {},
+                "URL is not a list of rank,domain (line 1: b'<html><p>Welcome\\n')",
+            ),
+            (
+                zipped(b"1,a.test\n2 b.test\n"),
+                {},
+                "URL is not a list of rank,domain (line 2: b'2 b.test\\n')",
+            ),
             (b"1,a.test\n2" + b"2" * 5000, {}, "URL is not a list of rank,domain (line 2: "),
             (b"", {}, "URL is empty"),
             (zipped()[:-50], {}, "URL cannot be unpacked (File is not a zip file)"),
@@ -101,7 +111,9 @@ class TestBad:
         ids=["cut", "404", "html", "row", "line", "empty", "zip", "gzip", "files"],
     )
     def test_what_is_no_list(self, path, body, options, why):
-        """A download that is cut, missing, empty or not a list is reported in one line, and leaves nothing behind."""
+        """A download that is cut, missing, empty or not a list is reported in one line, and leaves
+        nothing behind.
+        """
         with served(body, **options) as url, pytest.raises(CannotProvide) as told:
             provide(str(path), url)
 
@@ -110,7 +122,9 @@ class TestBad:
         assert "\n" not in str(told.value)
         assert files(path) == []
 
-    @pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "nonsense", "http://[bad/", "http://127.0.0.1:{}x/"])
+    @pytest.mark.parametrize(
+        "url", ["http://127.0.0.1:{}/", "nonsense", "http://[bad/", "http://127.0.0.1:{}x/"]
+    )
     def test_an_address_that_gives_nothing(self, path, url):
         """A server that refuses and an invalid address are reported."""
         with socket.socket() as bound:
@@ -123,7 +137,10 @@ class TestBad:
     def test_a_list_that_unpacks_to_too_much_is_left(self, path, monkeypatch):
         """A file that unpacks to more than any list has is not unpacked to its end."""
         monkeypatch.setattr("webcrawl.urls.seeds.top1m.MOST", 1 << 20)
-        with served(zipped(bytes(50 << 20))) as url, pytest.raises(CannotProvide, match="is larger than 1048576 bytes"):
+        with (
+            served(zipped(bytes(50 << 20))) as url,
+            pytest.raises(CannotProvide, match="is larger than 1048576 bytes"),
+        ):
             provide(str(path), url)
 
         assert files(path) == []
@@ -131,14 +148,21 @@ class TestBad:
     def test_a_folder_that_takes_nothing(self, tmp_path):
         """A list that cannot be written is reported with the reason."""
         (tmp_path / "seeds").touch()
-        with served(ROWS) as url, pytest.raises(CannotProvide, match=r"seeds/top1m.csv: cannot be written \("):
+        with (
+            served(ROWS) as url,
+            pytest.raises(CannotProvide, match=r"seeds/top1m.csv: cannot be written \("),
+        ):
             provide(str(tmp_path / "seeds" / "top1m.csv"), url)
 
     def test_the_command_says_it_in_one_line(self, tmp_path, path):
         """Without a network the command prints one line that names scrapy demo, with exit status 1."""
-        crawl = Crawl(tmp_path / "job", {"seeds": path}, {"TOP1M_URL": "http://127.0.0.1:9/top-1m.csv.zip"})
+        crawl = Crawl(
+            tmp_path / "job", {"seeds": path}, {"TOP1M_URL": "http://127.0.0.1:9/top-1m.csv.zip"}
+        )
 
         assert crawl.run() == 1
         (line,) = crawl.output.read_text().splitlines()
-        assert line.startswith(f"{path} is missing, and cannot be downloaded: http://127.0.0.1:9/top-1m.csv.zip: ")
+        assert line.startswith(
+            f"{path} is missing, and cannot be downloaded: http://127.0.0.1:9/top-1m.csv.zip: "
+        )
         assert line.endswith(HINT)

@@ -14,7 +14,14 @@ from tests.support.places import ROOT
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.crawl.control.commands import COMMANDS
 
-HEADINGS = {"Usage", "Commands", "Options", "Global Options", "The Crawl", "Arguments Of The Spider Web"}
+HEADINGS = {
+    "Usage",
+    "Commands",
+    "Options",
+    "Global Options",
+    "The Crawl",
+    "Arguments Of The Spider Web",
+}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +53,10 @@ def test_usage_names_the_program(name):
     """Usage says `webcrawl`, if that is what the user has run, for commands that Scrapy runs too."""
     done = command("webcrawl", name, "-h")
 
-    assert (done.returncode, done.stdout.splitlines()[2][: len(name) + 11]) == (0, f"  webcrawl {name}")
+    assert (done.returncode, done.stdout.splitlines()[2][: len(name) + 11]) == (
+        0,
+        f"  webcrawl {name}",
+    )
 
 
 def test_the_arguments_of_the_spider_are_in_its_help():
@@ -58,11 +68,17 @@ def test_the_arguments_of_the_spider_are_in_its_help():
     assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())
 
 
-@pytest.mark.parametrize("name", sorted(_get_commands_from_module("webcrawl.commands", inproject=True)))
+@pytest.mark.parametrize(
+    "name", sorted(_get_commands_from_module("webcrawl.commands", inproject=True))
+)
 def test_only_headings_are_underlined(name, monkeypatch):
-    """Scrapy's formatter takes each line that ends with a colon for one, so no text may break there."""
+    """Scrapy's formatter takes each line that ends with a colon for one, so no text may break
+    there.
+    """
     monkeypatch.setenv("COLUMNS", "80")
-    parser = ScrapyArgumentParser(prog="scrapy", formatter_class=ScrapyHelpFormatter, conflict_handler="resolve")
+    parser = ScrapyArgumentParser(
+        prog="scrapy", formatter_class=ScrapyHelpFormatter, conflict_handler="resolve"
+    )
     made = _get_commands_from_module("webcrawl.commands", inproject=True)[name]
     made.settings = Settings()
     made.add_options(parser)
@@ -82,14 +98,28 @@ def test_the_commands_of_ctl_are_in_columns():
 
 
 def test_a_command_loads_no_crawl():
-    """What only a crawl needs is not loaded for other commands: Scrapy imports the module of each of them."""
+    """What only a crawl needs is not loaded for other commands: Scrapy imports the module of each
+    of them.
+    """
     code = "import atexit, sys, scrapy.cmdline; atexit.register(lambda: print(*sys.modules)); scrapy.cmdline.execute()"
-    done = subprocess.run([sys.executable, "-c", code, "version"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "version"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "webcrawl.tools.commands.crawl" in loaded
     assert (
-        loaded & {"webcrawl.adapter.scheduler", "webcrawl.crawl.assembly", "webcrawl.adapter.spiders.web", "numpy"}
+        loaded
+        & {
+            "webcrawl.adapter.scheduler",
+            "webcrawl.crawl.assembly",
+            "webcrawl.adapter.spiders.web",
+            "numpy",
+        }
         == set()
     )
 
@@ -103,4 +133,6 @@ def test_a_folder_that_cannot_be_looked_at(tmp_path, words):
     done = command("webcrawl", *words.format(tmp_path / ("x" * 300)).split())
 
     assert (done.returncode > 0, done.stdout) == (True, "")
-    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["[Errno 36] File name too long"]
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == [
+        "[Errno 36] File name too long"
+    ]

@@ -1,4 +1,6 @@
-"""`webcrawl` runs the commands that are no crawl without Scrapy, whose import takes longer than they do."""
+"""`webcrawl` runs the commands that are no crawl without Scrapy, whose import takes longer than
+they do.
+"""
 
 import argparse
 import json
@@ -49,10 +51,17 @@ def webcrawl(*words, cwd=ROOT):
 
 @pytest.mark.parametrize(
     ("words", "status"),
-    [(["why", "--help"], 0), (["ctl", "none", "status"], 2), (["segments", "-h"], 0), (["search", "none", "word"], 1)],
+    [
+        (["why", "--help"], 0),
+        (["ctl", "none", "status"], 2),
+        (["segments", "-h"], 0),
+        (["search", "none", "word"], 1),
+    ],
 )
 def test_a_question_loads_no_framework(words, status, tmp_path):
-    """Help, and the question to a crawl that runs, load neither Scrapy nor Twisted, and no library that takes long."""
+    """Help, and the question to a crawl that runs, load neither Scrapy nor Twisted, and no library
+    that takes long.
+    """
     done, loaded = webcrawl(*words, cwd=tmp_path)
 
     assert done.returncode == status
@@ -72,12 +81,23 @@ def test_an_answer_about_a_url_loads_none_either(tmp_path):
 
 
 def test_a_crawl_loads_no_library_that_it_does_not_need(tmp_path):
-    """From its start to its end: the public suffix list without its package, and no output that is not wanted."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path)) as server:
+    """From its start to its end: the public suffix list without its package, and no output that is
+    not wanted.
+    """
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    ) as server:
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/"
-        settings = ("PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", "POLITENESS_MIN_DELAY=0", "LOG_LEVEL=ERROR", "JOBDIR=job")
-        done, loaded = webcrawl("crawl", url, *(word for one in settings for word in ("-s", one)), cwd=tmp_path)
+        settings = (
+            "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8",
+            "POLITENESS_MIN_DELAY=0",
+            "LOG_LEVEL=ERROR",
+            "JOBDIR=job",
+        )
+        done, loaded = webcrawl(
+            "crawl", url, *(word for one in settings for word in ("-s", one)), cwd=tmp_path
+        )
         server.shutdown()
 
     assert done.returncode == 0
@@ -100,7 +120,9 @@ def test_a_wrong_command_line_is_refused_as_by_scrapy():
     lines = [line for line in done.stderr.splitlines()[:-1] if line]
     assert done.returncode == 2
     assert lines[:2] == ["Usage", "====="]
-    assert lines[-1].endswith(": error: a folder and a URL: webcrawl why JOBDIR URL, or --file URLS")
+    assert lines[-1].endswith(
+        ": error: a folder and a URL: webcrawl why JOBDIR URL, or --file URLS"
+    )
 
 
 def test_what_crawls_or_is_profiled_is_left_to_scrapy():
@@ -136,7 +158,8 @@ def test_the_options_of_all_commands_are_scrapys():
         command.settings = Settings()
         kind.add_options(command, parser)
         return {
-            (*one.option_strings, one.dest, str(one.default), one.nargs, type(one).__name__) for one in parser._actions
+            (*one.option_strings, one.dest, str(one.default), one.nargs, type(one).__name__)
+            for one in parser._actions
         }
 
     class Theirs(ScrapyCommand):

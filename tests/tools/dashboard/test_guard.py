@@ -10,7 +10,9 @@ from webcrawl.tools.dashboard.access_guard import COOKIE, HEADERS, Guard
 def _visitor(tmp_path_factory):
     root = tmp_path_factory.mktemp("guard")
     made(root / "web")
-    with dashboard(root, Crawls({"status": FIGURES, "pause": "paused", "exclude": "excluded"})) as visitor:
+    with dashboard(
+        root, Crawls({"status": FIGURES, "pause": "paused", "exclude": "excluded"})
+    ) as visitor:
         visitor.page()
         visitor.id = next(iter(visitor.finder.look())).id
         yield visitor
@@ -26,22 +28,34 @@ def everything(visitor):
 
 class TestToken:
     def test_nothing_without_it(self, visitor):
-        """Without the cookie, or with another, every path is refused, and none says anything of a crawl."""
+        """Without the cookie, or with another, every path is refused, and none says anything of a
+        crawl.
+        """
         for path in everything(visitor):
-            for cookies in ({}, {COOKIE: "x"}, {COOKIE: ""}, {COOKIE: visitor.guard.token[:-1]}, {COOKIE: "é\u202e"}):
+            for cookies in (
+                {},
+                {COOKIE: "x"},
+                {COOKIE: ""},
+                {COOKIE: visitor.guard.token[:-1]},
+                {COOKIE: "é\u202e"},
+            ):
                 answer = visitor.ask(path, cookies=cookies)
                 assert answer.status == 403, path
                 assert "web</a>" not in answer.text
 
     def test_the_address_becomes_a_cookie(self, visitor):
-        """The printed address sets a cookie that scripts, other sites and other paths do not get, and is left."""
+        """The printed address sets a cookie that scripts, other sites and other paths do not get,
+        and is left.
+        """
         path = visitor.guard.address().partition(f":{visitor.port}")[2]
         answer = visitor.ask(path, cookies={})
 
         assert (answer.status, answer.headers["Location"]) == (303, f"{visitor.base}/")
         cookie = answer.headers["Set-Cookie"]
         assert cookie.startswith(f"{COOKIE}={visitor.guard.token};")
-        assert {"HttpOnly", "SameSite=Strict", f"Path={visitor.base}/"} <= {one.strip() for one in cookie.split(";")}
+        assert {"HttpOnly", "SameSite=Strict", f"Path={visitor.base}/"} <= {
+            one.strip() for one in cookie.split(";")
+        }
         assert "token" not in answer.headers["Location"]
 
     @pytest.mark.parametrize("token", ["", "x", "%00", "%ff%fe", "%ED%A0%80"])
@@ -66,7 +80,9 @@ class TestHost:
         "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:{port}", "127.0.0.1:1", ""]
     )
     def test_another_name_is_refused(self, visitor, host):
-        """A name that an attacker's name server leads here, or another port, is not this server, token or not."""
+        """A name that an attacker's name server leads here, or another port, is not this server,
+        token or not.
+        """
         answer = visitor.ask(f"{visitor.base}/", headers={"Host": host.format(port=visitor.port)})
 
         assert answer.status in (400, 421)
@@ -74,7 +90,10 @@ class TestHost:
     @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.9.9.9"])
     def test_loopback_by_all_its_names(self, visitor, name):
         """Every name of loopback will do."""
-        assert visitor.ask(f"{visitor.base}/", headers={"Host": f"{name}:{visitor.port}"}).status == 200
+        assert (
+            visitor.ask(f"{visitor.base}/", headers={"Host": f"{name}:{visitor.port}"}).status
+            == 200
+        )
 
     @pytest.mark.parametrize(
         ("listening", "header", "known"),
@@ -92,7 +111,9 @@ class TestHost:
         ],
     )
     def test_other_addresses(self, listening, header, known):
-        """An address that is listened on, or any where all are, is ours; a name only if it was given."""
+        """An address that is listened on, or any where all are, is ours; a name only if it was
+        given.
+        """
         assert Guard(listening, 80).knows_host(header) is known
 
 
@@ -126,16 +147,23 @@ class TestForms:
         ],
     )
     def test_from_elsewhere(self, visitor, headers):
-        """A form of another origin does nothing, even with both tokens; another port of this machine is another."""
+        """A form of another origin does nothing, even with both tokens; another port of this
+        machine is another.
+        """
         visitor.crawls.told.clear()
 
-        assert visitor.send(f"c/{visitor.id}/commands", {"command": "pause"}, headers=headers).status == 403
+        assert (
+            visitor.send(f"c/{visitor.id}/commands", {"command": "pause"}, headers=headers).status
+            == 403
+        )
         assert visitor.crawls.told == []
 
     def test_an_address_does_nothing(self, visitor):
         """What a form does, no address does, with any method but POST."""
         visitor.crawls.told.clear()
-        path = f"{visitor.base}/c/{visitor.id}/commands?command=pause&form={visitor.guard.form_token}"
+        path = (
+            f"{visitor.base}/c/{visitor.id}/commands?command=pause&form={visitor.guard.form_token}"
+        )
         for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"):
             visitor.ask(path, method=method)
         assert visitor.crawls.told == []
@@ -143,7 +171,9 @@ class TestForms:
     def test_no_files(self, visitor):
         """A form may not bring files: they would be written to disk."""
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        answer = visitor.ask(f"{visitor.base}/c/{visitor.id}/commands", method="POST", data=b"--x--", headers=headers)
+        answer = visitor.ask(
+            f"{visitor.base}/c/{visitor.id}/commands", method="POST", data=b"--x--", headers=headers
+        )
 
         assert answer.status == 415
 
@@ -156,12 +186,16 @@ class TestForms:
 
     def test_not_too_large(self, visitor):
         """A form of more than 64 KiB is not read."""
-        answer = visitor.send(f"c/{visitor.id}/commands", {"command": "pause", "words": "x" * 100_000})
+        answer = visitor.send(
+            f"c/{visitor.id}/commands", {"command": "pause", "words": "x" * 100_000}
+        )
 
         assert answer.status == 413
 
     def test_what_destroys_is_asked_twice(self, visitor):
-        """Stop, exclude and drop are done only by a second form that says so; a wrong word is said before that."""
+        """Stop, exclude and drop are done only by a second form that says so; a wrong word is said
+        before that.
+        """
         visitor.crawls.told.clear()
         where = f"c/{visitor.id}/commands"
         first = visitor.send(where, {"command": "exclude", "words": "example.com"})
@@ -169,7 +203,12 @@ class TestForms:
 
         assert (first.status, visitor.crawls.told, wrong.status) == (200, [], 303)
         assert "Are you sure?" in first.text
-        assert visitor.send(where, {"command": "exclude", "words": "example.com", "sure": "yes"}).status == 303
+        assert (
+            visitor.send(
+                where, {"command": "exclude", "words": "example.com", "sure": "yes"}
+            ).status
+            == 303
+        )
         assert visitor.crawls.told == [("web", "exclude", "example.com")]
 
 
@@ -187,7 +226,9 @@ class TestAnswers:
             assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS, path
 
     def test_the_policy_allows_nothing_inline(self, visitor):
-        """Scripts and styles are the dashboard's own files, and no page has a style or handler of its own."""
+        """Scripts and styles are the dashboard's own files, and no page has a style or handler of
+        its own.
+        """
         assert "unsafe" not in HEADERS["Content-Security-Policy"]
         for path in everything(visitor)[6:-1]:
             text = visitor.ask(path).text
@@ -195,7 +236,9 @@ class TestAnswers:
             assert "<style" not in text
             assert " onclick" not in text
 
-    @pytest.mark.parametrize("trick", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "crawl.db", "%00"])
+    @pytest.mark.parametrize(
+        "trick", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "crawl.db", "%00"]
+    )
     def test_no_path_is_opened(self, visitor, trick):
         """Crawls, tabs and logs are names that the server gave: anything else is not there."""
         assert visitor.ask(f"{visitor.base}/c/{trick}").status in (403, 404)
@@ -209,7 +252,9 @@ class TestAnswers:
         assert visitor.ask(f"{visitor.base}/events").status == 503
 
     def test_an_error_of_ours(self, tmp_path, caplog):
-        """What goes wrong inside says nothing of the inside, and is logged where the dashboard was started."""
+        """What goes wrong inside says nothing of the inside, and is logged where the dashboard was
+        started.
+        """
         made(tmp_path / "web")
         with dashboard(tmp_path, Crawls({"status": RuntimeError("secret")})) as visitor:
             answer = visitor.ask(f"{visitor.base}/")

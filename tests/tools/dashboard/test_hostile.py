@@ -1,4 +1,6 @@
-"""Nothing that a server, a crawl or a client says can become markup, and no parameter of a request breaks a page."""
+"""Nothing that a server, a crawl or a client says can become markup, and no parameter of a request
+breaks a page.
+"""
 
 import json
 import re
@@ -49,23 +51,37 @@ def why(jobdir, url):
 @pytest.fixture(name="visitor", scope="module")
 def _visitor(tmp_path_factory):
     root = tmp_path_factory.mktemp("hostile")
-    one = made(root / EVIL.replace("/", "_").replace("\x00", ""), stats={"reason": EVIL, "pages": EVIL, "at": EVIL})
-    fields = f"2026-11-21T00:00:00.000Z 200 5 {URL} L {URL} text/html #001 20261121000000000+5 - {URL} -"
+    one = made(
+        root / EVIL.replace("/", "_").replace("\x00", ""),
+        stats={"reason": EVIL, "pages": EVIL, "at": EVIL},
+    )
+    fields = (
+        f"2026-11-21T00:00:00.000Z 200 5 {URL} L {URL} text/html #001 20261121000000000+5 - {URL} -"
+    )
     line = " ".join(part.replace(" ", "_") for part in fields.split(" "))
     (one / "logs/crawl.log").write_text(f"{line}\n{EVIL}\n\n", encoding="utf-8", errors="replace")
     (one / "logs/errors.log").write_bytes(EVIL.encode() + b"\xff\xfe\n")
-    (one / "logs/history.jsonl").write_text('{"at":1}\nnothing\n[]\n{"at":NaN}\n' + "[" * 100_000 + "\n")
+    (one / "logs/history.jsonl").write_text(
+        '{"at":1}\nnothing\n[]\n{"at":NaN}\n' + "[" * 100_000 + "\n"
+    )
     with dashboard(root, Crawls(ANSWERS), why=why) as visitor:
         yield visitor
 
 
 def check(text):
-    """The only script and style are the dashboard's files; nothing has a handler; nothing strange is left."""
+    """The only script and style are the dashboard's files; nothing has a handler; nothing strange
+    is left.
+    """
     tree = html.document_fromstring(text)
     assert [one.get("src", "")[-10:] for one in tree.xpath("//script")] == ["/script.js"]
-    assert tree.xpath("//script/text() | //style | //img | //iframe | //object | //base | //@style") == []
+    assert (
+        tree.xpath("//script/text() | //style | //img | //iframe | //object | //base | //@style")
+        == []
+    )
     assert tree.xpath("//@*[starts-with(name(), 'on')]") == []
-    assert all(one.startswith(("/", "#", "data:,")) for one in tree.xpath("//@href | //@action | //@src"))
+    assert all(
+        one.startswith(("/", "#", "data:,")) for one in tree.xpath("//@href | //@action | //@src")
+    )
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\u2066]", text)
     return tree
 
@@ -127,8 +143,12 @@ class TestFuzz:
         query=st.dictionaries(st.sampled_from(NAMES), ANY, max_size=4),
     )
     def test_every_parameter_of_a_page(self, visitor, tab, query):
-        """A page is a page or is refused, whatever its address says; nothing is an error of the server."""
-        tab = re.sub(r"[^!-~]|[#?%]", lambda one: "".join(f"%{byte:02x}" for byte in one[0].encode()), tab)
+        """A page is a page or is refused, whatever its address says; nothing is an error of the
+        server.
+        """
+        tab = re.sub(
+            r"[^!-~]|[#?%]", lambda one: "".join(f"%{byte:02x}" for byte in one[0].encode()), tab
+        )
         path = f"{visitor.base}/c/{visitor.id}{tab}?{urlencode(query, errors='surrogatepass')}"
         if "events" in tab:
             return
@@ -144,7 +164,9 @@ class TestFuzz:
         more=st.dictionaries(st.sampled_from(("sure", "word9", "form2", "")), ANY, max_size=2),
     )
     def test_every_field_of_a_form(self, visitor, command, words, more):
-        """A form is carried out, asked about once more, or refused; a crawl gets commands of the table alone."""
+        """A form is carried out, asked about once more, or refused; a crawl gets commands of the
+        table alone.
+        """
         data = {"command": command, "words": " ".join(words), **more}
         clean = {name: value.encode("utf-8", "replace").decode() for name, value in data.items()}
         visitor.crawls.told.clear()
@@ -155,11 +177,16 @@ class TestFuzz:
         if answer.status == 303:
             check(visitor.ask(answer.headers["Location"]).text)
 
-    @given(data=st.binary(max_size=200), charset=st.sampled_from(("", "; charset=x", "; charset=utf-16")))
+    @given(
+        data=st.binary(max_size=200),
+        charset=st.sampled_from(("", "; charset=x", "; charset=utf-16")),
+    )
     def test_any_body(self, visitor, data, charset):
         """Bytes that are no form are refused."""
         headers = {"Content-Type": f"application/x-www-form-urlencoded{charset}"}
-        answer = visitor.ask(f"{visitor.base}/c/{visitor.id}/commands", method="POST", data=data, headers=headers)
+        answer = visitor.ask(
+            f"{visitor.base}/c/{visitor.id}/commands", method="POST", data=data, headers=headers
+        )
 
         assert answer.status in (400, 403)
 
@@ -170,4 +197,8 @@ class TestFuzz:
     def test_any_header(self, visitor, cookie, host):
         """Whatever the headers say, without the token nothing is given."""
         headers = {"Host": host, "Cookie": cookie, "Origin": host}
-        assert visitor.ask(f"{visitor.base}/", cookies={}, headers=headers).status in (400, 403, 421)
+        assert visitor.ask(f"{visitor.base}/", cookies={}, headers=headers).status in (
+            400,
+            403,
+            421,
+        )

@@ -29,7 +29,9 @@ def known(folder):
 
 class TestFinding:
     def test_all_below_a_folder(self, tmp_path):
-        """Crawls at any depth of three folders are found by their names, not what lies in them, nor other folders."""
+        """Crawls at any depth of three folders are found by their names, not what lies in them, nor
+        other folders.
+        """
         for name in ("web", "deep/er/still", "too/deep/by/far"):
             made(tmp_path / name)
         made(tmp_path / "web/state/inner")
@@ -65,7 +67,9 @@ class TestFinding:
 
 class TestLocked:
     def test_a_lock_is_seen_and_not_taken(self, tmp_path):
-        """The kernel's list of locks is read; nothing else says that a crawl runs, and nobody asks for its lock."""
+        """The kernel's list of locks is read; nothing else says that a crawl runs, and nobody asks
+        for its lock.
+        """
         folder, locks = made(tmp_path / "web"), tmp_path / "locks"
         (folder / "state/lock").touch()
         about = (folder / "state/lock").stat()
@@ -83,7 +87,9 @@ class TestLocked:
         assert not is_locked(tmp_path / "nowhere", locks)
 
     def test_the_kernels_list(self, tmp_path):
-        """A lock that a crawl holds is in it, where the file system has the number that the list has."""
+        """A lock that a crawl holds is in it, where the file system has the number that the list
+        has.
+        """
         lock = made(tmp_path / "web") / "state/lock"
         with lock.open("w") as file:
             assert not is_locked(tmp_path / "web")
@@ -97,22 +103,39 @@ class TestLooking:
     @pytest.mark.parametrize("state", ["running", "paused", "stopping"])
     def test_a_crawl_that_answers(self, tmp_path, state):
         """Its own figures, and its own state."""
-        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "state": state}}).ask)
+        sample = look(
+            known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "state": state}}).ask
+        )
 
-        assert (sample.state, sample.number("pages"), sample.runs, sample.answers) == (state, 120, True, True)
+        assert (sample.state, sample.number("pages"), sample.runs, sample.answers) == (
+            state,
+            120,
+            True,
+            True,
+        )
 
     @pytest.mark.parametrize(
         ("stats", "state"),
-        [({"reason": "finished", "pages": 7}, "stopped"), ({"reason": None, "pages": 7}, "killed"), (None, "new")],
+        [
+            ({"reason": "finished", "pages": 7}, "stopped"),
+            ({"reason": None, "pages": 7}, "killed"),
+            (None, "new"),
+        ],
     )
     def test_a_crawl_that_does_not_run(self, tmp_path, stats, state):
         """What it saved last, and how it ended."""
         sample = look(known(made(tmp_path / "a", stats=stats)), Crawls().ask)
 
-        assert (sample.state, sample.number("pages"), sample.runs) == (state, 7 if stats else 0, False)
+        assert (sample.state, sample.number("pages"), sample.runs) == (
+            state,
+            7 if stats else 0,
+            False,
+        )
 
     def test_a_folder_that_was_removed(self, tmp_path):
-        """A crawl whose folder was removed while a page shows it is gone, and not one that has not begun."""
+        """A crawl whose folder was removed while a page shows it is gone, and not one that has not
+        begun.
+        """
         one = known(made(tmp_path / "a", stats={"reason": None, "pages": 7}))
         shutil.rmtree(tmp_path / "a")
         sample = look(one, Crawls().ask)
@@ -120,7 +143,9 @@ class TestLooking:
         assert (sample.state, sample.runs) == ("gone", False)
         assert does(sample, []) == "Its folder is no longer there."
 
-    @pytest.mark.parametrize("answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]])
+    @pytest.mark.parametrize(
+        "answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]]
+    )
     def test_a_crawl_that_answers_something_else(self, tmp_path, answer):
         """It runs and cannot be asked: its saved figures are shown, and why."""
         folder = made(tmp_path / "a", stats={"reason": None, "pages": 7})
@@ -138,37 +163,70 @@ class TestLooking:
 
     def test_figures_that_are_no_numbers(self, tmp_path):
         """What should be a number and is not counts as none."""
-        figures = {**FIGURES, "pages": "many", "queued": None, "hosts": math.nan, "mix": 5, "levels": "x"}
+        figures = {
+            **FIGURES,
+            "pages": "many",
+            "queued": None,
+            "hosts": math.nan,
+            "mix": 5,
+            "levels": "x",
+        }
         sample = look(known(made(tmp_path / "a")), Crawls({"status": figures}).ask)
 
-        assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [0, 0, 0, 0]
+        assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [
+            0,
+            0,
+            0,
+            0,
+        ]
         assert does(sample, [])
 
     def test_a_hive_has_the_sums_of_all_drones_and_the_state_of_those_that_run(self, tmp_path):
-        """The sums of its drones, those that do not answer included, and the state of those that run."""
+        """The sums of its drones, those that do not answer included, and the state of those that
+        run.
+        """
         hive = {"version": 1, "name": "web", "drones": [0, 1]}
         made(tmp_path / "hive/drone-0")
-        made(tmp_path / "hive/drone-1", stats={"reason": "finished", "pages": 7, "queued": 3, "seeds": 5})
+        made(
+            tmp_path / "hive/drone-1",
+            stats={"reason": "finished", "pages": 7, "queued": 3, "seeds": 5},
+        )
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         crawls = Crawls({("drone-0", "status"): FIGURES, ("drone-1", "status"): NotRunning("no")})
         sample = look(known(tmp_path / "hive"), crawls.ask)
 
         assert (sample.state, sample.note) == ("running", "1 of 2 drones run here")
-        assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (127, 4003, 5)
+        assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (
+            127,
+            4003,
+            5,
+        )
         assert sample.figures["levels"] == [3000, 1000, 0]
         assert sample.figures["mix"]["ok"] == 100
 
     def test_a_hive_of_drones_that_say_all_that_a_crawl_says(self, tmp_path):
-        """Whatever a crawl answers can be shown together: numbers are added, and the words stay each drone's own."""
+        """Whatever a crawl answers can be shown together: numbers are added, and the words stay
+        each drone's own.
+        """
         hive = {"version": 1, "name": "web", "drones": [0, 1]}
         made(tmp_path / "hive/drone-0")
         made(tmp_path / "hive/drone-1")
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         with steered(tmp_path / "crawl") as crawl:
-            status = {"state": "running", "seconds": 3.0, **crawl.crawl.outlook.glance(), "in_force": [], "queued": 2}
+            status = {
+                "state": "running",
+                "seconds": 3.0,
+                **crawl.crawl.outlook.glance(),
+                "in_force": [],
+                "queued": 2,
+            }
         sample = look(known(tmp_path / "hive"), Crawls({"status": status}).ask)
 
-        assert (sample.state, sample.number("queued"), sample.number("seconds")) == ("running", 4, 3.0)
+        assert (sample.state, sample.number("queued"), sample.number("seconds")) == (
+            "running",
+            4,
+            3.0,
+        )
         assert "waits" in status
         assert "waits" not in sample.figures
 
@@ -176,7 +234,9 @@ class TestLooking:
 class TestRecent:
     def test_lines_that_are_none(self, tmp_path):
         """Those that are no moments are left out, and one that is not whole yet."""
-        folder = made(tmp_path / "a", history=[(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(3)])
+        folder = made(
+            tmp_path / "a", history=[(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(3)]
+        )
         with (folder / "logs/history.jsonl").open("a") as file:
             file.write('{"at":1}\n[]\nnothing\n' + "[" * 10_000 + '\n{"at"')
 
@@ -184,7 +244,9 @@ class TestRecent:
 
     @pytest.mark.parametrize("ahead", [3600, 1e9])
     def test_a_clock_that_was_ahead(self, tmp_path, ahead):
-        """What it noted then is not what the crawl has come to, be that time in the past by now or not."""
+        """What it noted then is not what the crawl has come to, be that time in the past by now or
+        not.
+        """
         wrong = [(NOW + ahead + 5 * at, {**FIGURES, "pages": at}) for at in range(8)]
         right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
         found = recent(made(tmp_path / "a", history=wrong + right))
@@ -194,7 +256,11 @@ class TestRecent:
 
     def test_only_the_end_is_read(self, tmp_path):
         """Of a file of any size some last moments are known."""
-        found = recent(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]))
+        found = recent(
+            made(
+                tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]
+            )
+        )
 
         assert 100 < len(found) < 1000
         assert found[-1].figures["pages"] == 1999
@@ -216,16 +282,22 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
     progress = LiveReport(folder, [folder], {})
     progress.read_logs()
 
-    rows = {row.url: (row.status, row.found, row.fetched, row.failed) for row in progress.log.seeds.rows(9)}
+    rows = {
+        row.url: (row.status, row.found, row.fetched, row.failed)
+        for row in progress.log.seeds.rows(9)
+    }
     assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
 
 
 def test_a_log_that_grows_and_is_cut_back(tmp_path):
-    """What was appended is read once, a line that is not whole later; after a kill, which cuts it back, all is anew."""
+    """What was appended is read once, a line that is not whole later; after a kill, which cuts it
+    back, all is anew.
+    """
     folder = made(tmp_path / "a")
     log, progress = folder / LOG, LiveReport(folder, [folder], {})
     lines = [
-        crawl_line(NOW, Link(url, seed=url), Outcome(200), None, []) for url in ("http://a.test/", "http://b.test/")
+        crawl_line(NOW, Link(url, seed=url), Outcome(200), None, [])
+        for url in ("http://a.test/", "http://b.test/")
     ]
 
     def seeds(data):
@@ -246,7 +318,10 @@ class TestSigns:
             ({"trouble": "", "waits": "waits 9 s for a.test"}, "Waits 9 s for a.test."),
             ({"state": "paused"}, "Fetches nothing until somebody resumes it."),
             ({"state": "stopping"}, "Finishing 4 downloads under way."),
-            ({"queued": 0, "in_flight": 0, "aside": 0}, "Nothing is queued: it looks for more, or is about to end."),
+            (
+                {"queued": 0, "in_flight": 0, "aside": 0},
+                "Nothing is queued: it looks for more, or is about to end.",
+            ),
             (
                 {"queued": 7, "in_flight": 0, "aside_due": 1.0},
                 "All 7 queued URLs are of hosts set aside, which are tried again now and then.",
@@ -263,7 +338,9 @@ class TestSigns:
     def test_what_is_wrong(self, tmp_path):
         """Unexpected errors, a standstill with URLs queued, and failures of most are named."""
         later = {**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}
-        moments = [told(Sample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))]
+        moments = [
+            told(Sample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))
+        ]
         sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
         found = " ".join(signs(sample, moments, tmp_path))
 

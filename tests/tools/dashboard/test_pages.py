@@ -22,9 +22,15 @@ LINE = (
 
 @pytest.fixture(name="visitor")
 def _visitor(tmp_path):
-    made(tmp_path / "web", stats={"reason": None}, history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
+    made(
+        tmp_path / "web",
+        stats={"reason": None},
+        history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)],
+    )
     (tmp_path / "web/logs/crawl.log").write_text(LINE)
-    with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "seeds will be read from there"})) as visitor:
+    with dashboard(
+        tmp_path, Crawls({"status": FIGURES, "seeds": "seeds will be read from there"})
+    ) as visitor:
         visitor.jobdir = tmp_path / "web"
         yield visitor
 
@@ -47,7 +53,10 @@ class TestFigures:
 
         assert tree.xpath("//h1/text()") == ["web"]
         assert tree.xpath("//span[@class='badge running']")[0].text_content() == "Running"
-        assert "Hosts: 4 asked 2 ready 24 waiting" in tree.xpath("//p[@class='lead']")[0].text_content()
+        assert (
+            "Hosts: 4 asked 2 ready 24 waiting"
+            in tree.xpath("//p[@class='lead']")[0].text_content()
+        )
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]
         assert "No figures of a checkpoint" in tree.xpath("//div[@id='report']")[0].text_content()
 
@@ -79,12 +88,15 @@ class TestFigures:
         """What another program says in a crawl's place breaks no page."""
         made(tmp_path / "web")
         with dashboard(
-            tmp_path, Crawls({"status": {**FIGURES, "revisit/records": wrong, "revisit/sampled": 1}})
+            tmp_path,
+            Crawls({"status": {**FIGURES, "revisit/records": wrong, "revisit/sampled": 1}}),
         ) as visitor:
             assert tree_of(visitor).xpath("//h1/text()") == ["web"]
 
     def test_a_page_without_script(self, visitor):
-        """A page that changes loads itself again where there is no script; one with forms to fill does not."""
+        """A page that changes loads itself again where there is no script; one with forms to fill
+        does not.
+        """
         assert tree_of(visitor).xpath("//noscript/meta/@content") == ["10"]
         for tab in ("/commands", "/why"):
             assert tree_of(visitor, tab).xpath("//noscript") == []
@@ -111,8 +123,13 @@ class TestFigures:
     def test_a_hive_is_a_page_with_a_row_for_each_drone(self, tmp_path):
         """A hive is a page with the sums and a row for each drone, which has pages of its own."""
         for number in (0, 1):
-            made(tmp_path / f"hive/drone-{number}", history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
-        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+            made(
+                tmp_path / f"hive/drone-{number}",
+                history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)],
+            )
+        (tmp_path / "hive/hive.json").write_text(
+            json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
+        )
         with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
             tree = tree_of(visitor)
             assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["240", "8,000"]
@@ -156,7 +173,9 @@ class TestTabs:
         }
         with dashboard(tmp_path, Crawls(answers)) as visitor:
             tree = tree_of(visitor, "/hosts?by=errors")
-            assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith("/hosts?host=b.example")
+            assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith(
+                "/hosts?host=b.example"
+            )
             assert "2\xa0kB" in tree.text_content()
             assert ("web", "hosts", "--by", "errors") in visitor.crawls.told
 
@@ -164,11 +183,22 @@ class TestTabs:
         """What each drone answers is under its name."""
         for number in (0, 1):
             made(tmp_path / f"hive/drone-{number}")
-        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
-        said = [{"drone": number, "answer": {"hosts": [{"host": f"{number}.example"}]}} for number in (0, 1)]
+        (tmp_path / "hive/hive.json").write_text(
+            json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
+        )
+        said = [
+            {"drone": number, "answer": {"hosts": [{"host": f"{number}.example"}]}}
+            for number in (0, 1)
+        ]
         with dashboard(tmp_path, Crawls({"status": FIGURES, "hosts": {"drones": said}})) as visitor:
             tree = tree_of(visitor, "/hosts")
-            assert tree.xpath("//div[@id='now']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts", LEVELS]
+            assert tree.xpath("//div[@id='now']//h3/text()") == [
+                "Drone 0",
+                "Hosts",
+                "Drone 1",
+                "Hosts",
+                LEVELS,
+            ]
             assert tree.xpath("//div[@id='now']//td/a/text()") == ["0.example", "1.example"]
 
     def test_one_host(self, tmp_path):
@@ -187,17 +217,27 @@ class TestTabs:
                 f"b.example {verb}" for verb in ("pause", "resume", "retry", "drop")
             ]
             assert tree_of(visitor, "/hosts?host=--by").text_content()
-            assert visitor.crawls.told[:2] == [("web", "host", "b.example"), ("web", "queue", "b.example")]
+            assert visitor.crawls.told[:2] == [
+                ("web", "host", "b.example"),
+                ("web", "queue", "b.example"),
+            ]
 
     def test_a_host_that_is_not_known(self, visitor):
         """Where the crawl cannot say anything of a host, the page says so."""
-        assert "does not know the command host" in tree_of(visitor, "/hosts?host=a.example").text_content()
+        assert (
+            "does not know the command host"
+            in tree_of(visitor, "/hosts?host=a.example").text_content()
+        )
 
     def test_the_reports_sections(self, crawled):
-        """Each tab has its sections of the report on the last checkpoint, whose charts need no style of their own."""
+        """Each tab has its sections of the report on the last checkpoint, whose charts need no
+        style of their own.
+        """
         with dashboard(crawled.root.parent, given=[crawled.root]) as visitor:
             found = {tab: tree_of(visitor, tab) for tab in ("", "/hosts", "/errors", "/seeds")}
-        sections = {tab: tree.xpath("//div[@id='report']/section/@id") for tab, tree in found.items()}
+        sections = {
+            tab: tree.xpath("//div[@id='report']/section/@id") for tab, tree in found.items()
+        }
 
         assert sections == {
             "": ["time", "bound", "outcomes", "types", "sizes", "depth", "disk", "settings"],
@@ -209,7 +249,8 @@ class TestTabs:
         assert len(found[""].xpath("//svg[@role='img']")) == 5
         assert all(tree.xpath("//@style") == [] for tree in found.values())
         rows = [
-            tuple(row.xpath("td/text()")[:2]) for row in found["/seeds"].xpath("//table[@id='seed-table']/tbody/tr")
+            tuple(row.xpath("td/text()")[:2])
+            for row in found["/seeds"].xpath("//table[@id='seed-table']/tbody/tr")
         ]
         assert rows == [tuple(row[:2]) for row in crawled.page.rows("seed-table")]
 
@@ -217,10 +258,14 @@ class TestTabs:
         """Its sections are of all drones."""
         for number in (0, 1):
             shutil.copytree(crawled.root, tmp_path / f"hive/drone-{number}")
-        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        (tmp_path / "hive/hive.json").write_text(
+            json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
+        )
         with dashboard(tmp_path) as visitor:
             report = Report(visitor.page(f"c/{visitor.id}"))
-        one, both = ([row[1] for row in page.numbers("type-table")] for page in (crawled.page, report))
+        one, both = (
+            [row[1] for row in page.numbers("type-table")] for page in (crawled.page, report)
+        )
 
         assert both == [2 * many for many in one]
 
@@ -233,7 +278,9 @@ class TestTabs:
 
     def test_every_command_has_its_form(self, visitor):
         """The table of commands is the page of commands."""
-        assert tree_of(visitor, "/commands").xpath("//div[@class='forms']//button/@value") == [*COMMANDS]
+        assert tree_of(visitor, "/commands").xpath("//div[@class='forms']//button/@value") == [
+            *COMMANDS
+        ]
 
     def test_why_fails(self, tmp_path):
         """What cannot be answered is said in a line."""
@@ -243,14 +290,19 @@ class TestTabs:
 
         made(tmp_path / "web")
         with dashboard(tmp_path, why=why) as visitor:
-            assert "No answer: damaged" in tree_of(visitor, "/why?url=http://a.example/").text_content()
+            assert (
+                "No answer: damaged"
+                in tree_of(visitor, "/why?url=http://a.example/").text_content()
+            )
             assert "more than 4096" in tree_of(visitor, f"/why?url={'x' * 4097}").text_content()
 
 
 class TestSeeds:
     def test_seeds_as_text(self, visitor):
         """What is written becomes a file of the crawl's, which the crawl is told of."""
-        answer = visitor.send(f"c/{visitor.id}/seeds", {"seeds": " http://a.example/\r\nb.example \r\n"})
+        answer = visitor.send(
+            f"c/{visitor.id}/seeds", {"seeds": " http://a.example/\r\nb.example \r\n"}
+        )
 
         assert "seeds will be read from there" in said_of(visitor, answer)
         (written,) = (visitor.jobdir / "seeds").iterdir()
@@ -259,7 +311,9 @@ class TestSeeds:
 
     def test_nothing_written(self, visitor):
         """No text, no seeds, no file."""
-        assert "Refused" in said_of(visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": " \r\n"}))
+        assert "Refused" in said_of(
+            visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": " \r\n"})
+        )
         assert visitor.crawls.told == []
 
     @pytest.mark.parametrize("name", ["status", "seeds"])
@@ -275,7 +329,13 @@ class TestSeeds:
         """A hive gets what is written itself: it knows where its drones are."""
         for number in (0, 1):
             made(tmp_path / f"hive/drone-{number}")
-        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
-        with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "done by 2 drones"})) as visitor:
-            assert "done by 2" in said_of(visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"}))
+        (tmp_path / "hive/hive.json").write_text(
+            json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
+        )
+        with dashboard(
+            tmp_path, Crawls({"status": FIGURES, "seeds": "done by 2 drones"})
+        ) as visitor:
+            assert "done by 2" in said_of(
+                visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"})
+            )
             assert visitor.crawls.told == [("hive", "seeds", "add", "-", b"a.example")]

@@ -35,7 +35,9 @@ def _watched(tmp_path):
 
 
 def test_one_look_for_all_pages(watched, monkeypatch):
-    """Twenty pages that are made at the same time, or soon after, get the same look; later ones another."""
+    """Twenty pages that are made at the same time, or soon after, get the same look; later ones
+    another.
+    """
 
     async def script(watch, looks):
         found = [*await asyncio.gather(*(watch.sample() for _ in range(20))), await watch.sample()]
@@ -146,10 +148,14 @@ def test_a_look_that_fails(watched, monkeypatch):
 
 
 def test_a_drone_that_begins_to_answer(tmp_path):
-    """What it has fetched before is no sudden rate of its hive: moments are those of the same drones."""
+    """What it has fetched before is no sudden rate of its hive: moments are those of the same
+    drones.
+    """
     for number in (0, 1):
         made(tmp_path / f"hive/drone-{number}")
-    (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+    (tmp_path / "hive/hive.json").write_text(
+        json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
+    )
     (known,) = Finder([], tmp_path).look()
     crawls = Crawls({("drone-0", "status"): FIGURES})
 

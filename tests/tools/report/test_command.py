@@ -30,7 +30,9 @@ def made(root):
 
 class TestCrawls:
     def test_a_crawl_that_kept_no_statistics(self, copy):
-        """Of a crawl of an earlier version the statistics are made from the log, and the page says so."""
+        """Of a crawl of an earlier version the statistics are made from the log, and the page says
+        so.
+        """
         page, said = made(copy), truth(copy / "logs/crawl.log")
 
         assert "made from its log" in page.text
@@ -113,7 +115,10 @@ class TestCrawls:
     def test_what_bounded_it(self, tmp_path):
         """A row for each cause with its time, its share, and what would have helped."""
         db = CrawlDB(tmp_path / "state")
-        db.set("tallies", msgpack.packb({"crawl": {"bound/politeness": 90, "bound/slots": 30, "pages": 7}}))
+        db.set(
+            "tallies",
+            msgpack.packb({"crawl": {"bound/politeness": 90, "bound/slots": 30, "pages": 7}}),
+        )
         db.checkpoint()
         db.close()
 
@@ -127,7 +132,12 @@ class TestCrawls:
         db = CrawlDB(tmp_path / "state")
         outputs = Outputs(db, tmp_path)
         log = outputs.open("logs/neardup.log")
-        for number, name in ((0xFF00, "a"), (0xFF01, "b"), (0xFF01, "c"), (0x1234567890ABCDEF, "d")):
+        for number, name in (
+            (0xFF00, "a"),
+            (0xFF01, "b"),
+            (0xFF01, "c"),
+            (0x1234567890ABCDEF, "d"),
+        ):
             log.write(f"{number:016x}\thttp://{name}/\n".encode())
         log.write(b"-\thttp://short/\n")
         prepared(db)
@@ -189,7 +199,9 @@ class TestNoCrawls:
 
 class TestFiles:
     def test_beside_the_crawl(self, copy):
-        """By default the page is JOBDIR/report.html; its path is printed, and verify does not mind it."""
+        """By default the page is JOBDIR/report.html; its path is printed, and verify does not mind
+        it.
+        """
         done = command("scrapy", "report", copy)
 
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{copy}/report.html\n", "")
@@ -218,7 +230,9 @@ class TestFiles:
         ],
     )
     def test_where_it_may_not_go(self, copy, tmp_path, name, why):
-        """A folder, a file of the crawl, or a path that is not there: one line, status 1, and nothing is changed."""
+        """A folder, a file of the crawl, or a path that is not there: one line, status 1, and
+        nothing is changed.
+        """
         before = tree(copy)
         done = command("scrapy", "report", copy, "-o", tmp_path / name)
 
@@ -234,10 +248,13 @@ class TestFiles:
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
 
     @pytest.mark.parametrize(
-        ("words", "elsewhere"), [((), "; -o FILE writes the report elsewhere, -o - prints it"), (("-o", "x.html"), "")]
+        ("words", "elsewhere"),
+        [((), "; -o FILE writes the report elsewhere, -o - prints it"), (("-o", "x.html"), "")],
     )
     def test_where_nothing_can_be_written(self, copy, monkeypatch, capsys, words, elsewhere):
-        """A folder that is read-only, or full, is named with the reason, and with the way to write elsewhere."""
+        """A folder that is read-only, or full, is named with the reason, and with the way to write
+        elsewhere.
+        """
 
         def refuse(path, _):
             raise OSError(errno.EROFS, "Read-only file system", f"{path.parent}/.report.html.new")

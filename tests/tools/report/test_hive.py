@@ -1,4 +1,6 @@
-"""`scrapy report` of a hive: one page on all drones, which says what the page on one crawl of all would say."""
+"""`scrapy report` of a hive: one page on all drones, which says what the page on one crawl of all
+would say.
+"""
 
 import shutil
 from types import SimpleNamespace
@@ -15,7 +17,9 @@ from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.tools.report.report_page import report
 
 pytestmark = pytest.mark.xdist_group("report hive")
-MIX = dict.fromkeys(("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf"), 0.05)
+MIX = dict.fromkeys(
+    ("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf"), 0.05
+)
 
 
 @pytest.fixture(name="job", scope="module")
@@ -26,7 +30,9 @@ def _job(tmp_path_factory):
     with running(world, latency=0.0) as server:
         seeds = crawled(root, world, server, OUTPUTS="warc cdxj links neardup")
     log = root.parent / "both.log"
-    log.write_bytes(b"".join((root / f"drone-{drone}/logs/crawl.log").read_bytes() for drone in range(2)))
+    log.write_bytes(
+        b"".join((root / f"drone-{drone}/logs/crawl.log").read_bytes() for drone in range(2))
+    )
     return SimpleNamespace(root=root, seeds=seeds, truth=truth(log), page=made(root))
 
 
@@ -76,7 +82,10 @@ class TestNumbers:
 
     def test_near_duplicates(self, job):
         """Fingerprints of both are compared with each other."""
-        lines = [(job.root / f"drone-{drone}/logs/neardup.log").read_text().splitlines() for drone in range(2)]
+        lines = [
+            (job.root / f"drone-{drone}/logs/neardup.log").read_text().splitlines()
+            for drone in range(2)
+        ]
         pages = sum(not line.startswith("-") for line in [*lines[0], *lines[1]])
 
         assert f"{pages} pages with a fingerprint" in job.page.section("copies")
@@ -102,7 +111,9 @@ class TestNumbers:
 
 class TestFolders:
     def test_drones_without_a_hive_file(self, copy):
-        """Folders of drones that were copied into one make a page too; a single crawl's has no table of drones."""
+        """Folders of drones that were copied into one make a page too; a single crawl's has no
+        table of drones.
+        """
         (copy / "hive.json").unlink()
 
         assert len(made(copy).rows("drone-table")) == 2
@@ -125,7 +136,9 @@ class TestFolders:
 
     def test_what_cannot_be_read_is_named_with_its_drone(self, copy):
         """What cannot be read is named with its drone."""
-        tampered(copy / "drone-1/state/crawl.db", "UPDATE meta SET value = x'c1' WHERE name = 'tallies'")
+        tampered(
+            copy / "drone-1/state/crawl.db", "UPDATE meta SET value = x'c1' WHERE name = 'tallies'"
+        )
 
         assert "drone-1: tallies in state/crawl.db cannot be read" in made(copy).text
 

@@ -1,4 +1,6 @@
-"""Nothing that a server, a page or a user's own list says can become markup, or reach out of the page."""
+"""Nothing that a server, a page or a user's own list says can become markup, or reach out of the
+page.
+"""
 
 import re
 from base64 import b64encode
@@ -67,7 +69,9 @@ def _log():
 
 
 def test_texts_stay_texts(source, log):
-    """There is one script, the page's own; no attribute is an event, nothing is loaded, and no text is lost."""
+    """There is one script, the page's own; no attribute is an event, nothing is loaded, and no text
+    is lost.
+    """
     found = Report(page(source, log, {EVIL: "other"}, NOW))
 
     assert len(found.tree.xpath("//script")) == len(found.tree.xpath("//style")) == 1
@@ -77,7 +81,9 @@ def test_texts_stay_texts(source, log):
     assert found.rows("type-table")[0][0].startswith("</title></style></script><script>alert(1)")
     assert "alert(1)" in found.tree.xpath("//title")[0].text_content()
     for name in ("host-table", "seed-table", "aside-table", "terms-table", "slowest-table"):
-        assert any("<img src=x onerror=alert(1)>" in cell for row in found.rows(name) for cell in row), name
+        assert any(
+            "<img src=x onerror=alert(1)>" in cell for row in found.rows(name) for cell in row
+        ), name
 
 
 def test_no_strange_character_is_left(source, log):

@@ -24,7 +24,10 @@ def test_stats_json_says_the_same(crawled):
     assert {int(status): many for status, many in told["outcomes"].items()} == truth.outcomes
     assert {int(status): many for status, many in told["robots_txt"].items()} == truth.robots
     assert told["hosts"]["with_documents"] == len(+truth.documents)
-    assert (sum(told["series"]["downloads"]), sum(told["series"]["bytes"])) == (truth.downloads, truth.sent)
+    assert (sum(told["series"]["downloads"]), sum(told["series"]["bytes"])) == (
+        truth.downloads,
+        truth.sent,
+    )
     assert sum(told["series"]["documents"]) == truth.documents.total()
     assert sum(told["milliseconds"].values()) == truth.downloads
 
@@ -96,7 +99,9 @@ def test_each_seed_has_what_was_found_from_it_on(crawled):
     page, truth = crawled.page, crawled.truth
     rows = page.numbers("seed-table")
 
-    assert {row[0]: row[2:5] for row in rows} == {seed: row[:3] for seed, row in truth.seeds.items()}
+    assert {row[0]: row[2:5] for row in rows} == {
+        seed: row[:3] for seed, row in truth.seeds.items()
+    }
     for seed, outcome, *_, size in rows:
         assert outcome.startswith(f"{truth.seed_status[seed]} ")
         assert size == shown(truth.seeds[seed][3])
@@ -106,7 +111,9 @@ def test_each_seed_has_what_was_found_from_it_on(crawled):
 
 
 def test_the_report_of_a_killed_crawl_is_of_its_last_checkpoint(crawled):
-    """The report of the killed crawl is of its last checkpoint: no number is above those of the end."""
+    """The report of the killed crawl is of its last checkpoint: no number is above those of the
+    end.
+    """
     then = {row[0]: row[2] for row in crawled.killed.numbers("outcome-table")}
 
     assert sum(then.values()) > 0
@@ -127,8 +134,14 @@ def test_what_differs_from_the_defaults(crawled):
 
 def test_what_was_skipped(crawled):
     """The filters' counters, and what ended when its turn came."""
-    told = {name.partition("/")[2]: many for name, many in crawled.stats.items() if name.startswith("refused/")}
-    dropped = {name: many for name, many in crawled.stats.items() if name.startswith("frontier/dropped/")}
+    told = {
+        name.partition("/")[2]: many
+        for name, many in crawled.stats.items()
+        if name.startswith("refused/")
+    }
+    dropped = {
+        name: many for name, many in crawled.stats.items() if name.startswith("frontier/dropped/")
+    }
 
     names = ("links/cut", "copies/elsewhere", "copies/nested", "sitemaps/cut")
     read = sum(crawled.stats.get(name, 0) for name in names)
@@ -140,5 +153,7 @@ def shown(size):
     """Bytes in decimal units, to three digits."""
     for unit, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= 0.9995 * unit:
-            return f"{size / unit:.0f} {word}" if size >= 99.95 * unit else f"{size / unit:.3g} {word}"
+            return (
+                f"{size / unit:.0f} {word}" if size >= 99.95 * unit else f"{size / unit:.3g} {word}"
+            )
     return f"{size:.0f} B"

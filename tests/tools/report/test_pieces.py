@@ -41,14 +41,27 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         ("value", "text"),
-        [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (39_240_000, "39.2 MB"), (999_600, "1 MB"), (123e9, "123 GB")],
+        [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1 kB"),
+            (39_240_000, "39.2 MB"),
+            (999_600, "1 MB"),
+            (123e9, "123 GB"),
+        ],
     )
     def test_sizes(self, value, text):
         assert numbers.size(value).split() == text.split()
 
     @pytest.mark.parametrize(
         ("part", "text"),
-        [(0, "0.0 %"), (1, "< 0.1 %"), (50_000, "50.0 %"), (99_999, "99.9 %"), (100_000, "100.0 %")],
+        [
+            (0, "0.0 %"),
+            (1, "< 0.1 %"),
+            (50_000, "50.0 %"),
+            (99_999, "99.9 %"),
+            (100_000, "100.0 %"),
+        ],
     )
     def test_shares(self, part, text):
         """What is little is not nothing, and nearly all is not all."""
@@ -56,7 +69,14 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         ("value", "text"),
-        [(0.0123, "12 ms"), (1.5, "1.5 s"), (119, "119 s"), (600, "10 min"), (7200, "2 h"), (864_000, "10.0 days")],
+        [
+            (0.0123, "12 ms"),
+            (1.5, "1.5 s"),
+            (119, "119 s"),
+            (600, "10 min"),
+            (7200, "2 h"),
+            (864_000, "10.0 days"),
+        ],
     )
     def test_durations(self, value, text):
         assert numbers.seconds(value) == text
@@ -74,7 +94,12 @@ class TestNumbers:
 class TestWords:
     @pytest.mark.parametrize(
         ("status", "text"),
-        [(200, "OK"), (-4, "no answer in time"), (999, "not a registered status"), (-77, "not a reg")],
+        [
+            (200, "OK"),
+            (-4, "no answer in time"),
+            (999, "not a registered status"),
+            (-77, "not a reg"),
+        ],
     )
     def test_every_status_has_words(self, status, text):
         assert counter_words.status(status).startswith(text)
@@ -100,7 +125,9 @@ class TestAxes:
         assert axis.high >= high
         assert 2 <= len(axis.labels) <= charts.TICKS + 2
 
-    @pytest.mark.parametrize(("low", "high"), [(1, 1), (1, 10), (3, 12_345), (10, 1e12), (0, 0), (100, 100)])
+    @pytest.mark.parametrize(
+        ("low", "high"), [(1, 1), (1, 10), (3, 12_345), (10, 1e12), (0, 0), (100, 100)]
+    )
     def test_a_logarithmic_axis(self, low, high):
         """It spans whole powers of ten, at least one."""
         axis = charts.powers(low, high, numbers.number)
@@ -111,9 +138,13 @@ class TestAxes:
         assert axis.place(axis.high) == 1
 
     def test_charts_have_names(self):
-        """A drawing says its title and its description, and is the same each time, as open pages compare them."""
+        """A drawing says its title and its description, and is the same each time, as open pages
+        compare them.
+        """
         axis = charts.linear(3, numbers.number)
-        made = [charts.area([1, 2, 3], axis, axis, ("Pages", "Three."), ("x", "y")) for _ in range(2)]
+        made = [
+            charts.area([1, 2, 3], axis, axis, ("Pages", "Three."), ("x", "y")) for _ in range(2)
+        ]
 
         assert Report(made[0]).tree.xpath("//svg[@role='img']/@aria-label") == ["Pages: Three."]
         assert made[0] == made[1]
@@ -142,11 +173,23 @@ class TestAxes:
 
 class TestTables:
     def test_numbers_are_aligned_and_sortable(self):
-        """What is no text is aligned to the right; where the text does not sort, the cell has its value."""
-        head = [Column("Name"), Column("Many", "number"), Column("Bytes", "size"), Column("Share", "share")]
-        page = Report(table("some", head, [["a<b", 1234, 1_500_000, 0.5], ["c", None, 0, 0.0]], "A table"))
+        """What is no text is aligned to the right; where the text does not sort, the cell has its
+        value.
+        """
+        head = [
+            Column("Name"),
+            Column("Many", "number"),
+            Column("Bytes", "size"),
+            Column("Share", "share"),
+        ]
+        page = Report(
+            table("some", head, [["a<b", 1234, 1_500_000, 0.5], ["c", None, 0, 0.0]], "A table")
+        )
 
-        assert page.rows("some") == [["a<b", "1,234", "1.5 MB", "50.0 %"], ["c", "-", "0 B", "0.0 %"]]
+        assert page.rows("some") == [
+            ["a<b", "1,234", "1.5 MB", "50.0 %"],
+            ["c", "-", "0 B", "0.0 %"],
+        ]
         assert page.tree.xpath("//tr[1]/td/@class") == ["n", "n", "n share"]
         assert page.tree.xpath("//tbody/tr[1]/td/@data-v") == ["1500000", "0.5"]
 
@@ -162,7 +205,9 @@ class TestSeeds:
         assert seeds.rows(9)[0][3:] == (2, 2, 0, 10)
 
     def test_redirects_decide(self):
-        """A seed that redirects has the status of where its redirects ended; links from there do not count."""
+        """A seed that redirects has the status of where its redirects ended; links from there do
+        not count.
+        """
         seeds = SeedTable()
         for path, status in [(b"-", 301), (b"R", 302), (b"RR", 404), (b"RRL", 200)]:
             seeds.add(b"http://a/", path, status, 0)
@@ -171,19 +216,33 @@ class TestSeeds:
         assert (row.status, row.redirected) == (404, True)
 
     def test_what_the_crawl_asks_of_itself_does_not_count(self, tmp_path):
-        """robots.txt and probes are no URLs that were found from a seed, and no failures of its site."""
+        """robots.txt and probes are no URLs that were found from a seed, and no failures of its
+        site.
+        """
         row = "2026-01-02T03:04:05.006Z {} 9 http://a.test/{} {} - - #001 20260102030405000+1 - http://a.test/ -\n"
-        ends = [(200, "", "-"), (404, "robots.txt", "P"), (404, "kxwqzjvh", "LLS"), (200, "page", "L")]
+        ends = [
+            (200, "", "-"),
+            (404, "robots.txt", "P"),
+            (404, "kxwqzjvh", "LLS"),
+            (200, "page", "L"),
+        ]
         (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
 
         (seed,) = read(tmp_path / "crawl.log").seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (2, 2, 0)
 
     def test_a_url_behind_a_wall_counts_once(self, tmp_path):
-        """Each answer of a wall has its line, but a URL has one end: its last. One whose host is shut has none yet."""
+        """Each answer of a wall has its line, but a URL has one end: its last.
+
+        One whose host is shut has none yet.
+        """
         row = "2026-01-02T03:04:05.006Z {} 9 http://{} L - - #001 20260102030405000+1 - http://a.test/ {}\n"
         wall = "wall:cloudflare"
-        ends = [(403, "a.test/1", wall), (503, "a.test/2", wall), (403, "a.test/1", f"price:1,{wall}")]
+        ends = [
+            (403, "a.test/1", wall),
+            (503, "a.test/2", wall),
+            (403, "a.test/1", f"price:1,{wall}"),
+        ]
         ends += [
             (200, "a.test/1", "-"),
             (403, "a.test/alone", wall),
@@ -229,7 +288,9 @@ def test_hosts_whose_documents_are_empty():
     statistics.answered(200, "http://a.test/", "", 1_700_000_000_000, 5, 0, "text/html")
 
     found = Report(servers(SimpleNamespace(statistics=statistics)))
-    assert [one.text_content() for one in found.tree.xpath("//figcaption/b")] == ["Documents per server"]
+    assert [one.text_content() for one in found.tree.xpath("//figcaption/b")] == [
+        "Documents per server"
+    ]
     assert found.rows("host-table")
 
 

@@ -47,7 +47,9 @@ class TestSection:
     def test_tiles(self, page):
         """What matters first: freshness, age, pages, revisits, budget, what is late."""
         tiles = page.tree.xpath("//section[@id='revisits']/dl/div")
-        found = {one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in tiles}
+        found = {
+            one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in tiles
+        }
 
         assert found["pages are fetched again"] == "25,000"
         assert found["revisits with a finding"] == "71,640"
@@ -65,18 +67,29 @@ class TestSection:
 
     def test_plots(self, page):
         """Freshness and findings over time, and two distributions of a sample."""
-        titles = [one.text_content() for one in page.tree.xpath("//section[@id='revisits']//figcaption/b")]
+        titles = [
+            one.text_content() for one in page.tree.xpath("//section[@id='revisits']//figcaption/b")
+        ]
 
-        assert titles == ["Freshness", "What revisits found", "How often pages change", "How often pages are fetched"]
+        assert titles == [
+            "Freshness",
+            "What revisits found",
+            "How often pages change",
+            "How often pages are fetched",
+        ]
         assert "Of a sample of 2,000 pages." in page.section("revisits")
 
     def test_signals(self, page):
         """How many announcements were true, and whose."""
-        assert "1,200 were there, 90 were not, and 400 were not looked at" in page.section("revisits")
+        assert "1,200 were there, 90 were not, and 400 were not looked at" in page.section(
+            "revisits"
+        )
         assert {row[0] for row in page.rows("signal-table")} == HOSTS.keys()
 
     def test_who_announces(self, tmp_path):
-        """Hosts are named with the share of their announcements that was true; a damaged row is left out."""
+        """Hosts are named with the share of their announcements that was true; a damaged row is
+        left out.
+        """
         with closing(CrawlDB(tmp_path / "state")) as db:
             announced(db)
             db.checkpoint()
@@ -125,7 +138,10 @@ class TestDamage:
         jobdir = revisited(tmp_path / "job", lines=2)
         value = json.dumps([1, 2]).encode()
         with closing(sqlite3.connect(jobdir / "state/crawl.db")) as db, db:
-            db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = ?", (value, rowcrc.meta(META, value), META))
+            db.execute(
+                "UPDATE meta SET value = ?, crc = ? WHERE name = ?",
+                (value, rowcrc.meta(META, value), META),
+            )
 
         assert f"{META} in state/crawl.db cannot be read" in report(jobdir, {}, 0.0)
 
@@ -146,7 +162,9 @@ class TestDamage:
         assert "What revisits found" in report(jobdir, {}, 0.0)
 
     def test_a_time_of_which_nobody_knew(self, tmp_path):
-        """Before the first estimate copies were not all out of date: freshness begins with that estimate."""
+        """Before the first estimate copies were not all out of date: freshness begins with that
+        estimate.
+        """
         jobdir = revisited(tmp_path / "job", lines=4)
         path = jobdir / PATH
         first, *rest = path.read_bytes().splitlines(keepends=True)
@@ -156,7 +174,9 @@ class TestDamage:
 
         assert "Between 0.0%" not in report(jobdir, {}, 0.0)
 
-    @pytest.mark.parametrize(("at", "by"), [(0, 365), (3, -365)], ids=["ahead, and set right", "right, and set back"])
+    @pytest.mark.parametrize(
+        ("at", "by"), [(0, 365), (3, -365)], ids=["ahead, and set right", "right, and set back"]
+    )
     def test_a_clock_that_was_set(self, tmp_path, at, by):
         """Moments of a wrong clock are left out: in a plot time goes on in one direction."""
         jobdir = revisited(tmp_path / "job", lines=4)
@@ -183,7 +203,10 @@ class TestSlots:
         found = slots([[moment(0.0), moment(60.0, 60.0), moment(120.0, 180.0)]], 5)
 
         assert [one.state.taken for one in found] == [0.0, 60.0, 180.0]
-        assert [one.state.taken for one in slots([[moment(float(at), at) for at in range(0, 100, 9)]], 3)] == [
+        assert [
+            one.state.taken
+            for one in slots([[moment(float(at), at) for at in range(0, 100, 9)]], 3)
+        ] == [
             0.0,
             49.5,
             99.0,
@@ -195,15 +218,24 @@ class TestSlots:
 
         assert [one.state.taken for one in found] == [5.0, 50.0, 60.0]
         later = [moment(0.0, 5.0), moment(2 * GAP, 50.0)]
-        assert [one.state.taken for one in slots([later, [moment(GAP, 1.0)], [moment(GAP)] * 3], 3)] == [5.0, 6.0, 51.0]
+        assert [
+            one.state.taken for one in slots([later, [moment(GAP, 1.0)], [moment(GAP)] * 3], 3)
+        ] == [5.0, 6.0, 51.0]
 
     def test_several_crawls(self):
-        """Counts are added up, freshness and age are means by pages; before its first moment a crawl has no part."""
+        """Counts are added up, freshness and age are means by pages; before its first moment a
+        crawl has no part.
+        """
         one, two = [moment(0.0, 1.0), moment(10.0, 2.0)], [moment(10.0, 5.0, 300.0, 0.9, 30.0)]
         first, last = slots([one, two])
 
         assert (first.state.records, first.state.freshness) == (100.0, 0.5)
-        assert (last.state.records, last.state.taken, last.state.freshness, last.state.age) == (400.0, 7.0, 0.8, 25.0)
+        assert (last.state.records, last.state.taken, last.state.freshness, last.state.age) == (
+            400.0,
+            7.0,
+            0.8,
+            25.0,
+        )
 
     def test_of_nothing(self):
         """No moments, no slots."""

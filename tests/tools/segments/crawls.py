@@ -30,7 +30,8 @@ def link(url, via="http://s.test/", path="L"):
 
 
 def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings):
-    """A crawl that followed no links has asked for these, and found those: one page's links after the other.
+    """A crawl that followed no links has asked for these, and found those: one page's links after
+    the other.
 
     With None it has followed them. `outputs`: other finished files.
     """

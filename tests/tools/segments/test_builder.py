@@ -1,4 +1,6 @@
-"""What a segment is built of, and where it is put: links that were found and not asked for, each in one segment."""
+"""What a segment is built of, and where it is put: links that were found and not asked for, each in
+one segment.
+"""
 
 import json
 import os
@@ -51,7 +53,10 @@ def test_the_next_segment_has_only_what_came_since(tmp_path, store):
 
 def test_another_crawl_in_the_same_folder(tmp_path, caplog):
     """It is read from its beginning, however long its logs are."""
-    index, crawl = crawled(tmp_path / "index", asked=[A]), crawled(tmp_path / "job", asked=[B], found=[[B]])
+    index, crawl = (
+        crawled(tmp_path / "index", asked=[A]),
+        crawled(tmp_path / "job", asked=[B], found=[[B]]),
+    )
     assert build(index, crawl) == []
     rmtree(crawl)
     with closing(CrawlDB(crawl / "state")) as db:
@@ -61,24 +66,33 @@ def test_another_crawl_in_the_same_folder(tmp_path, caplog):
 
     assert build(index, crawl) == [D]
     assert build(index, crawl) == []
-    assert f"{crawl}: another crawl than was read here before: it is read from its beginning" in caplog.text
+    assert (
+        f"{crawl}: another crawl than was read here before: it is read from its beginning"
+        in caplog.text
+    )
 
 
 def test_a_segment_that_nobody_has_crawled(tmp_path):
-    """It is named at the next build, for its URLs are in no other: a kill may have taken all that its crawl did."""
+    """It is named at the next build, for its URLs are in no other: a kill may have taken all that
+    its crawl did.
+    """
     crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
     assert (done.returncode, done.stderr) == (0, "")
 
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
     assert done.returncode == 0
-    assert done.stderr.startswith(f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since")
+    assert done.stderr.startswith(
+        f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since"
+    )
     crawled(crawl, asked=[B], found=[[C]])
     assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
 
 
 def test_a_segment_that_was_crawled_and_gave_nothing(tmp_path):
-    """It is not named at later builds: what was asked for since is known to all of them, not to the first alone."""
+    """It is not named at later builds: what was asked for since is known to all of them, not to the
+    first alone.
+    """
     crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
     assert build(crawl) == [B]
     crawled(crawl, asked=[B], found=[[A]])
@@ -181,10 +195,15 @@ def test_a_log_that_ends_early_is_damage(tmp_path):
 
 
 def test_a_log_that_was_set_back(tmp_path):
-    """A log that is shorter than what was read of it is another one: what stands there now may never have been read."""
+    """A log that is shorter than what was read of it is another one: what stands there now may
+    never have been read.
+    """
     crawl = crawled(tmp_path / "job", asked=[A, B], found=[[C]])
     build(crawl)
-    with builder(crawl) as made, pytest.raises(StoreError, match=r"shorter than it was when \d+ bytes of it were read"):
+    with (
+        builder(crawl) as made,
+        pytest.raises(StoreError, match=r"shorter than it was when \d+ bytes of it were read"),
+    ):
         made.read([replace(one, outputs={"logs/crawl.log": 9}) for one in left_by(crawl)])
 
 
@@ -220,8 +239,12 @@ def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
 
 
 def test_tables_that_were_taken_away(tmp_path, caplog):
-    """A crawl whose tables are gone has had some: those that were not read are missed, and no others."""
-    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"tables/links-00000.parquet": b"rows"})
+    """A crawl whose tables are gone has had some: those that were not read are missed, and no
+    others.
+    """
+    crawl = crawled(
+        tmp_path / "job", asked=[A], found=None, outputs={"tables/links-00000.parquet": b"rows"}
+    )
     (crawl / "tables/links-00000.parquet").unlink()
     with builder(crawl) as made:
         made.read(left_by(crawl))
@@ -230,7 +253,10 @@ def test_tables_that_were_taken_away(tmp_path, caplog):
         made.read(left_by(crawl))
 
         assert made.lost == 1
-    assert "links-00000.parquet: taken away before it was read: copy it back, or its links are missing" in caplog.text
+    assert (
+        "links-00000.parquet: taken away before it was read: copy it back, or its links are missing"
+        in caplog.text
+    )
 
 
 def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
@@ -275,7 +301,8 @@ def test_many_are_read_in_portions(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "OFTEN", 100)
     monkeypatch.setattr(segment, "MEMORY", 5000)
     pages = [
-        [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)] for first in range(0, 1800, 30)
+        [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)]
+        for first in range(0, 1800, 30)
     ]
     crawl = crawled(tmp_path / "job", asked=pages[0], found=pages)
 
@@ -314,7 +341,9 @@ class TestFaults:
 
     @pytest.mark.campaign
     def test_at_every_operation(self, tmp_path, monkeypatch):
-        """The disk is full at some operation: one error; then all segments come as if nothing had been."""
+        """The disk is full at some operation: one error; then all segments come as if nothing had
+        been.
+        """
         monkeypatch.setattr(segment, "MEMORY", 2000)
         whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
         counting = BreakingDisk()
@@ -326,7 +355,9 @@ class TestFaults:
             crawl = crawled(tmp_path / str(at), asked=PAGES[:3], found=[PAGES])
             found = []
             try:
-                while more := build(crawl, most=15, needed=2, disk=(disk := BreakingDisk(at, for_good=True))):
+                while more := build(
+                    crawl, most=15, needed=2, disk=(disk := BreakingDisk(at, for_good=True))
+                ):
                     found.append(more)
             except (StoreError, OSError):
                 failed += 1
@@ -352,7 +383,9 @@ NAME = "tables/links-00000.parquet"
 
 
 def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
-    """The links in them are missing from the segment; but for those of files that an earlier build has read."""
+    """The links in them are missing from the segment; but for those of files that an earlier build
+    has read.
+    """
     with closing(StoredCrawl(tmp_path, FakePlace(), keep=False)) as crawl:
         keep_terms(crawl.db, terms_of("web", {}, values()))
         crawl.db.set("key", bytes(16))
@@ -372,7 +405,9 @@ def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
 
 
 def test_no_file_takes_the_place_of_a_device(tmp_path):
-    """It is refused before anything is built: a file is put in place by its name, and the pipe would be gone."""
+    """It is refused before anything is built: a file is put in place by its name, and the pipe
+    would be gone.
+    """
     crawl, pipe = crawled(tmp_path / "job", asked=[A], found=[[B]]), tmp_path / "pipe"
     os.mkfifo(pipe)
 

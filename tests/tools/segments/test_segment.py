@@ -58,7 +58,14 @@ def test_by_domain_then_by_host_then_as_they_were_found(tmp_path):
     """Links from other sites, found later, are with their host's own."""
     db, pool = opened(tmp_path)
     with closing(db):
-        added = [("b.test", 1), ("www.b.test", 2), ("a.test", 3), ("b.test", 4), ("c.test:8080", 5), ("a.test", 6)]
+        added = [
+            ("b.test", 1),
+            ("www.b.test", 2),
+            ("a.test", 3),
+            ("b.test", 4),
+            ("c.test:8080", 5),
+            ("a.test", 6),
+        ]
         pool.add([record(*one) for one in added])
 
         assert urls(pool) == expected(added)
@@ -66,7 +73,8 @@ def test_by_domain_then_by_host_then_as_they_were_found(tmp_path):
 
 @settings(max_examples=15)
 @given(
-    batches=st.lists(st.lists(st.sampled_from(HOSTS), max_size=300), max_size=8), memory=st.sampled_from([500, 9000])
+    batches=st.lists(st.lists(st.sampled_from(HOSTS), max_size=300), max_size=8),
+    memory=st.sampled_from([500, 9000]),
 )
 def test_the_same_as_sorting_in_memory(tmp_path_factory, batches, memory):
     """However many files there are, and after a restart."""
@@ -148,7 +156,10 @@ def test_blocks_come_back(tmp_path):
 
 def test_very_long_lines(tmp_path):
     """Lines as long as URLs may be are in blocks that can be read."""
-    written = [Random(at).randbytes(200_000).replace(b"\n", b"n").replace(b"\r", b"r") + b"\n" for at in range(150)]
+    written = [
+        Random(at).randbytes(200_000).replace(b"\n", b"n").replace(b"\r", b"r") + b"\n"
+        for at in range(150)
+    ]
     with BlockWriter(Disk(), tmp_path / "b") as file:
         file.write(written)
     with BlockReader(tmp_path / "b") as reader:
@@ -163,7 +174,9 @@ class Twin:
 
     def cut(self, cap, most):
         taken, of = [], {}
-        for host, number in sorted(self.waiting, key=lambda one: (domain_of(f"http://{one[0]}/"), one[0], one[1])):
+        for host, number in sorted(
+            self.waiting, key=lambda one: (domain_of(f"http://{one[0]}/"), one[0], one[1])
+        ):
             if of.setdefault(host, 0) < cap and len(taken) < most:
                 of[host] += 1
                 taken.append((host, number))
@@ -174,13 +187,17 @@ class Twin:
 @settings(max_examples=15)
 @given(
     st.lists(
-        st.tuples(st.lists(st.sampled_from(HOSTS), max_size=60), st.integers(5, 60), st.integers(1, 4)),
+        st.tuples(
+            st.lists(st.sampled_from(HOSTS), max_size=60), st.integers(5, 60), st.integers(1, 4)
+        ),
         min_size=1,
         max_size=6,
     )
 )
 def test_segments_are_those_of_a_pool_in_memory(tmp_path_factory, builds):
-    """After any builds and restarts nothing is lost, nothing comes twice, and each host gives what it has first."""
+    """After any builds and restarts nothing is lost, nothing comes twice, and each host gives what
+    it has first.
+    """
     folder = tmp_path_factory.mktemp("pool")
     twin, number = Twin(), 0
     for hosts, most, needed in builds:
@@ -206,7 +223,12 @@ def test_more_hosts_than_a_segment_has_urls(tmp_path):
         pool.add([record(*one) for one in added])
         taken = []
         while cut(pool, Disk(), tmp_path / "segment.csv", 9000, 10).urls:
-            taken.append({row.split(",")[1] for row in (tmp_path / "segment.csv").read_text().splitlines()[1:]})
+            taken.append(
+                {
+                    row.split(",")[1]
+                    for row in (tmp_path / "segment.csv").read_text().splitlines()[1:]
+                }
+            )
 
     assert [len(some) for some in taken] == [9000, 9000, 9000, 9000, 4000]
     assert len(set().union(*taken)) == 40_000
@@ -234,7 +256,9 @@ def read(path):
 
 
 def test_a_segment_is_read_as_seeds(tmp_path):
-    """Each URL brings how it was found: depth, page, seed, cookies of a redirect; a seed is a seed again."""
+    """Each URL brings how it was found: depth, page, seed, cookies of a redirect; a seed is a seed
+    again.
+    """
     found, bad = read(made(tmp_path, LINKS))
 
     assert bad == 0
@@ -308,7 +332,9 @@ def test_a_copy_is_whole_or_not_there(tmp_path):
     ],
 )
 def test_hosts_that_keep_a_crawl_busy(policy, needed):
-    """Each of 100 slots needs a host that is asked, and as many more as downloads fit into a host's wait."""
+    """Each of 100 slots needs a host that is asked, and as many more as downloads fit into a host's
+    wait.
+    """
     assert hosts_needed(100, policy.wait) == needed
 
 
@@ -322,18 +348,26 @@ def test_hosts_that_keep_a_crawl_busy(policy, needed):
         pytest.param([3] * 10, 10, 5, 1, id="one of each"),
         pytest.param([3] * 10, 9, 5, 0, id="more hosts than the segment has URLs"),
         pytest.param([1000], 300, 50, 300, id="a single host"),
-        pytest.param([10, 1000], 300, 50, 150, id="too few hosts: what each would give if all had enough"),
+        pytest.param(
+            [10, 1000], 300, 50, 150, id="too few hosts: what each would give if all had enough"
+        ),
         pytest.param([], 300, 50, 0, id="nothing"),
     ],
 )
 def test_how_many_of_each_host(hosts, most, needed, cap):
-    """As many as `needed` hosts have, so that the crawl is busy until the end; what is beyond that stays."""
+    """As many as `needed` hosts have, so that the crawl is busy until the end; what is beyond that
+    stays.
+    """
     assert most_per_host(Counter(hosts), most, needed) == cap
 
 
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=60), st.integers(1, 400), st.integers(1, 30))
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=60), st.integers(1, 400), st.integers(1, 30)
+)
 def test_never_more_than_asked_for_and_busy_to_the_end(hosts, most, needed):
-    """The segment is not too large; hosts that have more than it takes are cut only when too few would be left."""
+    """The segment is not too large; hosts that have more than it takes are cut only when too few
+    would be left.
+    """
     cap = most_per_host(Counter(hosts), most, needed)
     taken = sum(min(cap, count) for count in hosts)
 

@@ -17,13 +17,18 @@ from webcrawl.tools.segments.left import left_by
 
 def table(**columns):
     written = io.BytesIO()
-    parquet.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), written)
+    parquet.write_table(
+        pa.table({name: pa.array(values) for name, values in columns.items()}), written
+    )
     return written.getvalue()
 
 
 def links(*numbers):
     """Of each of these pages one."""
-    pages, targets = [f"http://a.test/{one}" for one in numbers], [f"http://b.test/{one}" for one in numbers]
+    pages, targets = (
+        [f"http://a.test/{one}" for one in numbers],
+        [f"http://b.test/{one}" for one in numbers],
+    )
     count = len(numbers)
     return table(from_url=pages, to_url=targets, kind=["a"] * count, followed=[True] * count)
 
@@ -31,7 +36,10 @@ def links(*numbers):
 def pages(numbers):
     urls = [f"http://a.test/{one}" for one in numbers]
     return table(
-        url=urls, hops=["LL"] * len(urls), via=["http://v.test/"] * len(urls), seed=["http://s.test/"] * len(urls)
+        url=urls,
+        hops=["LL"] * len(urls),
+        via=["http://v.test/"] * len(urls),
+        seed=["http://s.test/"] * len(urls),
     )
 
 
@@ -73,7 +81,10 @@ def test_pages_that_are_not_in_finished_files(tmp_path, caplog):
     """While the crawl runs, their links are left for later; else they count as seeds."""
     made = crawl(tmp_path / "job", clean=False, links_00000=links(0, 1), pages_00000=pages([0]))
     assert ways(made) == {"0": FOUND}
-    assert f"{made}: the crawl runs, or was killed: links-00000.parquet is left for later" in caplog.text
+    assert (
+        f"{made}: the crawl runs, or was killed: links-00000.parquet is left for later"
+        in caplog.text
+    )
     crawl(made, pages_00001=pages([1]))
 
     assert ways(made) == {"1": FOUND}
@@ -88,7 +99,9 @@ def test_a_page_of_which_nobody_knows(tmp_path):
 
 def test_another_crawl_in_the_same_folder(tmp_path):
     """Its tables are read, those too that have the names of earlier ones and come only later."""
-    made = crawl(tmp_path / "job", links_00000=links(0), links_00001=links(1), pages_00000=pages([0, 1]))
+    made = crawl(
+        tmp_path / "job", links_00000=links(0), links_00001=links(1), pages_00000=pages([0, 1])
+    )
     assert ways(made) == {"0": FOUND, "1": FOUND}
     for name in ("state", "logs", "tables"):
         rmtree(made / name)

@@ -31,6 +31,12 @@ def _folder(tmp_path):
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     for drone in range(2):
         folder.drone(drone).mkdir()
-        stats = {"reason": "shutdown", "pages": 7, "queued": 3, "hosts": 1, "at": "2026-11-21T12:00:00Z"}
+        stats = {
+            "reason": "shutdown",
+            "pages": 7,
+            "queued": 3,
+            "hosts": 1,
+            "at": "2026-11-21T12:00:00Z",
+        }
         (folder.drone(drone) / "stats.json").write_text(json.dumps(stats))
     return folder

@@ -1,4 +1,6 @@
-"""`scrapy hive resize` and `scrapy hive adopt` of a hive that runs, with a real server and stand-ins for the drones."""
+"""`scrapy hive resize` and `scrapy hive adopt` of a hive that runs, with a real server and
+stand-ins for the drones.
+"""
 
 import asyncio
 import json
@@ -14,7 +16,16 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.hive_members import Members
-from tests.support.served_hives import Scripted, finished, hive, refused, resizing, seen, serve, served
+from tests.support.served_hives import (
+    Scripted,
+    finished,
+    hive,
+    refused,
+    resizing,
+    seen,
+    serve,
+    served,
+)
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, keep_map, take_up
@@ -28,7 +39,9 @@ from webcrawl.tools.supervisor.changes import Waiting
 
 def changing(*looks, folder=None):
     """A hive whose server goes away before it hears of a change."""
-    return SimpleNamespace(running=lambda: partial(Unreached, *looks), look=lambda: looks[0], folder=folder)
+    return SimpleNamespace(
+        running=lambda: partial(Unreached, *looks), look=lambda: looks[0], folder=folder
+    )
 
 
 class Unreached(Scripted):
@@ -56,10 +69,17 @@ class TestTwoAtOnce:
         ],
     )
     def test_a_drone_is_given_up_while_their_number_changes(self, folder, pending, asked, wanted):
-        """The others are those of the change: by hive.json, where it stands first, or by the server alone."""
+        """The others are those of the change: by hive.json, where it stands first, or by the server
+        alone.
+        """
         folder.write(replace(folder.known(), wanted=pending))
-        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={}, wanted=frozenset(asked))
-        with closing(folder.lock()), pytest.raises(CannotStart, match="the change goes on when it is back"):
+        look = replace(
+            seen([0, 1]), map=SlotMap.fair(range(2)), reports={}, wanted=frozenset(asked)
+        )
+        with (
+            closing(folder.lock()),
+            pytest.raises(CannotStart, match="the change goes on when it is back"),
+        ):
             changes.give_up(changing(look, folder=folder), 1, str)
 
         assert folder.known().wanted == wanted
@@ -68,13 +88,18 @@ class TestTwoAtOnce:
         """The last drone that another order has left is not given up."""
         folder.write(replace(folder.known(), wanted=(1,)))
         look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={})
-        with closing(folder.lock()), pytest.raises(CannotStart, match="--drone 1: no drone would be left"):
+        with (
+            closing(folder.lock()),
+            pytest.raises(CannotStart, match="--drone 1: no drone would be left"),
+        ):
             changes.give_up(changing(look, folder=folder), 1, str)
 
         assert folder.known().wanted == (1,)
 
     def test_the_first_one_reaches_the_server_last(self, folder):
-        """Whoever runs the hive tells the server what hive.json says: until then the second command waits."""
+        """Whoever runs the hive tells the server what hive.json says: until then the second command
+        waits.
+        """
         folder.write(replace(folder.known(), wanted=(0, 1)))
         look = replace(seen([0, 1]), wanted=frozenset({0, 1, 2}))
         with closing(folder.lock()):
@@ -86,7 +111,9 @@ class TestTwoAtOnce:
 @pytest.mark.campaign
 class TestResize:
     def test_while_it_runs(self, folder, url):
-        """The drones are told, the wait is shown, and hive.json has the new drones for the next start."""
+        """The drones are told, the wait is shown, and hive.json has the new drones for the next
+        start.
+        """
         folder.write(replace(folder.known(), drones=(0, 1, 2)))
         with served(folder, url, ended={2}), Members(url, 3) as members:
             done = hive("resize", folder.path, "-n", 2)
@@ -97,7 +124,9 @@ class TestResize:
         assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
 
     def test_a_drone_that_leaves_is_waited_for(self, folder, url):
-        """A drone that has given away its slots stays in hive.json until it has ended: it may have more to give."""
+        """A drone that has given away its slots stays in hive.json until it has ended: it may have
+        more to give.
+        """
         folder.write(replace(folder.known(), drones=(0, 1, 2)))
         with served(folder, url), Members(url, 3), resizing(folder, 2) as process:
             said = [process.stdout.readline() for _ in range(2)]
@@ -108,7 +137,9 @@ class TestResize:
         assert drones == (0, 1, 2)
 
     def test_a_second_time(self, folder, url):
-        """Who asks for another number ends the wait of the first; a drone that never came is not started any more."""
+        """Who asks for another number ends the wait of the first; a drone that never came is not
+        started any more.
+        """
         with served(folder, url), Members(url, 2), resizing(folder, 4) as first:
             wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
             wanted = folder.known().wanted
@@ -119,10 +150,18 @@ class TestResize:
         assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
         assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
 
-    @pytest.mark.parametrize(("ends", "state"), [(finished, "has finished"), (lambda _: None, "is not running")])
+    @pytest.mark.parametrize(
+        ("ends", "state"), [(finished, "has finished"), (lambda _: None, "is not running")]
+    )
     def test_nobody_runs_the_hive_any_more(self, folder, url, ends, state):
-        """The wait ends when whoever runs the hive is gone: a line says how the hive is, and that a start goes on."""
-        with served(folder, url) as end, Members(url, 2, moving=(1,)), resizing(folder, 1) as process:
+        """The wait ends when whoever runs the hive is gone: a line says how the hive is, and that a
+        start goes on.
+        """
+        with (
+            served(folder, url) as end,
+            Members(url, 2, moving=(1,)),
+            resizing(folder, 1) as process,
+        ):
             process.stdout.readline()
             ends(folder)
             end()
@@ -135,7 +174,9 @@ class TestResize:
         assert refused("resize", folder.path, "-n", 1) == said.rstrip("\n")
 
     def test_a_hive_that_is_stopped(self, folder, url):
-        """A hive that nobody runs is not resized, though its server is there and knows its drones; nobody is told."""
+        """A hive that nobody runs is not resized, though its server is there and knows its drones;
+        nobody is told.
+        """
         serve(folder, url)
         with Members(url, 2) as members:
             line = refused("resize", folder.path, "-n", 1)
@@ -153,7 +194,9 @@ class TestResize:
     @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])
     def test_no_number_of_drones(self, folder, number):
         """At least one drone is needed, and no more than a hive can have."""
-        assert refused("resize", folder.path, "-n", number).startswith(f"-n {number}: must be a whole number from 1 ")
+        assert refused("resize", folder.path, "-n", number).startswith(
+            f"-n {number}: must be a whole number from 1 "
+        )
 
 
 class TestAdopt:
@@ -175,21 +218,39 @@ class TestAdopt:
 
         assert (done.returncode, done.stderr) == (0, "")
         assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
-        assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
-        assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
+        assert (
+            refused("adopt", folder.path, "--drone", 1, "--lost")
+            == "--drone 1: no member of this hive"
+        )
+        assert (
+            refused("adopt", folder.path, "--drone", 0, "--lost")
+            == "--drone 0: no drone would be left"
+        )
 
     def test_a_hive_that_is_stopped_in_a_change(self, folder):
         """The change goes on at the next start, without the drone that was given up."""
         folder.write(replace(folder.known(), wanted=(0, 1, 2)))
         done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
 
-        assert done.stdout.splitlines()[-1] == "the others take over its hosts when the hive is started, with 2 drones"
-        assert (folder.known().drones, folder.known().lost, folder.known().wanted) == ((0,), (1,), (0, 2))
+        assert (
+            done.stdout.splitlines()[-1]
+            == "the others take over its hosts when the hive is started, with 2 drones"
+        )
+        assert (folder.known().drones, folder.known().lost, folder.known().wanted) == (
+            (0,),
+            (1,),
+            (0, 2),
+        )
         folder.write(replace(folder.known(), drones=(0, 2), wanted=(2,)))
-        assert refused("adopt", folder.path, "--drone", 2, "--lost") == "--drone 2: no drone would be left"
+        assert (
+            refused("adopt", folder.path, "--drone", 2, "--lost")
+            == "--drone 2: no drone would be left"
+        )
 
     def test_what_would_be_lost(self, url):
-        """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""
+        """Of a drone whose state is gone the losses are said exactly, and nothing is done without
+        --yes.
+        """
         with Members(url, 2):
             pass
 
@@ -213,17 +274,28 @@ class TestAdopt:
         ],
     )
     def test_one_that_may_only_be_cut_off(self, reports, seconds):
-        """It may fetch for as long as its fence is longer than its lease, or all of it if the server may be new."""
+        """It may fetch for as long as its fence is longer than its lease, or all of it if the
+        server may be new.
+        """
         assert changes._open_fence(Look(reports=reports), 1) == seconds
 
     def test_one_that_comes_back_while_it_is_waited_for(self):
         """It is not given up: nothing of it is lost."""
-        looks = [Look(map=SlotMap.fair(range(2))), Look(map=SlotMap.fair(range(2))), Look(leases={1: 9.0})]
+        looks = [
+            Look(map=SlotMap.fair(range(2))),
+            Look(map=SlotMap.fair(range(2))),
+            Look(leases={1: 9.0}),
+        ]
         said = []
         with pytest.raises(CannotStart, match="--drone 1: it was alive within"):
-            changes.adopt_lost(SimpleNamespace(folder=None, look=lambda: looks.pop(0)), 1, said.append, sure=True)
+            changes.adopt_lost(
+                SimpleNamespace(folder=None, look=lambda: looks.pop(0)), 1, said.append, sure=True
+            )
 
-        assert "waiting for 30 s: until then drone 1 may fetch, if it is only cut off from the server." in said
+        assert (
+            "waiting for 30 s: until then drone 1 may fetch, if it is only cut off from the server."
+            in said
+        )
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -248,7 +320,10 @@ class TestAdopt:
         ("make", "why"),
         [
             (lambda _: None, "no crawl has begun there"),
-            (lambda db: db.set(KEY, b"k" * 16), "holds a crawl of its own, and is not drone 0 of the hive web"),
+            (
+                lambda db: db.set(KEY, b"k" * 16),
+                "holds a crawl of its own, and is not drone 0 of the hive web",
+            ),
             (lambda db: take_up(db, "web", 1), "is drone 1 of the hive web, not drone 0 of web"),
             (lambda db: take_up(db, "big", 0), "is drone 0 of the hive big, not drone 0 of web"),
             (
@@ -258,7 +333,9 @@ class TestAdopt:
         ],
     )
     def test_the_folder_of_another_crawl(self, url, tmp_path, make, why):
-        """A folder that is not this drone's is refused before anything is made there, and before anybody is told."""
+        """A folder that is not this drone's is refused before anything is made there, and before
+        anybody is told.
+        """
         jobdir = tmp_path / "single"
         if why != "no crawl has begun there":
             with closing(CrawlDB(jobdir / "state")) as db:
@@ -273,7 +350,9 @@ class TestAdopt:
         assert sorted(tmp_path.rglob("*")) == before
 
     def test_a_drone_that_cannot_be_started(self, url, tmp_path):
-        """A drone that ends before the hive has let it in ends the command, and the others are told nothing."""
+        """A drone that ends before the hive has let it in ends the command, and the others are told
+        nothing.
+        """
         (tmp_path / "script-2").write_text("refuse")
         with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
             take_up(db, "web", 2)
@@ -293,11 +372,19 @@ class TestAdopt:
             ({"reason": "finished"}, "", 0, "no"),
         ],
     )
-    def test_a_drone_that_ends_while_it_is_waited_for(self, tmp_path, monkeypatch, before, reason, status, ends):
+    def test_a_drone_that_ends_while_it_is_waited_for(
+        self, tmp_path, monkeypatch, before, reason, status, ends
+    ):
         """One that was stopped ends the command, too; one of which nothing is left ends it well."""
         (tmp_path / "stats.json").write_text(json.dumps(before))
-        write = f"open('stats.json', 'w').write({json.dumps({'reason': reason})!r});" if reason else ""
-        words = ["sh", "-c", f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {sys.executable} -c "$0"']
+        write = (
+            f"open('stats.json', 'w').write({json.dumps({'reason': reason})!r});" if reason else ""
+        )
+        words = [
+            "sh",
+            "-c",
+            f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {sys.executable} -c "$0"',
+        ]
         words.append(f"{write}raise SystemExit({status})")
 
         def give_up(_target, _drone, _say, still):
@@ -312,15 +399,21 @@ class TestAdopt:
                     (tmp_path / "over").touch()
 
         processes, popen = [], subprocess.Popen
-        monkeypatch.setattr(subprocess, "Popen", lambda *w, **m: processes.append(popen(*w, **m)) or processes[-1])
+        monkeypatch.setattr(
+            subprocess, "Popen", lambda *w, **m: processes.append(popen(*w, **m)) or processes[-1]
+        )
         nothing = dict.fromkeys(("must_run", "check_given_up", "_check_folder"), lambda *_: None)
         for name, fake in {**nothing, "give_up": give_up}.items():
             monkeypatch.setattr(changes, name, fake)
         target = SimpleNamespace(name="web", look=lambda: Look(leases={2: 1.0}))
-        adopted = partial(changes.adopt, target, 2, changes.Found(tmp_path, None, None), words, print)
+        adopted = partial(
+            changes.adopt, target, 2, changes.Found(tmp_path, None, None), words, print
+        )
 
         if ends == "no":
-            with pytest.raises(CannotStart, match="drone 2 ended with exit status 0 before all was given away"):
+            with pytest.raises(
+                CannotStart, match="drone 2 ended with exit status 0 before all was given away"
+            ):
                 adopted()
         else:
             assert adopted() == ends
@@ -333,11 +426,15 @@ class TestAdopt:
         with Members(url, 2) as members:
             line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
 
-        assert line.startswith("--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away")
+        assert line.startswith(
+            "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away"
+        )
         assert members.commands == []
 
     def test_one_that_has_shrunk_away(self, folder):
-        """A drone that hive.json has dropped, and for which the map of the others still waits, may be given up."""
+        """A drone that hive.json has dropped, and for which the map of the others still waits, may
+        be given up.
+        """
         with closing(CrawlDB(folder.drone(0) / "state")) as db:
             keep_map(db, SlotMap.fair(range(3)).resized(range(2)))
             db.checkpoint()

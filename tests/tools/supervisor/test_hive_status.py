@@ -10,7 +10,16 @@ import pytest
 from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
-from tests.support.served_hives import FIGURES, finished, hive, look_at, of_another_hive, refused, serve, served
+from tests.support.served_hives import (
+    FIGURES,
+    finished,
+    hive,
+    look_at,
+    of_another_hive,
+    refused,
+    serve,
+    served,
+)
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
@@ -23,12 +32,16 @@ from webcrawl.tools.supervisor.hive_status import _from_report, progress, rows, 
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
-TOGETHER = "25 revisits of 200 pages (0 unchanged, 0 changed, 0 gone), about 80% of all copies fresh"
+TOGETHER = (
+    "25 revisits of 200 pages (0 unchanged, 0 changed, 0 gone), about 80% of all copies fresh"
+)
 
 
 def saying(*figures):
     about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
-    reports = {drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)}
+    reports = {
+        drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
+    }
     return Look(map=None, places={}, reports=reports, leases={})
 
 
@@ -104,12 +117,23 @@ class TestStatus:
         """A hive whose drones have all crawled to the end says so."""
         finished(folder)
 
-        assert hive("status", folder.path).stdout.splitlines()[-1].startswith("web: finished, 2 drones; ")
+        assert (
+            hive("status", folder.path)
+            .stdout.splitlines()[-1]
+            .startswith("web: finished, 2 drones; ")
+        )
         said = json.loads(hive("status", folder.path, "--json").stdout)
-        assert [said[name] for name in ("state", "running", "meant", "changing")] == ["finished", 0, 2, False]
+        assert [said[name] for name in ("state", "running", "meant", "changing")] == [
+            "finished",
+            0,
+            2,
+            False,
+        ]
 
     def test_of_a_change_that_has_not_ended(self, folder, url):
-        """How many drones run is told apart from how many are meant, and the change that has not ended is named."""
+        """How many drones run is told apart from how many are meant, and the change that has not
+        ended is named.
+        """
         folder.write(replace(folder.known(), wanted=(0, 1, 2)))
         stopped = hive("status", folder.path).stdout.splitlines()[-1]
         with served(folder, url), Members(url, 2):
@@ -117,11 +141,15 @@ class TestStatus:
 
         goes_on = "the change to 3 drones has not ended, and goes on at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
-        assert runs.startswith("web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; ")
+        assert runs.startswith(
+            "web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; "
+        )
         assert waits == "the change waits for drone 2, which is not there"
 
     def test_of_one_that_runs(self, folder, url):
-        """A row for each drone says what its last sign of life said, with the rate of the last seconds."""
+        """A row for each drone says what its last sign of life said, with the rate of the last
+        seconds.
+        """
         serve(folder, url)
         with Members(url, 2):
             done = hive("status", folder.path)
@@ -129,24 +157,39 @@ class TestStatus:
         _, first, second, last = done.stdout.splitlines()
         assert first.split()[:2] == ["0", "running"]
         assert first.split()[3] == "5000.0"
-        assert second.split()[4:] == ["5", "2", "1", "0", "s", "ago", "kiwi:/crawl/drone-1", "(101)"]
+        assert second.split()[4:] == [
+            "5",
+            "2",
+            "1",
+            "0",
+            "s",
+            "ago",
+            "kiwi:/crawl/drone-1",
+            "(101)",
+        ]
         assert last.startswith("web: 2 drones running, the queen is drone 0; ")
 
     def test_how_long_ago_a_drone_was_heard(self, url):
-        """A sign of life is as old as the drone's own HIVE_LEASE says, whatever that of the command is."""
+        """A sign of life is as old as the drone's own HIVE_LEASE says, whatever that of the command
+        is.
+        """
         with Members(url, 1):
             done = hive("status", url, "--json", "-s", "HIVE_LEASE=300")
 
         assert [row["seen"] for row in json.loads(done.stdout)["drones"]] == ["0 s ago"]
 
     def test_another_hive_of_the_name(self, folder, url):
-        """Of the folder's hive its own files tell, and a line says that the server knows another one by this name."""
+        """Of the folder's hive its own files tell, and a line says that the server knows another
+        one by this name.
+        """
         of_another_hive(folder)
         with Members(url, 2):
             done = hive("status", folder.path, "-s", f"REDIS_URL={url}")
 
         _, first, second, last = done.stdout.splitlines()
-        assert [line.split()[1:4] for line in (first, second)] == [["stopped", "(shutdown)", "7"]] * 2
+        assert [line.split()[1:4] for line in (first, second)] == [
+            ["stopped", "(shutdown)", "7"]
+        ] * 2
         assert last == (
             "web: stopped, 2 drones; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
             "the server knows another hive of this name"
@@ -179,13 +222,19 @@ class TestStatus:
             pass
 
         rows = json.loads(hive("status", folder.path, "--json").stdout)["drones"]
-        assert [(row["state"], row["seen"]) for row in rows] == [("away", "2026-11-21T12:00:00Z")] * 2
+        assert [(row["state"], row["seen"]) for row in rows] == [
+            ("away", "2026-11-21T12:00:00Z")
+        ] * 2
 
     def test_nothing_there(self, url, tmp_path):
-        """A folder without a hive, a server without one, and a server that is not there, are one line each."""
+        """A folder without a hive, a server without one, and a server that is not there, are one
+        line each.
+        """
         assert refused("status", tmp_path) == f"{tmp_path}: no hive: hive.json is missing"
         assert refused("status", url) == f"{url}: no drone of a hive named web is known there"
-        assert refused("status", "redis://127.0.0.1:1").startswith("REDIS_URL = redis://127.0.0.1:1: ")
+        assert refused("status", "redis://127.0.0.1:1").startswith(
+            "REDIS_URL = redis://127.0.0.1:1: "
+        )
 
 
 def test_ctl_status():
@@ -231,13 +280,18 @@ def test_a_drone_that_is_not_heard_of(state, members, shown):
 
 
 def test_hive_status_of_a_folder_that_was_moved(tmp_path):
-    """A drone that has ended lies where its folder is, wherever that was when it last spoke; others where they say."""
+    """A drone that has ended lies where its folder is, wherever that was when it last spoke; others
+    where they say.
+    """
     target, seen = Target(tmp_path, {}, {}), saying({}, {})
     for drone, report in seen.reports.items():
         seen.reports[drone] = replace(report, jobdir=f"/before/drone-{drone}", host="here")
     target.server = lambda: lambda: Looking(seen)
 
-    assert [row["place"] for row in rows(target)[0]] == [str(tmp_path / "drone-0"), "here:/before/drone-1 (0)"]
+    assert [row["place"] for row in rows(target)[0]] == [
+        str(tmp_path / "drone-0"),
+        "here:/before/drone-1 (0)",
+    ]
 
 
 def test_hive_status_while_the_server_is_away(tmp_path):
@@ -291,19 +345,37 @@ def test_together(tmp_path, states, alive, together):
     """A hive is what all of its drones that are there are, and has what all of them have."""
     found = progress(look_at(tmp_path, states=states, alive=alive))
 
-    assert (found["state"], found["pages"], found["queued"], found["failures"]) == (together, 20, 10, 2)
+    assert (found["state"], found["pages"], found["queued"], found["failures"]) == (
+        together,
+        20,
+        10,
+        2,
+    )
     assert found["seconds"] == 1.0
-    assert [row["state"] == "away" for row in found["drones"]] == [drone not in alive for drone in (0, 1)]
+    assert [row["state"] == "away" for row in found["drones"]] == [
+        drone not in alive for drone in (0, 1)
+    ]
 
 
 def test_without_a_report():
     """A drone that has said nothing yet is there all the same."""
     found = progress(Look(places={0: ("a", 1)}, leases={0: 1.0}))
 
-    assert (found["state"], found["pages"], found["drones"][0]["state"]) == ("running", 0, "running")
+    assert (found["state"], found["pages"], found["drones"][0]["state"]) == (
+        "running",
+        0,
+        "running",
+    )
 
 
-HIVE = {"name": "web", "state": "running", "running": 2, "meant": 2, "changing": False, "queen": None}
+HIVE = {
+    "name": "web",
+    "state": "running",
+    "running": 2,
+    "meant": 2,
+    "changing": False,
+    "queen": None,
+}
 
 
 def last_line(**more):
@@ -322,6 +394,8 @@ def last_line(**more):
     ],
 )
 def test_what_is_unusual_is_said(more, words):
-    """Links on their way, the queen, drones that are missing, a change, and why the figures are old; nothing else."""
+    """Links on their way, the queen, drones that are missing, a change, and why the figures are
+    old; nothing else.
+    """
     assert words in last_line(**more)
     assert words not in last_line()

@@ -13,7 +13,16 @@ from scrapy.settings import Settings
 
 from tests.support.examples import in_campaign
 from tests.support.hive_members import Members
-from tests.support.served_hives import HERE, Scripted, hive, look_at, of_another_hive, ordered, refused, seen
+from tests.support.served_hives import (
+    HERE,
+    Scripted,
+    hive,
+    look_at,
+    of_another_hive,
+    ordered,
+    refused,
+    seen,
+)
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
@@ -50,7 +59,9 @@ class TestCommands:
         assert (option, date[-1]) == ("--since", "Z")
 
     def test_what_a_drone_refuses(self, url, tmp_path):
-        """What drones could not carry out is said, and is no success, whatever else they have refused since."""
+        """What drones could not carry out is said, and is no success, whatever else they have
+        refused since.
+        """
         (tmp_path / "seeds.txt").write_text("http://a.test/\n")
         with Members(url, 2, refuses="no seeds there"):
             done = ordered(url, "seeds", "add", tmp_path / "seeds.txt")
@@ -66,7 +77,9 @@ class TestCommands:
 
         line = refused("status", url)
 
-        assert line.startswith("REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE ")
+        assert line.startswith(
+            "REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE "
+        )
 
     def test_a_server_with_a_value_that_cannot_be_read(self, url):
         """What is of the right type, and no hive's, is told in words too."""
@@ -95,15 +108,21 @@ class TestCommands:
         ],
     )
     def test_another_hive_of_the_name(self, folder, url, words):
-        """What is for the folder's hive is not for one that the server knows by the same name, nor tells of it."""
+        """What is for the folder's hive is not for one that the server knows by the same name, nor
+        tells of it.
+        """
         of_another_hive(folder)
         given = f"REDIS_URL={url}"
-        with closing(folder.lock()), Members(url, 3) as members:  # somebody runs the one of the folder, too
+        # somebody runs the one of the folder, too
+        with closing(folder.lock()), Members(url, 3) as members:
             line = refused(*words, folder.path, "-s", given)
             asked = ordered(folder.path, "pause", "-s", given)
 
         where = "(drone 0 in /crawl/drone-0 on kiwi)"
-        assert line == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        assert (
+            line
+            == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        )
         assert (asked.returncode, asked.stderr) == (2, f"{folder.path}: {line}\n")
         assert (members.commands, folder.known().wanted) == ([], ())
 
@@ -111,7 +130,10 @@ class TestCommands:
         ("words", "line"),
         [
             (["exclude", "two words"], "exclude: 'two words' is neither "),
-            (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
+            (
+                ["set", "CHECKPOINT_INTERVAL", "soon"],
+                "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to ",
+            ),
             (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),
         ],
@@ -130,7 +152,10 @@ class TestCommands:
             ([], "which spider, or which hive?"),
             (["status"], "one hive: scrapy hive status JOBDIR|URL"),
             (["resize", "3", "."], "one hive: scrapy hive resize JOBDIR|URL -n N"),
-            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl"),
+            (
+                ["web", "more"],
+                "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl",
+            ),
             (["web", "--so"], "unknown option --so"),
         ],
     )
@@ -170,7 +195,9 @@ class TestWhoHasDoneIt:
 
     @pytest.mark.parametrize("looks", [[(0, 1)] * 99, [(0,)], []])
     def test_what_may_be_carried_out_later(self, monkeypatch, looks):
-        """An order that was given is not said to be refused, whatever keeps the drones from confirming it."""
+        """An order that was given is not said to be refused, whatever keeps the drones from
+        confirming it.
+        """
         monkeypatch.setattr(orders, "PATIENCE", 0.0)
         with pytest.raises(NoAnswer):
             order("pause", *(seen(alive, [0]) for alive in looks))
@@ -180,7 +207,9 @@ class TestWhoHasDoneIt:
         assert order("stop", seen([0], [0])) == "stop: done by 2 drones"
 
     def test_a_server_that_is_away(self, tmp_path):
-        """A hive is said to be stopped if its own process has ended with its server, and not before."""
+        """A hive is said to be stopped if its own process has ended with its server, and not
+        before.
+        """
         folder = HiveFolder(tmp_path / "job")
         lock = folder.lock()
         for of in (None, folder):
@@ -193,7 +222,14 @@ class TestWhoHasDoneIt:
 @pytest.fixture(name="asked")
 def _asked(tmp_path, monkeypatch):
     """A folder of a hive, and what its server says; whoever is asked notes it."""
-    about = {"version": 1, "name": "web", "spider": "web", "partition": "domain", "founders": 2, "drones": [0, 1]}
+    about = {
+        "version": 1,
+        "name": "web",
+        "spider": "web",
+        "partition": "domain",
+        "founders": 2,
+        "drones": [0, 1],
+    }
     (tmp_path / "hive.json").write_text(json.dumps(about))
     for drone in (0, 1):
         (tmp_path / f"drone-{drone}").mkdir()
@@ -248,10 +284,15 @@ def test_no_host(asked, word):
 
 
 def test_one_answers_for_all(asked):
-    """Settings and opt-outs are the same on all drones: one of them is asked, one on this machine if there is one."""
+    """Settings and opt-outs are the same on all drones: one of them is asked, one on this machine
+    if there is one.
+    """
     folder, ask = asked
 
-    assert ask(look_at(folder), "get", "LOG_LEVEL") == ({"from": "drone-0"}, [("drone-0", "get", "LOG_LEVEL")])
+    assert ask(look_at(folder), "get", "LOG_LEVEL") == (
+        {"from": "drone-0"},
+        [("drone-0", "get", "LOG_LEVEL")],
+    )
     assert ask(look_at(folder, hosts=("far", HERE)), "excluded")[0] == {"from": "drone-1"}
     with pytest.raises(CommandError, match="runs elsewhere"):
         ask(look_at(folder, hosts=("far", "far")), "excluded")
@@ -271,12 +312,16 @@ def test_an_order_goes_to_no_socket(asked, monkeypatch):
 
 
 def test_a_drone_that_is_away(asked, monkeypatch):
-    """What it has not heard is no success if a server of the hive's own alone knows it, for a kill ends that."""
+    """What it has not heard is no success if a server of the hive's own alone knows it, for a kill
+    ends that.
+    """
     folder, ask = asked
     monkeypatch.setattr(orders, "given", done)
     seen = look_at(folder, alive=(0,))
     assert ask(seen, "pause")[0] == "pause: done"
-    with pytest.raises(NoAnswer, match="done, but drone 1 is away, and hears of it when it is back"):
+    with pytest.raises(
+        NoAnswer, match="done, but drone 1 is away, and hears of it when it is back"
+    ):
         ask(seen, "exclude", "example.org")
 
     (folder / "server").mkdir()
@@ -314,7 +359,9 @@ def test_an_address(asked):
 
 def test_nobody_is_there(tmp_path, asked):
     """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
-    with pytest.raises(NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"):
+    with pytest.raises(
+        NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"
+    ):
         HiveClient(Settings(), str(tmp_path), 1.0, None).ask("status")
 
 

@@ -1,4 +1,6 @@
-"""What is watched of a hive and shown; and how hive.json follows a change, and loses no drone that has work left."""
+"""What is watched of a hive and shown; and how hive.json follows a change, and loses no drone that
+has work left.
+"""
 
 import asyncio
 from array import array
@@ -49,15 +51,33 @@ def look(members, alive, wanted=(0, 1), leaving=()):
 @pytest.mark.parametrize(
     ("seen", "ended", "drones", "wanted"),
     [
-        pytest.param(look((0, 1), (0, 1, 2)), (), (0, 1, 2), (0, 1), id="it gives away what it has"),
-        pytest.param(look((0, 1), (0, 1)), (), (0, 1, 2), (0, 1), id="it was killed, and the server emptied"),
+        pytest.param(
+            look((0, 1), (0, 1, 2)), (), (0, 1, 2), (0, 1), id="it gives away what it has"
+        ),
+        pytest.param(
+            look((0, 1), (0, 1)), (), (0, 1, 2), (0, 1), id="it was killed, and the server emptied"
+        ),
         pytest.param(look((0, 1), (0, 1)), (2,), (0, 1), (), id="it has ended"),
-        pytest.param(look((0, 1), ()), (0, 1, 2), (0, 1, 2), (0, 1), id="all have ended, and nothing is known"),
-        pytest.param(look((0, 1), (0, 1), ()), (2,), (0, 1, 2), (0, 1), id="the server does not know the order"),
+        pytest.param(
+            look((0, 1), ()),
+            (0, 1, 2),
+            (0, 1, 2),
+            (0, 1),
+            id="all have ended, and nothing is known",
+        ),
+        pytest.param(
+            look((0, 1), (0, 1), ()),
+            (2,),
+            (0, 1, 2),
+            (0, 1),
+            id="the server does not know the order",
+        ),
     ],
 )
 def test_a_drone_that_leaves(seen, ended, drones, wanted):
-    """It stays in hive.json until its process has ended with nothing left, whatever the server knows of it."""
+    """It stays in hive.json until its process has ended with nothing left, whatever the server
+    knows of it.
+    """
     change = Change(Folder(0, 1, 2), lambda: ended)
     change.to_run(SHRINKS, seen)
 
@@ -74,7 +94,9 @@ def test_a_drone_that_never_came():
 
 
 def test_new_drones():
-    """They are to run when the server knows the order, and the change has ended when they have their slots."""
+    """They are to run when the server knows the order, and the change has ended when they have
+    their slots.
+    """
     change = Change(Folder(0, 1), lambda: ())
 
     assert change.followed(GROWS, look((0, 1), (0, 1), ())) == GROWS
@@ -105,7 +127,9 @@ def test_a_drone_that_has_left_and_is_wanted_again():
 
 
 def test_a_drone_that_the_map_waits_for():
-    """It runs, though hive.json has dropped it, until it has ended and the server knows what it said last."""
+    """It runs, though hive.json has dropped it, until it has ended and the server knows what it
+    said last.
+    """
     shrunk, ended = replace(SHRINKS, drones=(0, 1), wanted=()), set()
     change = Change(Folder(0, 1, 2), lambda: ended)
     gone, known = look((0, 1), (0, 1), leaving=(2,)), look((0, 1), (0, 1, 2), leaving=(2,))
@@ -115,7 +139,9 @@ def test_a_drone_that_the_map_waits_for():
     assert change.to_run(shrunk, known) == [0, 1]
     ended.clear()
     assert change.to_run(shrunk, known) == [0, 1]
-    assert change.to_run(shrunk, gone) == [0, 1, 2], "the server was emptied before the map was free of it"
+    assert change.to_run(shrunk, gone) == [0, 1, 2], (
+        "the server was emptied before the map was free of it"
+    )
     assert change.to_run(shrunk, look((0, 1), (0, 1))) == [0, 1]
 
 
@@ -129,12 +155,16 @@ class Told:
         self.orders.append((members, lost))
 
 
-@pytest.mark.parametrize(("wanted", "orders"), [((0, 1), []), ((), [((0, 1), {4})]), ((0,), [((0, 1), {4})])])
+@pytest.mark.parametrize(
+    ("wanted", "orders"), [((0, 1), []), ((), [((0, 1), {4})]), ((0,), [((0, 1), {4})])]
+)
 def test_a_server_that_has_lost_the_order(wanted, orders):
     """It is told again who shall share the web, and whose state is gone, by what hive.json says."""
     told = Told()
 
-    asyncio.run(repeat_change(told, look((0, 1, 2), (0, 1, 2), wanted), replace(SHRINKS, lost=(1, 4))))
+    asyncio.run(
+        repeat_change(told, look((0, 1, 2), (0, 1, 2), wanted), replace(SHRINKS, lost=(1, 4)))
+    )
 
     assert told.orders == orders
 
@@ -157,7 +187,9 @@ class Cut:
 
 
 def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
-    """Where the hive's end meets a question to the server, which fails for that, nothing is asked again."""
+    """Where the hive's end meets a question to the server, which fails for that, nothing is asked
+    again.
+    """
     monkeypatch.setattr(watching, "INTERVAL", 0)
 
     async def run():
@@ -173,7 +205,9 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
 
 
 class Overtaken:
-    """A server that gets an order while somebody looks at it, which stands in hive.json first, as of `resize`."""
+    """A server that gets an order while somebody looks at it, which stands in hive.json first, as
+    of `resize`.
+    """
 
     def __init__(self, folder):
         self.told, self._folder = [], folder
@@ -187,7 +221,9 @@ class Overtaken:
 
 
 def test_an_order_is_not_overtaken_by_the_one_before(folder):
-    """An order that came while the server was looked at is in force: the one before is not given again."""
+    """An order that came while the server was looked at is in force: the one before is not given
+    again.
+    """
     folder.write(replace(folder.known(), wanted=(0, 1, 2)))
     operator = Overtaken(folder)
 
@@ -199,7 +235,9 @@ def test_an_order_is_not_overtaken_by_the_one_before(folder):
 
 def saying(*figures):
     about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
-    reports = {drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)}
+    reports = {
+        drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
+    }
     return Look(map=None, places={}, reports=reports, leases={})
 
 
@@ -214,7 +252,9 @@ def test_progress():
 
 
 def test_a_drone_that_hangs():
-    """Its process runs, but it does no work: the line of the log says which one it is, the short one counts without."""
+    """Its process runs, but it does no work: the line of the log says which one it is, the short
+    one counts without.
+    """
     assert watching.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
     assert watching.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
     assert watching.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")

@@ -11,9 +11,10 @@ from webcrawl.record.objectstore.storing import IN_STORE
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify_crawl import ABSENT, verify
 
-# A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent. Merges
-# are waited for: without them the next step may find no page, and open no archive. One is open after each step: if its
-# last page has filled a file, the next page begins another.
+# A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that
+# it is sent. Merges are waited for: without them the next step may find no page, and open no
+# archive. One is open after each step: if its last page has filled a file, the next page begins
+# another.
 CRAWL = """
 import sys
 from pathlib import Path
@@ -51,7 +52,10 @@ for line in sys.stdin:
 def crawl(root):
     """A function that has the crawl do one thing, and waits for it."""
     with subprocess.Popen(
-        [sys.executable, "-c", CRAWL, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", CRAWL, root],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
 
         def order(line):
@@ -65,12 +69,17 @@ def crawl(root):
 
 
 def everything(snapshot):
-    return {name: list(snapshot.rows(f"SELECT * FROM {name}")) for name in ("meta", "block", "host", "waiting")}
+    return {
+        name: list(snapshot.rows(f"SELECT * FROM {name}"))
+        for name in ("meta", "block", "host", "waiting")
+    }
 
 
 @pytest.mark.parametrize("orders", [["work"] * 4, ["work", "end"]], ids=["it goes on", "it ends"])
 def test_a_crawl_that_goes_on_during_the_check(tmp_path, monkeypatch, orders):
-    """What is checked is one checkpoint, also when the crawl makes others meanwhile, and when it ends."""
+    """What is checked is one checkpoint, also when the crawl makes others meanwhile, and when it
+    ends.
+    """
     with crawl(tmp_path) as order:
         check = Snapshot.check
 
@@ -105,7 +114,9 @@ def test_an_archive_that_is_finished_and_taken_away_during_the_check(tmp_path, m
 
         assert list(verify(tmp_path, found)) == []
         assert len(taken) == 2
-        assert {name for name in found if name.startswith(ABSENT)} == {f"{ABSENT}{name}" for name in taken}
+        assert {name for name in found if name.startswith(ABSENT)} == {
+            f"{ABSENT}{name}" for name in taken
+        }
 
 
 @pytest.mark.campaign

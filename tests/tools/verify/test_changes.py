@@ -13,12 +13,16 @@ from webcrawl.tools.verify_crawl import verify
 
 @pytest.fixture(name="job")
 def _job(tmp_path):
-    """Two runs with four revisits each, with failures between; the second goes on after a run without the table."""
+    """Two runs with four revisits each, with failures between; the second goes on after a run
+    without the table.
+    """
     for first, changes in ((0, True), (4, False), (8, True)):
         job = Job(tmp_path / "job", archive=False, tables=False, changes=changes)
         for number in range(first, first + 4):
             job.end(Link("http://b.test/"), Outcome(Status.TIMEOUT, at=1.0, ended=1.0))
-            job.visit(f"http://a.test/{number}", PageJudgement(Change.UNCHANGED, By.STATUS, 1.0), 304)
+            job.visit(
+                f"http://a.test/{number}", PageJudgement(Change.UNCHANGED, By.STATUS, 1.0), 304
+            )
         job.stop()
     return job.root
 
@@ -46,14 +50,19 @@ def test_rows_in_another_order(job):
     """They are those of the log's lines."""
     changed(job, "changes", lambda rows: [rows[1], rows[0], *rows[2:]])
 
-    assert told(job) == ["tables: damaged at byte 0: row 1 of changes: crawl.log has no 304 http://a.test/0"]
+    assert told(job) == [
+        "tables: damaged at byte 0: row 1 of changes: crawl.log has no 304 http://a.test/0"
+    ]
 
 
 def test_a_row_too_many(job):
     """A file has as many rows as were noted."""
     changed(job, "changes", lambda rows: [*rows, rows[-1]])
 
-    assert any("tables/changes-00000.parquet: damaged at byte 0: 5 rows, 4 are noted" in damage for damage in told(job))
+    assert any(
+        "tables/changes-00000.parquet: damaged at byte 0: 5 rows, 4 are noted" in damage
+        for damage in told(job)
+    )
 
 
 def test_a_file_that_its_owner_has_taken_away(job):
@@ -76,7 +85,9 @@ def test_documents(tmp_path):
     assert list(verify(job.root, found)) == []
     assert found["documents"] == 4
     changed(job.root, "documents", with_row(2, url="http://a.test/x"))
-    assert told(job.root) == ["tables: damaged at byte 0: row 2 of documents: crawl.log has no 200 http://a.test/x"]
+    assert told(job.root) == [
+        "tables: damaged at byte 0: row 2 of documents: crawl.log has no 200 http://a.test/x"
+    ]
 
 
 def test_a_document_that_an_earlier_crawl_has(tmp_path):

@@ -1,4 +1,6 @@
-"""Flipped bits and cut files: `scrapy verify` names the place, unless the damage is in unused bytes."""
+"""Flipped bits and cut files: `scrapy verify` names the place, unless the damage is in unused
+bytes.
+"""
 
 import shutil
 import sqlite3
@@ -31,13 +33,17 @@ def told(root):
 def content(root):
     """What SQLite reads from a stopped crawl's database: rows by table, zstd frames unpacked."""
     with closing(sqlite3.connect(f"file:{root}/state/crawl.db?immutable=1", uri=True)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
         found = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in tables}
         found["sqlite_schema"] = db.execute(LAYOUT).fetchall()
     return {
         **found,
         "block": [(number, unpack(data)) for number, data in found["block"]],
-        "waiting": [(seq, keys, unpack(records), crc) for seq, keys, records, crc in found["waiting"]],
+        "waiting": [
+            (seq, keys, unpack(records), crc) for seq, keys, records, crc in found["waiting"]
+        ],
     }
 
 
@@ -71,7 +77,9 @@ def _dead(tmp_path_factory):
 def _near(damages, path, at):
     """A named place is in the file and not behind the flipped bit, or at the file's end."""
     ends = (path.stat().st_size,)
-    return any(damage.path == path and (damage.offset <= at or damage.offset in ends) for damage in damages)
+    return any(
+        damage.path == path and (damage.offset <= at or damage.offset in ends) for damage in damages
+    )
 
 
 def _free(root, before, at):
@@ -87,7 +95,9 @@ class TestFlippedBits:
     def test_a_fingerprint_file(self, copy, kind):
         """Each flipped bit of a fingerprint file is reported with the file and its page or table."""
         with closing(sqlite3.connect(copy / "state/crawl.db")) as db:
-            ((name,),) = db.execute("SELECT name FROM run WHERE store = ? LIMIT 1", (kind,)).fetchall()
+            ((name,),) = db.execute(
+                "SELECT name FROM run WHERE store = ? LIMIT 1", (kind,)
+            ).fetchall()
         path = copy / "state/seen" / name
 
         for at in flipped(path, kind):
@@ -105,8 +115,8 @@ class TestFlippedBits:
     def test_an_archive(self, copy):
         """Each flipped bit of a WARC file is reported.
 
-        The place is the record's, or the whole file's for the gzip header's note on system and level, which no reader
-        reads.
+        The place is the record's, or the whole file's for the gzip header's note on system and
+        level, which no reader reads.
         """
         path = min((copy / "warc").glob("*.warc.gz*"))
 
@@ -128,20 +138,25 @@ class TestFlippedBits:
 
     @pytest.mark.parametrize("name", ["crawl.log", "links.log"])
     def test_a_log(self, copy, name):
-        """A flipped bit of a log is reported with its line if the line is invalid, else with the file."""
+        """A flipped bit of a log is reported with its line if the line is invalid, else with the
+        file.
+        """
         path = copy / "logs" / name
         seen = Counter()
 
         for at in flipped(path, name, 40):
             damages = told(copy)
             seen["line" if damages[0].offset else "file"] += 1
-            assert all(damage.path == path and damage.offset <= at + 1 for damage in damages), at  # one line end more
+            # one line end more
+            assert all(damage.path == path and damage.offset <= at + 1 for damage in damages), at
 
         assert min(seen["line"], seen["file"]) >= 2, seen
 
     @pytest.mark.parametrize("store", OF_CRAWLS)
     def test_the_database(self, tmp_path, store):
-        """A flipped bit of crawl.db is reported, unless it is in free space: then no row has changed."""
+        """A flipped bit of crawl.db is reported, unless it is in free space: then no row has
+        changed.
+        """
         root = stopped(tmp_path / "job", store)
         path, before = root / "state/crawl.db", content(root)
         seen = Counter()
@@ -165,7 +180,8 @@ class TestFlippedBits:
         assert seen["named"] > 20, seen
 
     def test_the_log_of_the_database(self, dead, tmp_path):
-        """A flipped bit of the log is reported with its frame if a finished checkpoint would be lost.
+        """A flipped bit of the log is reported with its frame if a finished checkpoint would be
+        lost.
 
         Otherwise it is in the part that the next start drops.
         """
@@ -207,12 +223,21 @@ class TestFlippedBits:
 class TestCutFiles:
     @pytest.mark.parametrize(
         "pattern",
-        ["state/crawl.db", "state/seen/url-*", "warc/*.gz", "warc/*.cdxj", "logs/crawl.log", "logs/links.log"],
+        [
+            "state/crawl.db",
+            "state/seen/url-*",
+            "warc/*.gz",
+            "warc/*.cdxj",
+            "logs/crawl.log",
+            "logs/links.log",
+        ],
     )
     def test_a_cut_file(self, copy, pattern):
         """A file cut anywhere is reported; a database that is cut is refused."""
         named = {name for name, *_ in content(copy)["run"]}
-        path = next(path for path in copy.glob(pattern) if "seen" not in pattern or path.name in named)
+        path = next(
+            path for path in copy.glob(pattern) if "seen" not in pattern or path.name in named
+        )
 
         for length in cut(path, pattern):
             damages = told(copy)

@@ -65,7 +65,11 @@ class TestSound:
         for name in ("hosts", "queued", "keys", "files", "bytes", "records"):
             assert found[name] == parts[0][name] + parts[1][name] > 0
         assert found["drones"] == 2
-        assert found["pages"] == found["archived"] == sum(map(ended, (sound / "drone-0", sound / "drone-1")))
+        assert (
+            found["pages"]
+            == found["archived"]
+            == sum(map(ended, (sound / "drone-0", sound / "drone-1")))
+        )
 
     def test_the_summary_has_a_line_on_the_hive(self, sound):
         """The summary has a line on the hive."""
@@ -74,7 +78,9 @@ class TestSound:
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.splitlines()[0] == f"{sound}: no damage found"
         many = ended(sound / "drone-0") + ended(sound / "drone-1")
-        assert done.stdout.splitlines()[1].startswith(f"hive: 2 drones; {many} URLs, {many} archived URLs, ")
+        assert done.stdout.splitlines()[1].startswith(
+            f"hive: 2 drones; {many} URLs, {many} archived URLs, "
+        )
 
     def test_drones_without_a_hive_file(self, copy):
         """Folders of drones that were copied into one are checked alike."""
@@ -119,12 +125,16 @@ class TestSound:
         assert told(copy) == []
 
     def test_robots_of_two_drones(self, copy):
-        """A robots.txt, or what pages await, may be asked for by the host's former owner and by its present one."""
+        """A robots.txt, or what pages await, may be asked for by the host's former owner and by its
+        present one.
+        """
         assert said_by_two(copy, path="LP") == []
         assert said_by_two(copy, notes="inline") == []
 
     def test_a_page_behind_a_wall_that_moved(self, copy):
-        """The wall has answered the former owner, the present one asks again: such a URL had not ended."""
+        """The wall has answered the former owner, the present one asks again: such a URL had not
+        ended.
+        """
         assert said_by_two(copy, notes="3t,wall:anubis") == []
         assert said_by_two(copy, notes="wall:unknown") != []
 
@@ -146,7 +156,9 @@ class TestDamage:
         assert [one.partition(":")[0] for one in told(copy)] == ["drone-1/logs/crawl.log"]
 
     def test_a_missing_drone(self, copy):
-        """A drone that hive.json names, and that has no folder or no state, is damage; the others are checked."""
+        """A drone that hive.json names, and that has no folder or no state, is damage; the others
+        are checked.
+        """
         shutil.rmtree(copy / "drone-1")
         named(copy, (0, 1))
         missing = "drone-1/state/crawl.db: damaged at byte 0: missing, a drone of this hive"
@@ -156,7 +168,9 @@ class TestDamage:
         assert told(copy) == [missing]
 
     def test_a_folder_in_place_of_a_lost_one(self, copy):
-        """A start without a drone's folder makes another, which is refused: it does not hide that the first is gone."""
+        """A start without a drone's folder makes another, which is refused: it does not hide that
+        the first is gone.
+        """
         shutil.rmtree(copy / "drone-1")
         for drone, name, value in (
             (0, IDENTITY, Identity("a" * 16, "hive", 0, 1).pack()),
@@ -195,10 +209,14 @@ class TestDamage:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, 1)", (name, value))
             db.commit()
 
-        assert [line.rpartition(": table")[2] for line in told(tmp_path)] == [f" meta, {name}: checksum"]
+        assert [line.rpartition(": table")[2] for line in told(tmp_path)] == [
+            f" meta, {name}: checksum"
+        ]
 
     def test_a_page_in_two_drones(self, same, monkeypatch):
-        """A URL that two drones have ended, or archived, is told with its place in the second; then how many more."""
+        """A URL that two drones have ended, or archived, is told with its place in the second; then
+        how many more.
+        """
         monkeypatch.setattr(module, "TOLD", 2)
         lines = told(same)
         at = (same / "drone-1/logs/crawl.log").read_bytes().index(b"\n") + 1
@@ -218,7 +236,9 @@ class TestDamage:
 
     @pytest.mark.parametrize("indexed", [True, False])
     def test_an_attempt_before_the_host_moved(self, same, tmp_path, indexed):
-        """An answer after which a URL was tried again may be in another drone's archive than the last one."""
+        """An answer after which a URL was tried again may be in another drone's archive than the
+        last one.
+        """
         root = shutil.copytree(same, tmp_path / "web")
         repeated(root / "drone-0")
         for drone in range(2 * (not indexed)):
@@ -242,7 +262,9 @@ class TestDamage:
         stopped(copy / "drone-2", hosts="h")
         lines = [line for line in told(copy) if "has URLs" in line]
 
-        assert "drone-2/state/crawl.db: damaged at byte 0: h10.test has URLs in drone-0 too" in lines
+        assert (
+            "drone-2/state/crawl.db: damaged at byte 0: h10.test has URLs in drone-0 too" in lines
+        )
 
     def test_stats_json(self, copy):
         """The hive's own stats.json is checked too."""
@@ -264,7 +286,10 @@ class TestShared:
         """Names are equal if their texts are: a hash that several names have is no damage."""
         monkeypatch.setattr(module, "hash", lambda name: name[0], raising=False)
         names = {0: (b"apple", b"banana"), 1: (b"avocado", b"banana"), 2: (b"cherry",)}
-        made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
+        made = {
+            drone: lambda has=has: ((name, tmp_path, 0) for name in has)
+            for drone, has in names.items()
+        }
         count, twice = shared(made)
 
         assert count == 5
@@ -274,7 +299,10 @@ class TestShared:
         """Names that one drone has many times count once, whatever comes between them."""
         has = [b"%d" % (number % 50) for number in range(500)]
         names = {0: has, 1: [b"x%d" % number for number in range(30)] + [b"49"] * 3}
-        made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
+        made = {
+            drone: lambda has=has: ((name, tmp_path, 0) for name in has)
+            for drone, has in names.items()
+        }
         count, twice = shared(made)
 
         assert count == 50 + 31
@@ -302,9 +330,14 @@ def repeated(root):
         archive.write_bytes(whole)
         index = archive.with_name(archive.name.replace(".warc.gz", ".cdxj"))
         offset = re.compile(r'(?<="offset": ")\d+')
-        index.write_text(offset.sub(lambda found, places=places: str(places[int(found[0])]), index.read_text()))
+        index.write_text(
+            offset.sub(lambda found, places=places: str(places[int(found[0])]), index.read_text())
+        )
     lengths = {path: path.stat().st_size for path in (root / "warc").iterdir()}
-    rows = (f"UPDATE output SET length = {size} WHERE path = 'warc/{path.name}'" for path, size in lengths.items())
+    rows = (
+        f"UPDATE output SET length = {size} WHERE path = 'warc/{path.name}'"
+        for path, size in lengths.items()
+    )
     tampered(root / "state/crawl.db", *rows)
 
 
@@ -342,5 +375,7 @@ def unindexed(root):
 def moved(root, name):
     """What makes a host of drone 0 one of the receiving drone, without URLs."""
     with closing(sqlite3.connect(root / "drone-0/state/crawl.db")) as db, db:
-        (data,) = db.execute("SELECT data FROM host WHERE name = ? AND state = 0", (name,)).fetchone()
+        (data,) = db.execute(
+            "SELECT data FROM host WHERE name = ? AND state = 0", (name,)
+        ).fetchone()
     return [f"INSERT INTO host VALUES ('{name}', 0, x'{data.hex()}', 0)"]

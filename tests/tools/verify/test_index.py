@@ -53,7 +53,9 @@ def test_an_index_that_is_still_being_written(tmp_path):
         archive.close()
 
 
-@pytest.mark.parametrize("name", ["url", "digest", "length", "offset", "filename", "mime", "status"])
+@pytest.mark.parametrize(
+    "name", ["url", "digest", "length", "offset", "filename", "mime", "status"]
+)
 def test_another_value(job, name):
     """Each value that is changed is noticed: by the record, or by the checksum of the lines."""
     path = indexes(job)[0]
@@ -75,11 +77,19 @@ def test_another_value(job, name):
     ("edit", "why"),
     [
         pytest.param(lambda lines: lines[::-1], "not sorted", id="order"),
-        pytest.param(lambda lines: [lines[1], lines[1]], "a second line for the record at byte", id="twice"),
         pytest.param(
-            lambda lines: [b"x" * (len(lines[0]) - 1), b"\n", *lines[1:]], "not a line of an index", id="no line"
+            lambda lines: [lines[1], lines[1]], "a second line for the record at byte", id="twice"
         ),
-        pytest.param(lambda lines: [b"com" + lines[0][3:], *lines[1:]], "not what the record at byte", id="key"),
+        pytest.param(
+            lambda lines: [b"x" * (len(lines[0]) - 1), b"\n", *lines[1:]],
+            "not a line of an index",
+            id="no line",
+        ),
+        pytest.param(
+            lambda lines: [b"com" + lines[0][3:], *lines[1:]],
+            "not what the record at byte",
+            id="key",
+        ),
     ],
 )
 def test_another_line(job, edit, why):
@@ -100,7 +110,10 @@ def test_every_bit(job):
 
 
 def test_an_index_that_is_gone(job):
-    """It is missed while its archive is here; both may be taken away together. The crawl can go on either way."""
+    """It is missed while its archive is here; both may be taken away together.
+
+    The crawl can go on either way.
+    """
     index, archive = indexes(job)[0], files(job)[0]
     index.unlink()
     assert ["missing" in damage for damage in told(job)[0]] == [True]

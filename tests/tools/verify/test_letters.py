@@ -62,14 +62,26 @@ def test_a_sound_drone(drone):
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        (PLAIN(2), b"letter", f"{PLAIN(2)}: a message of this hive was expected, but its first bytes"),
+        (
+            PLAIN(2),
+            b"letter",
+            f"{PLAIN(2)}: a message of this hive was expected, but its first bytes",
+        ),
         (PLAIN(2), letter()[:-1], f"{PLAIN(2)}: a message is damaged: its checksum is wrong"),
         (PLAIN(2), letter(sender=3), f"{PLAIN(2)}: another drone's"),
         (PLAIN(2), letter(hive=b"another"), f"{PLAIN(2)}: another drone's"),
         (PLAIN(2), letter(items=[b"none L   0   "]), f"{PLAIN(2)}: not a link: b'none L   0   '"),
-        (PLAIN(2), letter(Kind.SLOT, number=1, channel=1), f"{PLAIN(2)}: a letter of kind SLOT in the other lane"),
+        (
+            PLAIN(2),
+            letter(Kind.SLOT, number=1, channel=1),
+            f"{PLAIN(2)}: a letter of kind SLOT in the other lane",
+        ),
         (PLAIN(2), None, f"{PLAIN(3)}: follows letter 1"),
-        (EXACT(1), letter(Kind.SLOT, number=2, channel=7), f"{EXACT(1)}: has number 2 of channel 7, not of "),
+        (
+            EXACT(1),
+            letter(Kind.SLOT, number=2, channel=7),
+            f"{EXACT(1)}: has number 2 of channel 7, not of ",
+        ),
         (EXACT(2), None, "hive/outbox: drone 1 has exact letters, but not up to 2"),
         ("hive/out/one", letter(), "hive/out/one: not the name of a letter"),
         ("hive/outbox", b"\xc1", "hive/outbox: "),
@@ -77,7 +89,11 @@ def test_a_sound_drone(drone):
         ("hive/inbox", b"", "hive/inbox: "),
         ("hive/inbox", msgpack.packb(["run:1", "3", []]), "hive/inbox: ValueError"),
         ("hive/inbox", msgpack.packb([1, "3-0", []]), "hive/inbox: ValidationError("),
-        ("hive/inbox", msgpack.packb(["run:1", "3-0", [[1, 5, 0]]]), "hive/inbox: ValidationError("),
+        (
+            "hive/inbox",
+            msgpack.packb(["run:1", "3-0", [[1, 5, 0]]]),
+            "hive/inbox: ValidationError(",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

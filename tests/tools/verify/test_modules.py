@@ -44,7 +44,9 @@ def test_lines_have_their_fields(crawl, name, wrong):
         output.write(line)
     crawl.checkpoint()
 
-    assert damages(crawl) == ([f"{output.path.name}: no line of this log: {wrong!r}"] if wrong else [])
+    assert damages(crawl) == (
+        [f"{output.path.name}: no line of this log: {wrong!r}"] if wrong else []
+    )
 
 
 def test_requests_log_is_checked_without_a_note(crawl):
@@ -103,7 +105,9 @@ def told(root, value):
     sql = f"INSERT OR REPLACE INTO meta VALUES ('statistics', x'{value.hex()}', 0)"
     tampered(root / "state/crawl.db", sql)
     found = Counter()
-    return [str(damage).replace(f"{root}/", "") for damage in verify(root, found)], found["logs/crawl.log"]
+    return [str(damage).replace(f"{root}/", "") for damage in verify(root, found)], found[
+        "logs/crawl.log"
+    ]
 
 
 def saved(**more):
@@ -117,7 +121,9 @@ def test_as_many_urls_as_lines(copy):
 
     assert told(copy, saved(lines=lines)) == ([], lines)
     (damage,), _ = told(copy, saved(lines=lines + 1))
-    assert f"table meta, statistics: of {lines + 1} URLs, logs/crawl.log has {lines} lines" in damage
+    assert (
+        f"table meta, statistics: of {lines + 1} URLs, logs/crawl.log has {lines} lines" in damage
+    )
 
 
 def test_statistics_of_a_part(copy):
@@ -125,7 +131,9 @@ def test_statistics_of_a_part(copy):
     assert told(copy, saved(lines=3, since=1000))[0] == []
 
 
-@pytest.mark.parametrize("value", [b"\xc1", b"\x05", b"\x80", msgpack.packb({"lines": "x", "since": 0})])
+@pytest.mark.parametrize(
+    "value", [b"\xc1", b"\x05", b"\x80", msgpack.packb({"lines": "x", "since": 0})]
+)
 def test_no_statistics(copy, value):
     """A value that is no statistics is damage."""
     (damage,), _ = told(copy, value)

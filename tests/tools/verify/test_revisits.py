@@ -1,4 +1,6 @@
-"""`scrapy verify` of a crawl that fetches pages again: each record is read, each block has one queue."""
+"""`scrapy verify` of a crawl that fetches pages again: each record is read, each block has one
+queue.
+"""
 
 import shutil
 import sqlite3
@@ -29,7 +31,9 @@ def _job(tmp_path_factory):
     job = stopped(tmp_path_factory.mktemp("stopped") / "job")
     with closing(CrawlDB(job / "state")) as db:
         policy, random = Told(), Random(1)
-        policy.when = {page(number).url: NOW + random.random() * 40 * DAY for number in range(PAGES)}
+        policy.when = {
+            page(number).url: NOW + random.random() * 40 * DAY for number in range(PAGES)
+        }
         revisits = made(db, policy, rate=50.0, memory=1 << 16)
         for number in range(PAGES):
             holds = int(NOW + DAY) if number % 100 == 0 else 0
@@ -65,11 +69,15 @@ def saved(job, name):
 
 def first_bucket(job):
     with closing(sqlite3.connect(job / "state/crawl.db")) as db:
-        return db.execute("SELECT min(name) FROM meta WHERE name GLOB ?", (f"{BUCKET}*",)).fetchone()[0]
+        return db.execute(
+            "SELECT min(name) FROM meta WHERE name GLOB ?", (f"{BUCKET}*",)
+        ).fetchone()[0]
 
 
 def save(job, name, value):
-    changed(job, "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", name, value, rowcrc.meta(name, value))
+    changed(
+        job, "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", name, value, rowcrc.meta(name, value)
+    )
 
 
 def test_a_sound_one_is_counted(job, capsys):
@@ -78,7 +86,10 @@ def test_a_sound_one_is_counted(job, capsys):
     assert list(verify(job, found)) == []
     assert (found["revisits"], found["ahead"]) == (PAGES - 3, 6)
     assert verified(str(job)) == 0
-    assert f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of their turns" in capsys.readouterr().out
+    assert (
+        f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of their turns"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_crawl_without_revisits_says_nothing(tmp_path, capsys):
@@ -160,7 +171,9 @@ def test_rows_ahead(copy):
 
 @pytest.mark.campaign
 def test_any_bit(copy):
-    """A flipped bit of a bucket's row or of a block is noticed, and nothing else than damage is raised."""
+    """A flipped bit of a bucket's row or of a block is noticed, and nothing else than damage is
+    raised.
+    """
     random = Random(2)
     for table, column, where in (
         ("meta", "value", "name GLOB 'revisit.*' AND length(value)"),

@@ -23,13 +23,19 @@ NOW = 1_800_000_000.0
 
 @pytest.fixture
 def state(tmp_path):
-    """The state of a crawl that knows a listing, a hub, a host that announces, and one that is rendered."""
+    """The state of a crawl that knows a listing, a hub, a host that announces, and one that is
+    rendered.
+    """
     with closing(CrawlDB(tmp_path)) as db:
         signals = Signals(db, Fingerprints(bytes(16)), Random(1))
-        signals.read("http://a.test/map", [(f"http://a.test/{number}", 5.0) for number in range(99)], NOW)
+        signals.read(
+            "http://a.test/map", [(f"http://a.test/{number}", 5.0) for number in range(99)], NOW
+        )
         signals.followed("http://a.test/", changed=True)
         hubs = Subscriptions(db, bytes(16), "http://x")
-        hubs.offered("http://a.test/", ["http://h.test/"], Link("http://a.test/").pack(), "a.test", NOW)
+        hubs.offered(
+            "http://a.test/", ["http://h.test/"], Link("http://a.test/").pack(), "a.test", NOW
+        )
         HostTable(db, "rendering", Need, Need.unpack).change("a.test")
         db.checkpoint()
     return tmp_path
@@ -43,7 +49,9 @@ def damage(state, sql="", *values):
         db.checkpoint()
     found = Counter()
     with closing(Snapshot(state)) as snapshot:
-        return [str(one) for one in (*check_signals(snapshot, found), *check_host_tables(snapshot))], found
+        return [
+            str(one) for one in (*check_signals(snapshot, found), *check_host_tables(snapshot))
+        ], found
 
 
 def test_sound_tables(state):
@@ -82,10 +90,17 @@ def test_a_listing_that_nobody_wrote(state):
     [
         ("announcer", b"\x90", "a host's listings"),
         ("rendering", b"\x90", "what rendering has shown of a host"),
-        ("rendering", b"\x98\x00\x00\x00\x00\x00\x00\x00\xff", "what rendering has shown of a host"),  # -1 at its end
+        # -1 at its end
+        (
+            "rendering",
+            b"\x98\x00\x00\x00\x00\x00\x00\x00\xff",
+            "what rendering has shown of a host",
+        ),
     ],
 )
 def test_a_row_that_nobody_wrote(state, table, data, what):
     """Its checksum agrees, and what it says is impossible."""
-    (line,), _ = damage(state, f"UPDATE {table} SET data = ?, crc = ?", data, rowcrc.of_host("a.test", data))
+    (line,), _ = damage(
+        state, f"UPDATE {table} SET data = ?, crc = ?", data, rowcrc.of_host("a.test", data)
+    )
     assert line.endswith(f"not {what}")

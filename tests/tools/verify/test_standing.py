@@ -1,4 +1,6 @@
-"""What the drones of a hive say of each other: who they are, what is on its way between them, and whose a host is."""
+"""What the drones of a hive say of each other: who they are, what is on its way between them, and
+whose a host is.
+"""
 
 import json
 import shutil
@@ -70,7 +72,9 @@ class Drone:
 
 @pytest.fixture(name="pair")
 def _pair(tmp_path):
-    """Two drones; the first has written five letters, of which the second has three and has acknowledged two."""
+    """Two drones; the first has written five letters, of which the second has three and has
+    acknowledged two.
+    """
     one, other = Drone(tmp_path, 0), Drone(tmp_path, 1)
     one.write(1, 5)
     one.send(other, 2)
@@ -96,7 +100,9 @@ def _sound(tmp_path_factory):
     slot = partition_of("domain", RegisteredDomains()).slot
     mine = {slot(f"h{number}.test") for number in range(30)}
     other = next(
-        name for name in "ijklmnopqrst" if mine.isdisjoint(slot(f"{name}{number}.test") for number in range(30))
+        name
+        for name in "ijklmnopqrst"
+        if mine.isdisjoint(slot(f"{name}{number}.test") for number in range(30))
     )
     root = hive(tmp_path_factory.mktemp("owners") / "web", ("h", other))
     slots = SlotMap(1, (0, 1), array("H", (0 if number in mine else 1 for number in range(SLOTS))))
@@ -125,7 +131,9 @@ class TestPost:
         ]
 
     def test_an_older_copy_of_the_sender(self, pair):
-        """A letter that has come and was never sent shows that a drone's folder was replaced by an older one."""
+        """A letter that has come and was never sent shows that a drone's folder was replaced by an
+        older one.
+        """
         one, other = (drone.standing for drone in pair)
         older = replace(one, sent={1: (one.sent[1][0], 2)}, kept={1: 2})
 
@@ -156,7 +164,9 @@ class TestPost:
 
         assert told([replace(one, kept={})]) == []
         assert told([replace(one, kept={})], [one, other]) == told([one, other], [one]) == []
-        assert told([one, other], [replace(one, sent={1: (7, 1)}), replace(other, received={})]) == []
+        assert (
+            told([one, other], [replace(one, sent={1: (7, 1)}), replace(other, received={})]) == []
+        )
 
 
 class TestIdentities:
@@ -168,7 +178,10 @@ class TestIdentities:
         ("about", "why"),
         [
             ({"drone": 2}, "table meta, hive/identity: this is drone 2"),
-            ({"name": "other"}, "table meta, hive/identity: of the hive other, where drone-0 is of web"),
+            (
+                {"name": "other"},
+                "table meta, hive/identity: of the hive other, where drone-0 is of web",
+            ),
         ],
     )
     def test_a_strange_drone(self, tmp_path, about, why):
@@ -191,7 +204,9 @@ class TestIdentities:
         ]
 
     def test_one_that_was_never_let_in(self, pair, tmp_path):
-        """What a drone leaves that was refused before it had a key, in the place of a lost one, is no damage."""
+        """What a drone leaves that was refused before it had a key, in the place of a lost one, is
+        no damage.
+        """
         late = Drone(tmp_path, 2)
         late.db.execute("DELETE FROM meta WHERE name = ?", (module.KEY,))
         late.checkpoint()
@@ -238,7 +253,9 @@ class TestOwners:
 
     @pytest.mark.parametrize(("generation", "partition"), [(2, "domain"), (1, "regions.txt")])
     def test_after_a_move(self, sound, tmp_path, generation, partition):
-        """Once hosts have changed hands, or where a file says whose they are, the log does not tell."""
+        """Once hosts have changed hands, or where a file says whose they are, the log does not
+        tell.
+        """
         root = shutil.copytree(sound, tmp_path / "web")
         for drone in range(2):
             member(root, drone, SlotMap(generation, (0, 1), array("H", [0] * SLOTS)), partition)

@@ -1,4 +1,6 @@
-"""A crawl started on damaged files refuses in the same line that `scrapy verify` prints, and changes nothing."""
+"""A crawl started on damaged files refuses in the same line that `scrapy verify` prints, and
+changes nothing.
+"""
 
 import re
 import sqlite3
@@ -54,11 +56,15 @@ class TestRefusals:
         path = copy / "state/crawl.db"
         path.write_bytes(path.read_bytes()[:-5000])
 
-        assert re.search(r"crawl\.db: damaged at byte \d+: the file ends early", refused(copy, tmp_path))
+        assert re.search(
+            r"crawl\.db: damaged at byte \d+: the file ends early", refused(copy, tmp_path)
+        )
 
     @pytest.mark.parametrize("kind", ["url", "content"])
     def test_a_cut_fingerprint_file(self, tmp_path, kind):
-        """A fingerprint file that ends early is refused, before the outputs are cut back to the checkpoint."""
+        """A fingerprint file that ends early is refused, before the outputs are cut back to the
+        checkpoint.
+        """
         root = killed(tmp_path / "live", tmp_path / "job")
         (one,) = (damage for damage in _spoil_run(root, kind) if damage)
 
@@ -82,7 +88,9 @@ class TestRefusals:
 def _spoil_run(root, kind):
     found = Counter()
     assert list(verify(root, found)) == []
-    with closing(sqlite3.connect(f"file:{root}/state/crawl.db?mode=ro&readonly_shm=1", uri=True)) as db:
+    with closing(
+        sqlite3.connect(f"file:{root}/state/crawl.db?mode=ro&readonly_shm=1", uri=True)
+    ) as db:
         ((name,),) = db.execute("SELECT name FROM run WHERE store = ? LIMIT 1", (kind,)).fetchall()
     path = root / "state/seen" / name
     path.write_bytes(path.read_bytes()[:-9])
@@ -107,7 +115,9 @@ class TestSound:
 
 class TestBlocks:
     def test_what_is_only_read_later(self, copy, tmp_path, simweb):
-        """A damaged block of a queue ends the crawl with that line when it is read; the last checkpoint is kept."""
+        """A damaged block of a queue ends the crawl with that line when it is read; the last
+        checkpoint is kept.
+        """
         server = simweb(1, 1)
         (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
         path = copy / "state/crawl.db"
@@ -119,7 +129,9 @@ class TestBlocks:
             flip(path, at + len(data) // 2)
         damages = [str(damage) for damage in verify(copy, Counter())]
 
-        crawl = Crawl(copy, {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+        crawl = Crawl(
+            copy, {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver}
+        )
         status = crawl.run()
 
         said = crawl.output.read_text()
@@ -131,7 +143,9 @@ class TestBlocks:
         with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as db:
             after = list(db.iterdump())
         assert len(after) == len(before)
-        assert [line for line in after if "block" not in line] == [line for line in before if "block" not in line]
+        assert [line for line in after if "block" not in line] == [
+            line for line in before if "block" not in line
+        ]
 
 
 # -- A host that was given up is no damage.
@@ -140,8 +154,12 @@ class TestBlocks:
 def test_a_crawl_that_gave_a_host_up_is_sound(tmp_path, simweb):
     """A crawl in which a host was given up has no damaged place."""
     server = simweb(1, 3)
-    (tmp_path / "seeds.txt").write_text("\n".join([*server.world.seeds(), "http://127.0.0.99:8081/"]))
-    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+    (tmp_path / "seeds.txt").write_text(
+        "\n".join([*server.world.seeds(), "http://127.0.0.99:8081/"])
+    )
+    crawl = Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver}
+    )
 
     assert crawl.run(HOST_MAX_FAILURES=1, HOST_PATIENCE=0, ROBOTSTXT_OBEY=False) == 0
     assert crawl.stats["frontier/hosts given up"] == 1

@@ -20,7 +20,10 @@ def _job(tmp_path):
     """A stopped crawl of six pages, each with two links."""
     job = Job(tmp_path / "job")
     for number in range(6):
-        job.page(f"http://a.test/{number}", [("a", f"/{number}/1", "", ""), ("a", f"/{number}/2", "", "")])
+        job.page(
+            f"http://a.test/{number}",
+            [("a", f"/{number}/1", "", ""), ("a", f"/{number}/2", "", "")],
+        )
     job.stop()
     return job.root
 
@@ -63,8 +66,14 @@ def test_a_sound_crawl(job):
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"fetch_status": 404}, "row 2 of pages: 404 http://a.test/2, where crawl.log has 200 http://a.test/2"),
-        ({"links": 3}, "row 2 of pages: http://a.test/2 has other links than its 3 rows of the table links"),
+        (
+            {"fetch_status": 404},
+            "row 2 of pages: 404 http://a.test/2, where crawl.log has 200 http://a.test/2",
+        ),
+        (
+            {"links": 3},
+            "row 2 of pages: http://a.test/2 has other links than its 3 rows of the table links",
+        ),
         ({"warc_record_offset": 7}, "row 2 of pages: http://a.test/2: test-"),
         ({"warc_record_length": 7}, "row 2 of pages: http://a.test/2: test-"),
         ({"content_digest": "A" * 32}, "row 2 of pages: http://a.test/2: test-"),
@@ -90,7 +99,8 @@ def test_the_place_of_another_page(job):
     changed(job, "pages", swapped)
 
     assert [damage.partition(": test-")[0] for damage in told(job)] == [
-        f"tables: damaged at byte 0: row {number} of pages: http://a.test/{number}" for number in (0, 1)
+        f"tables: damaged at byte 0: row {number} of pages: http://a.test/{number}"
+        for number in (0, 1)
     ]
 
 
@@ -141,7 +151,10 @@ def test_a_note_that_cannot_be(job, change):
     with closing(sqlite3.connect(job / "state/crawl.db")) as db, db:
         (value,) = db.execute("SELECT value FROM meta WHERE name = 'tables'").fetchone()
         value = json.dumps(change(json.loads(value))).encode()
-        db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'tables'", (value, rowcrc.meta("tables", value)))
+        db.execute(
+            "UPDATE meta SET value = ?, crc = ? WHERE name = 'tables'",
+            (value, rowcrc.meta("tables", value)),
+        )
 
     assert [damage for damage in told(job) if "table meta, tables" in damage]
 
@@ -151,7 +164,9 @@ def test_a_stream_that_a_running_crawl_has_replaced(tmp_path):
     job = Job(tmp_path / "job")
     job.page("http://a.test/")
     job.checkpoint()
-    (tmp_path / "job/tables/pages-00000.arrows.open").rename(tmp_path / "job/tables/pages-00000.parquet.open")
+    (tmp_path / "job/tables/pages-00000.arrows.open").rename(
+        tmp_path / "job/tables/pages-00000.parquet.open"
+    )
 
     assert told(tmp_path / "job") == []
     job.close()

@@ -1,4 +1,6 @@
-"""`scrapy verify` reads every line of the text files, and compares them with crawl.log and the index."""
+"""`scrapy verify` reads every line of the text files, and compares them with crawl.log and the
+index.
+"""
 
 import gzip
 import json
@@ -56,14 +58,20 @@ def change(job, number, edit):
     path = job / f"text/text-0000{number}.jsonl.gz"
     values = [json.loads(one) for one in gzip.decompress(path.read_bytes()).splitlines()]
     edit(values)
-    rewrite(job, path, gzip.compress(b"".join(json.dumps(one).encode() + b"\n" for one in values), mtime=0))
+    rewrite(
+        job,
+        path,
+        gzip.compress(b"".join(json.dumps(one).encode() + b"\n" for one in values), mtime=0),
+    )
 
 
 def rewrite(job, path, data):
     path.write_bytes(data)
     name, mark = path.relative_to(job).as_posix(), (len(data), rowcrc.crc32_of_many(data, 0))
     with closing(sqlite3.connect(job / "state/crawl.db")) as db, db:
-        db.execute("REPLACE INTO output VALUES (?, ?, ?, ?)", (name, *mark, rowcrc.output(name, *mark)))
+        db.execute(
+            "REPLACE INTO output VALUES (?, ?, ?, ?)", (name, *mark, rowcrc.output(name, *mark))
+        )
     db.close()
 
 
@@ -85,7 +93,10 @@ def test_what_a_crawl_leaves_agrees(job, monkeypatch):
         (lambda lines: lines[2].pop("text"), "a page's line: text"),
         (lambda lines: lines[2].update(ordinal="2"), "a page's line: ordinal"),
         (lambda lines: lines.__setitem__(2, 7), "a page's line: no object"),
-        (lambda lines: lines[2].update(url="http://b.test/"), "page 2, http://b.test/: not in logs/crawl.log"),
+        (
+            lambda lines: lines[2].update(url="http://b.test/"),
+            "page 2, http://b.test/: not in logs/crawl.log",
+        ),
         (lambda lines: lines[2].update(url="http://b.test/"), "the index has http://a.test/2"),
     ],
 )
@@ -163,7 +174,9 @@ class TestTheIndex:
         """A gap is named."""
         delete_page(mine / "index", 3)
 
-        assert any("page 3, http://a.test/3: the index has nothing" in damage for damage in told(mine)[0])
+        assert any(
+            "page 3, http://a.test/3: the index has nothing" in damage for damage in told(mine)[0]
+        )
 
     def test_pages_fetched_again(self, mine):
         """Of these it has the last state alone; an earlier one beside it is named."""
@@ -193,7 +206,8 @@ class TestTheIndex:
         index.close()
 
         assert any(
-            "page 3, http://a.test/3: the index has http://a.test/3 http://a.test/3" in one for one in told(mine)[0]
+            "page 3, http://a.test/3: the index has http://a.test/3 http://a.test/3" in one
+            for one in told(mine)[0]
         )
 
     def test_an_index_that_cannot_be_opened_is_one_damaged_place(self, mine):
@@ -225,7 +239,9 @@ class TestTheIndex:
         assert f"{path}: damaged at byte 0: {why}" in map(str, verify(mine, Counter()))
 
     def test_an_index_that_has_just_begun(self, mine):
-        """A folder with nothing of an index is as none: so it is while a crawl makes one, and after a kill then."""
+        """A folder with nothing of an index is as none: so it is while a crawl makes one, and after
+        a kill then.
+        """
         for path in (mine / "index").iterdir():
             path.unlink()
         (mine / "index/.tantivy-writer.lock").touch()
@@ -250,7 +266,9 @@ class TestTheIndex:
         assert [*map(str, verify(mine, Counter()))] == [f"{path}: damaged at byte 0: checksum"]
 
     def test_lists_of_deleted_pages_of_other_commits(self, mine):
-        """Whoever is killed while he writes one leaves a part of it, and one whose removal is not noted may be gone."""
+        """Whoever is killed while he writes one leaves a part of it, and one whose removal is not
+        noted may be gone.
+        """
         delete_page(mine / "index", 3)
         (now,) = (mine / "index").glob("*.del")
         listed = mine / "index/.managed.json"
@@ -261,4 +279,6 @@ class TestTheIndex:
 
         assert [*check_fulltext(mine / "index")] == []
         now.write_bytes(now.read_bytes()[:-1])
-        assert [*map(str, check_fulltext(mine / "index"))] == [f"{now}: damaged at byte 0: its end is missing"]
+        assert [*map(str, check_fulltext(mine / "index"))] == [
+            f"{now}: damaged at byte 0: its end is missing"
+        ]

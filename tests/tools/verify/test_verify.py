@@ -1,4 +1,6 @@
-"""`scrapy verify`: a sound crawl passes, a missing or foreign one is refused in one line, and nothing is changed."""
+"""`scrapy verify`: a sound crawl passes, a missing or foreign one is refused in one line, and
+nothing is changed.
+"""
 
 import gc
 import json
@@ -72,7 +74,10 @@ class TestSound:
         assert told(root) == []
         assert [*check_start(root)] == []
         done = command("scrapy", "verify", root)
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "warc/two: finished, and no longer here")
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (
+            0,
+            "warc/two: finished, and no longer here",
+        )
 
     @pytest.mark.parametrize("store", ["disk", *in_campaign("bloom")])
     def test_a_killed_crawl_passes(self, tmp_path, store):
@@ -120,7 +125,9 @@ class TestSound:
     def test_killed_between_the_header_of_the_log_and_its_first_page(self, copy):
         """A log of only a header is empty; SQLite by itself would wait for the rest."""
         before = figures(copy)
-        (copy / "state/crawl.db-wal").write_bytes(bytes.fromhex("377f0682002de21800002000") + bytes(range(20)))
+        (copy / "state/crawl.db-wal").write_bytes(
+            bytes.fromhex("377f0682002de21800002000") + bytes(range(20))
+        )
         (copy / "state/crawl.db-shm").write_bytes(bytes(32768))
 
         assert told(copy) == []
@@ -228,11 +235,15 @@ class TestNothingToVerify:
         """A log without its database is damage."""
         (copy / "state/crawl.db").rename(copy / "state/crawl.db-wal")
 
-        assert told(copy) == ["state/crawl.db-wal: damaged at byte 0: the log exists, but crawl.db does not"]
+        assert told(copy) == [
+            "state/crawl.db-wal: damaged at byte 0: the log exists, but crawl.db does not"
+        ]
 
 
 class TestMissing:
-    @pytest.mark.parametrize("pattern", ["state/seen/url-*", "state/seen/content-*", "logs/crawl.log"])
+    @pytest.mark.parametrize(
+        "pattern", ["state/seen/url-*", "state/seen/content-*", "logs/crawl.log"]
+    )
     def test_files(self, copy, pattern):
         """A missing file that the checkpoint names is reported."""
         named = {name for (name,) in _rows(copy, "SELECT name FROM run")} | {"crawl.log"}
@@ -278,7 +289,10 @@ class TestRows:
                 "UPDATE host SET name = 'other.test' WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
                 "of another host",
             ),
-            ("UPDATE host SET state = 7 WHERE name = 'h3.test'", "table host, h3.test: 7 is not a valid State"),
+            (
+                "UPDATE host SET state = 7 WHERE name = 'h3.test'",
+                "table host, h3.test: 7 is not a valid State",
+            ),
             ("UPDATE host SET data = x'00' WHERE name = 'h3.test'", "table host, h3.test: "),
             (
                 "DELETE FROM host WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
@@ -286,19 +300,34 @@ class TestRows:
             ),
             ("UPDATE meta SET value = x'80' WHERE name = 'frontier'", "table meta, frontier: "),
             ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: 1 bytes"),
-            ("UPDATE meta SET value = x'00' WHERE name = 'tallies'", "table meta, tallies: not a mapping"),
-            ("UPDATE meta SET value = CAST('3 warc/none' AS BLOB) WHERE name = 'warc'", "table meta, warc: "),
+            (
+                "UPDATE meta SET value = x'00' WHERE name = 'tallies'",
+                "table meta, tallies: not a mapping",
+            ),
+            (
+                "UPDATE meta SET value = CAST('3 warc/none' AS BLOB) WHERE name = 'warc'",
+                "table meta, warc: ",
+            ),
             ("UPDATE meta SET value = x'7b' WHERE name = 'seen.state'", "table meta, seen.state: "),
-            ("UPDATE meta SET value = x'00' WHERE name = 'content.fresh'", "table meta, content.fresh: 1 bytes"),
+            (
+                "UPDATE meta SET value = x'00' WHERE name = 'content.fresh'",
+                "table meta, content.fresh: 1 bytes",
+            ),
             (
                 "INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)",
                 "table meta, seen.fresh: not in asc",
             ),
-            ("DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)", "table waiting: has"),
+            (
+                "DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)",
+                "table waiting: has",
+            ),
             ("UPDATE waiting SET keys = substr(keys, 9)", "table waiting, record"),
             ("UPDATE run SET count = count + 1", "keys where the checkpoint says"),
             ("UPDATE run SET store = 'other'", "table run: "),
-            ("UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'", "the last line is cut"),
+            (
+                "UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'",
+                "the last line is cut",
+            ),
             (
                 "UPDATE output SET length = length - 1 WHERE path LIKE 'warc/%0.warc.gz'",
                 "the file ends within a record",
@@ -306,7 +335,10 @@ class TestRows:
             ("UPDATE output SET length = length + 1", "the file ends early"),
             ("UPDATE output SET path = '../' || path", "table output: "),
             ("UPDATE robots SET rules = x'28B52FFD', until = 1.5", "table robots, http://h"),
-            ("UPDATE robots SET rules = x'21' WHERE hex(rules) LIKE '21%'", "table robots, http://h"),
+            (
+                "UPDATE robots SET rules = x'21' WHERE hex(rules) LIKE '21%'",
+                "table robots, http://h",
+            ),
             (
                 "UPDATE robots SET rules = CAST(rules || x'21' AS BLOB) WHERE hex(rules) LIKE '21%'",
                 "table robots, http://h",
@@ -328,11 +360,20 @@ class TestRows:
     @pytest.mark.parametrize(
         ("sql", "why"),
         [
-            ("UPDATE meta SET value = zeroblob(16) || x'31' WHERE name = 'key'", "table meta, key: checksum"),
-            ("UPDATE meta SET value = value || '' WHERE name = 'warc'", "table meta, warc: checksum"),
+            (
+                "UPDATE meta SET value = zeroblob(16) || x'31' WHERE name = 'key'",
+                "table meta, key: checksum",
+            ),
+            (
+                "UPDATE meta SET value = value || '' WHERE name = 'warc'",
+                "table meta, warc: checksum",
+            ),
             ("UPDATE meta SET name = 'kez' WHERE name = 'key'", "table meta, kez: checksum"),
             ("UPDATE host SET state = -1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
-            ("UPDATE host SET crc = crc + 1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
+            (
+                "UPDATE host SET crc = crc + 1 WHERE name = 'h3.test'",
+                "table host, h3.test: checksum",
+            ),
             ("UPDATE robots SET until = until + 1", "table robots, http://h0.test: checksum"),
             (
                 "UPDATE robots SET origin = 'http://H0.test' WHERE origin LIKE '%h0.%'",
@@ -358,8 +399,13 @@ class TestRows:
         assert [line for line in lines if why in line], lines
 
     def test_reading_that_is_left_off(self, copy):
-        """Rows that are not read to the end, because one of them is wrong, are released without an error."""
-        tampered(copy / "state/crawl.db", *(f"INSERT INTO meta VALUES ('seen.keys.{n}', x'', 0)" for n in "abc"))
+        """Rows that are not read to the end, because one of them is wrong, are released without an
+        error.
+        """
+        tampered(
+            copy / "state/crawl.db",
+            *(f"INSERT INTO meta VALUES ('seen.keys.{n}', x'', 0)" for n in "abc"),
+        )
         lost = []
 
         with pytest.MonkeyPatch.context() as patch:
@@ -376,7 +422,8 @@ class TestRows:
 
         for check in (lambda: told(copy), lambda: list(check_start(copy))):
             with pytest.raises(
-                DamagedFile, match="table sqlite_schema, host_in_use: not the definition of this version"
+                DamagedFile,
+                match="table sqlite_schema, host_in_use: not the definition of this version",
             ):
                 check()
 
@@ -401,18 +448,24 @@ class TestCommand:
         assert "WARC records" in outputs
 
     def test_a_damaged_crawl(self, copy):
-        """Each damaged place is one line on standard output, followed by their number; the exit status is 1."""
+        """Each damaged place is one line on standard output, followed by their number; the exit
+        status is 1.
+        """
         (copy / "logs/crawl.log").unlink()
         os.truncate(min((copy / "warc").glob("*.warc.gz*")), 0)
 
         done = command("scrapy", "verify", copy)
 
         assert (done.returncode, done.stderr) == (1, "")
-        assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
+        assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * [
+            "damaged at byte 0"
+        ]
         assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
 
     def test_a_sound_crawl_as_json(self, job):
-        """With --json a sound crawl is one object: no damage, the figures of the summary, and its lines."""
+        """With --json a sound crawl is one object: no damage, the figures of the summary, and its
+        lines.
+        """
         done = command("scrapy", "verify", job, "--json")
 
         answer = json.loads(done.stdout)
@@ -422,7 +475,9 @@ class TestCommand:
         assert answer["summary"][2].startswith(f"seen: {answer['seen']} URLs")
 
     def test_a_damaged_crawl_as_json(self, copy):
-        """With --json the damaged places are a list of the object, with path, byte and reason; the exit status is 1."""
+        """With --json the damaged places are a list of the object, with path, byte and reason; the
+        exit status is 1.
+        """
         (copy / "logs/crawl.log").unlink()
 
         done = command("scrapy", "verify", "--json", copy)
@@ -430,17 +485,26 @@ class TestCommand:
         (damaged,) = json.loads(done.stdout)["damaged"]
         assert (done.returncode, done.stderr) == (1, "")
         assert (damaged["path"], damaged["byte"]) == (f"{copy}/logs/crawl.log", 0)
-        assert f"{copy}/logs/crawl.log: damaged at byte 0: {damaged['why']}" in command("scrapy", "verify", copy).stdout
+        assert (
+            f"{copy}/logs/crawl.log: damaged at byte 0: {damaged['why']}"
+            in command("scrapy", "verify", copy).stdout
+        )
 
     def test_a_missing_crawl_as_json(self, tmp_path):
         """With --json a missing crawl is an object with the error, and exit status 1."""
         done = command("scrapy", "verify", tmp_path / "none", "--json")
 
-        assert (done.returncode, json.loads(done.stdout)) == (1, {"error": f"{tmp_path}/none: no such folder"})
+        assert (done.returncode, json.loads(done.stdout)) == (
+            1,
+            {"error": f"{tmp_path}/none: no such folder"},
+        )
 
     def test_a_damaged_name(self, copy):
         """A damaged name is escaped: it cannot control a terminal, and its place is one line."""
-        tampered(copy / "state/crawl.db", "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name")
+        tampered(
+            copy / "state/crawl.db",
+            "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name",
+        )
 
         done = command("scrapy", "verify", copy)
 
@@ -506,7 +570,10 @@ class TestDomains:
     @pytest.mark.parametrize(
         ("statement", "place"),
         [
-            ("UPDATE domain SET waiting = waiting + 1 WHERE waiting > 0", "URLs wait, its queue has"),
+            (
+                "UPDATE domain SET waiting = waiting + 1 WHERE waiting > 0",
+                "URLs wait, its queue has",
+            ),
             ("UPDATE domain SET rank = 65", "table domain"),
             ("UPDATE domain SET data = x'90'", "no domain record"),
             ("UPDATE linked SET sources = x'0102'", "table linked"),

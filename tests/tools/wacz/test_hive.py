@@ -49,7 +49,9 @@ def test_the_archives_of_all_drones(hive):
 
     assert said == []
     both = [path.name for drone in range(2) for path in files(hive / f"drone-{drone}")]
-    assert [name for name in wacz.namelist() if name.startswith("archive/")] == [f"archive/{name}" for name in both]
+    assert [name for name in wacz.namelist() if name.startswith("archive/")] == [
+        f"archive/{name}" for name in both
+    ]
     lines = gzip.decompress(wacz.read("indexes/index.cdx.gz")).splitlines()
     assert lines == sorted(lines)
     assert {json.loads(line.split(b" ", 2)[2])["filename"] for line in lines} == set(both)
@@ -101,7 +103,9 @@ def test_names_that_two_drones_have(tmp_path):
     for drone in range(2):
         filled(tmp_path / f"drone-{drone}", drone, prefix="same").stop()
 
-    with pytest.raises(CannotPack, match=r"drone-1/warc/same-.*\.warc\.gz: the same name as .*drone-0/warc/same-"):
+    with pytest.raises(
+        CannotPack, match=r"drone-1/warc/same-.*\.warc\.gz: the same name as .*drone-0/warc/same-"
+    ):
         packed(tmp_path)
     assert not list(tmp_path.glob("*.wacz*"))
 
@@ -127,7 +131,9 @@ def test_a_running_hive(hive):
 
 
 def test_a_drone_that_is_started_meanwhile(hive):
-    """A package has what was finished when its making began, though the crawl goes on, and more is finished."""
+    """A package has what was finished when its making began, though the crawl goes on, and more is
+    finished.
+    """
     path = files(hive / "drone-0")[0]
     path.unlink()
     before = [path.name for drone in range(2) for path in files(hive / f"drone-{drone}")]
@@ -140,7 +146,9 @@ def test_a_drone_that_is_started_meanwhile(hive):
     assert [*work] == []
 
     with zipfile.ZipFile(hive / "hive.wacz") as package:
-        assert sorted(Path(name).name for name in package.namelist() if name.startswith("archive/")) == sorted(before)
+        assert sorted(
+            Path(name).name for name in package.namelist() if name.startswith("archive/")
+        ) == sorted(before)
 
 
 def test_a_damaged_hive_file(hive):

@@ -36,12 +36,21 @@ def _archive(tmp_path):
 
 @pytest.fixture(name="job")
 def _job(archive):
-    """A crawl of two seeds, a page, a page shown in another, a copy, an image, an error and robots.txt."""
+    """A crawl of two seeds, a page, a page shown in another, a copy, an image, an error and
+    robots.txt.
+    """
     image, text = (
-        {"head": b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n\r\n" % kind, "headers": [(b"Content-Type", kind)]}
+        {
+            "head": b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n\r\n" % kind,
+            "headers": [(b"Content-Type", kind)],
+        }
         for kind in (b"image/png", b"text/plain")
     )
-    missing = {"head": b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", "status": 404, "body": b"<p>gone"}
+    missing = {
+        "head": b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n",
+        "status": 404,
+        "body": b"<p>gone",
+    }
     for url, path, more, title in (
         ("http://a.test/robots.txt", "P", text, ""),
         (SEED, "", {}, "The «title»"),
@@ -53,7 +62,12 @@ def _job(archive):
         ("http://a.test/i2.png", "L", image | {"body": b"png"}, ""),
         ("http://a.test/gone", "L", missing, "Gone"),
     ):
-        archive.write(exchange(url, **more), Link(url, path), duplicate=True, **({"title": title} if title else {}))
+        archive.write(
+            exchange(url, **more),
+            Link(url, path),
+            duplicate=True,
+            **({"title": title} if title else {}),
+        )
     archive.stop()
     return archive.root
 
@@ -73,7 +87,9 @@ def lines(data):
 
 class TestContent:
     def test_what_is_in_it(self, job):
-        """The archive files byte for byte and not packed again, one index, two lists of pages, and their digests."""
+        """The archive files byte for byte and not packed again, one index, two lists of pages, and
+        their digests.
+        """
         wacz, said, found = packed(job)
 
         assert said == []
@@ -89,7 +105,9 @@ class TestContent:
             "datapackage-digest.json",
         ]
         assert [wacz.read(name) for name in names] == [path.read_bytes() for path in files(job)]
-        stored = {entry.filename for entry in wacz.infolist() if entry.compress_type == zipfile.ZIP_STORED}
+        stored = {
+            entry.filename for entry in wacz.infolist() if entry.compress_type == zipfile.ZIP_STORED
+        }
         assert stored == {*names, "indexes/index.cdx.gz"}
         assert wacz.testzip() is None
         assert found == {
@@ -101,13 +119,18 @@ class TestContent:
         }
 
     def test_it_says_what_is_in_it(self, job):
-        """datapackage.json has the length and digest of each entry, and datapackage-digest.json that of itself."""
+        """datapackage.json has the length and digest of each entry, and datapackage-digest.json
+        that of itself.
+        """
         wacz, *_ = packed(job)
         says = json.loads(wacz.read("datapackage.json"))
 
         for one in says.pop("resources"):
             data = wacz.read(one["path"])
-            assert (one["bytes"], one["hash"]) == (len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
+            assert (one["bytes"], one["hash"]) == (
+                len(data),
+                f"sha256:{hashlib.sha256(data).hexdigest()}",
+            )
             assert one["name"] == one["path"].split("/")[1].lower()
         assert says == {
             "profile": "data-package",
@@ -125,7 +148,9 @@ class TestContent:
         }
 
     def test_the_name_of_a_folder_that_is_no_text(self, job):
-        """A name with bytes that are not UTF-8 is the title all the same, in JSON that everybody reads."""
+        """A name with bytes that are not UTF-8 is the title all the same, in JSON that everybody
+        reads.
+        """
         strange = job.rename(job.with_name(os.fsdecode(b"job\xff")))
         whole, _, _ = packed(strange, strange.parent / "a.wacz")
         data = whole.read("datapackage.json")
@@ -133,9 +158,13 @@ class TestContent:
         assert (data.isascii(), json.loads(data)["title"]) == (True, "job\udcff")
 
     def test_pages_are_what_one_reads(self, job):
-        """Seeds in the first list, other documents in the second, copies too; no errors, nothing that others show."""
+        """Seeds in the first list, other documents in the second, copies too; no errors, nothing
+        that others show.
+        """
         wacz, *_ = packed(job)
-        seeds, others = (lines(wacz.read(f"pages/{name}.jsonl")) for name in ("pages", "extraPages"))
+        seeds, others = (
+            lines(wacz.read(f"pages/{name}.jsonl")) for name in ("pages", "extraPages")
+        )
 
         assert [one["id"] for one in (seeds[0], others[0])] == ["pages", "extra-pages"]
         assert {one["format"] for one in (seeds[0], others[0])} == {"json-pages-1.0"}
@@ -151,12 +180,19 @@ class TestContent:
         assert len({one["id"] for one in seeds + others}) == 6
 
     def test_the_index_is_that_of_all_archives(self, job, monkeypatch):
-        """All lines, sorted, in blocks of gzip of their own; the second index has the first key and place of each."""
+        """All lines, sorted, in blocks of gzip of their own; the second index has the first key and
+        place of each.
+        """
         monkeypatch.setattr(index, "BLOCK", 4)
         wacz, *_ = packed(job)
-        data, keys = wacz.read("indexes/index.cdx.gz"), wacz.read("indexes/index.idx").decode().splitlines()
+        data, keys = (
+            wacz.read("indexes/index.cdx.gz"),
+            wacz.read("indexes/index.idx").decode().splitlines(),
+        )
 
-        wanted = sorted(line for path in indexes(job) for line in path.read_bytes().splitlines(keepends=True))
+        wanted = sorted(
+            line for path in indexes(job) for line in path.read_bytes().splitlines(keepends=True)
+        )
         assert gzip.decompress(data) == b"".join(wanted)
         assert keys[0] == '!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}'
         at = 0
@@ -190,7 +226,9 @@ class TestContent:
         assert wacz.testzip() is None
 
     def test_no_entry_has_more_fields_than_the_directory_says(self, job, monkeypatch):
-        """wabac.js finds the bytes of an entry by the fields in the directory at the end of the file."""
+        """wabac.js finds the bytes of an entry by the fields in the directory at the end of the
+        file.
+        """
 
         def fields(wacz, entry):
             wacz.fp.seek(entry.header_offset + 28)
@@ -218,20 +256,34 @@ class TestWithoutAnIndex:
 
         for name in ("pages/pages.jsonl", "pages/extraPages.jsonl"):
             assert made.read(name) == whole.read(name)
-        before, after = (gzip.decompress(one.read("indexes/index.cdx.gz")).splitlines() for one in (whole, made))
+        before, after = (
+            gzip.decompress(one.read("indexes/index.cdx.gz")).splitlines() for one in (whole, made)
+        )
         assert after == before
         assert indexes(job) == []
 
     def test_what_only_other_records_say(self, tmp_path):
-        """The method of a request, and the digest of a payload that came in chunks, are in its line, too."""
+        """The method of a request, and the digest of a payload that came in chunks, are in its
+        line, too.
+        """
         archive, page = Archive(tmp_path / "job"), b"<p>hello " * 9
-        redirect = {"head": b"HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "headers": [(b"Location", b"/x")]}
+        redirect = {
+            "head": b"HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n",
+            "headers": [(b"Location", b"/x")],
+        }
         archive.write(chunked("http://a.test/chunks", page))
-        archive.write(exchange("http://a.test/form", b"<p>1", request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+        archive.write(
+            exchange(
+                "http://a.test/form",
+                b"<p>1",
+                request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            )
+        )
         same = {"status": 304, "head": b"HTTP/1.1 304 Not Modified\r\n\r\n", "same_since": NOW - 9}
         archive.write(exchange("http://a.test/same", b"", **same))
         archive.write(
-            exchange("http://a.test/away", b"", status=302, withheld=Withheld(5, 5), **redirect), withheld="body"
+            exchange("http://a.test/away", b"", status=302, withheld=Withheld(5, 5), **redirect),
+            withheld="body",
         )
         archive.write(exchange("http://a.test/shown", page, rendered=True))
         archive.write(exchange("ftp://a.test/x", b"file", head=b"", request=b"", headers=[]))
@@ -245,7 +297,13 @@ class TestWithoutAnIndex:
     def test_what_came_of_a_form_is_no_page(self, tmp_path):
         """Its URL shows something else, or nothing; the index has it with its method."""
         archive = Archive(tmp_path / "job")
-        archive.write(exchange("http://a.test/form", b"<p>1", request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n"))
+        archive.write(
+            exchange(
+                "http://a.test/form",
+                b"<p>1",
+                request=b"POST /form HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            )
+        )
         archive.write(exchange("http://a.test/", b"<p>2"))
         archive.stop()
 
@@ -260,7 +318,9 @@ class TestWithoutAnIndex:
         indexes(job)[0].unlink()
         path.write_bytes(path.read_bytes()[:-9])
 
-        with pytest.raises(CannotPack, match=rf"{path.name}: damaged \(.*\): scrapy verify says where"):
+        with pytest.raises(
+            CannotPack, match=rf"{path.name}: damaged \(.*\): scrapy verify says where"
+        ):
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
@@ -275,7 +335,10 @@ class TestWithoutAnIndex:
         """A record of an archive of somebody else's cannot say where another one lies."""
         (job / "warc/z.warc.gz").write_bytes(gzipped([response(SEED, **fields)]))
 
-        with pytest.raises(CannotPack, match=r"z\.warc\.gz: damaged \(byte 0: a record whose fields fit in no index"):
+        with pytest.raises(
+            CannotPack,
+            match=r"z\.warc\.gz: damaged \(byte 0: a record whose fields fit in no index",
+        ):
             packed(job)
 
     def test_a_line_end_within_a_field(self, job):
@@ -303,7 +366,9 @@ class TestRefusals:
         target = job / "job.wacz"
         target.symlink_to(job / "nowhere")
 
-        with pytest.raises(CannotPack, match="exists already: remove it, or choose another name with -o"):
+        with pytest.raises(
+            CannotPack, match="exists already: remove it, or choose another name with -o"
+        ):
             packed(job)
 
     def test_one_that_appears_meanwhile(self, job):
@@ -331,7 +396,10 @@ class TestRefusals:
         path = files(job)[0]
         path.write_bytes(path.read_bytes()[:900])
 
-        with pytest.raises(CannotPack, match=rf"{path.name}: not as its index says \(.*\): scrapy verify says where"):
+        with pytest.raises(
+            CannotPack,
+            match=rf"{path.name}: not as its index says \(.*\): scrapy verify says where",
+        ):
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
@@ -351,14 +419,18 @@ class TestRefusals:
         """What replay programs do not read from such a file is not left out silently."""
         (job / "warc/x.warc.zst").write_bytes(b"")
 
-        with pytest.raises(CannotPack, match=r"x\.warc\.zst: replay programs read only \.warc\.gz from a WACZ file"):
+        with pytest.raises(
+            CannotPack, match=r"x\.warc\.zst: replay programs read only \.warc\.gz from a WACZ file"
+        ):
             packed(job)
 
     def test_a_file_whose_name_is_no_text(self, job):
         """No line of the index can name it."""
         (job / "warc" / os.fsdecode(b"x\xff.warc.gz")).write_bytes(b"")
 
-        with pytest.raises(CannotPack, match=r"/x\\udcff\.warc\.gz: strange characters, by which the index"):
+        with pytest.raises(
+            CannotPack, match=r"/x\\udcff\.warc\.gz: strange characters, by which the index"
+        ):
             packed(job)
 
     def test_the_file_of_a_killed_crawl(self, job):
@@ -449,7 +521,10 @@ class TestCommand:
         )
         again = command("scrapy", "export", "wacz", job, "-o", tmp_path / "a.wacz")
         assert (again.returncode, again.stdout) == (1, "")
-        assert again.stderr == f"{tmp_path}/a.wacz: exists already: remove it, or choose another name with -o\n"
+        assert (
+            again.stderr
+            == f"{tmp_path}/a.wacz: exists already: remove it, or choose another name with -o\n"
+        )
 
     def test_where_nothing_can_be_written(self, job, tmp_path):
         """The system's reason is the line."""
@@ -461,14 +536,20 @@ class TestCommand:
 
 @pytest.mark.parametrize("since", [True, False])
 def test_what_earlier_archives_have(tmp_path, since):
-    """Records that refer to an earlier archive are counted, in one line; those that refer to this one are not."""
+    """Records that refer to an earlier archive are counted, in one line; those that refer to this
+    one are not.
+    """
     archive = Archive(tmp_path / "job")
     archive.write(exchange(SEED, b"<p>here"), Link(SEED))
-    archive.write(exchange("http://a.test/same", b"<p>here"), Link("http://a.test/same"), duplicate=True)
+    archive.write(
+        exchange("http://a.test/same", b"<p>here"), Link("http://a.test/same"), duplicate=True
+    )
     if since:
         for number in range(2):
             one = exchange(f"http://a.test/{number}", b"<p>%d" % number)
-            one.state.refers = EarlierCapture("<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest)
+            one.state.refers = EarlierCapture(
+                "<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest
+            )
             archive.write(one, Link(one.url))
     archive.stop()
     said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
@@ -478,7 +559,9 @@ def test_what_earlier_archives_have(tmp_path, since):
 
 @pytest.mark.parametrize("address", ["", "cdx+http://a.test/"])
 def test_it_says_which_archives_it_depends_on(tmp_path, address):
-    """The folders of the indexes that the crawl compared with, and servers; the description has the number alone."""
+    """The folders of the indexes that the crawl compared with, and servers; the description has the
+    number alone.
+    """
     archive = Archive(tmp_path / "feb")
     one = exchange(SEED)
     one.state.refers = EarlierCapture("", SEED, "2022-01-01T00:00:00Z", one.digest)
@@ -489,7 +572,9 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     write_kept(Disk(), tmp_path / "feb/state/since", [Sign(path, 0, 1) for path in paths], set())
     wacz, said, _ = packed(archive.root)
 
-    assert said == [f"1 record without a body, which earlier archives have: {address or tmp_path / 'jan/warc'}"]
+    assert said == [
+        f"1 record without a body, which earlier archives have: {address or tmp_path / 'jan/warc'}"
+    ]
     assert json.loads(wacz.read("datapackage.json"))["refersTo"] == [{"records": 1}]
 
 
@@ -507,10 +592,17 @@ def test_an_earlier_record_of_the_same_second(tmp_path):
 
 
 def test_pages_that_an_earlier_archive_has(tmp_path):
-    """A 304 counts as a page where it says that it is a document, or has a title; not that of a page which is here."""
+    """A 304 counts as a page where it says that it is a document, or has a title; not that of a
+    page which is here.
+    """
     earlier, own = "2022-01-01T00:00:00Z", "2023-11-14T22:13:21Z"
     html, plain = (
-        {"head": b"HTTP/1.1 304 No\r\n%s\r\n" % said, "status": 304, "wire": b"", "unmodified": True}
+        {
+            "head": b"HTTP/1.1 304 No\r\n%s\r\n" % said,
+            "status": 304,
+            "wire": b"",
+            "unmodified": True,
+        }
         for said in (b"Content-Type: text/html\r\n", b"")
     )
     archive = Archive(tmp_path / "job")
@@ -525,10 +617,14 @@ def test_pages_that_an_earlier_archive_has(tmp_path):
         one = exchange(url, **more)
         one.state.refers = EarlierCapture("<urn:uuid:1>", url, date, one.digest)
         archive.write(one, Link(url, path), **({"title": title} if title else {}))
-    archive.write(exchange("http://a.test/odd", head=html["head"], status=304), Link("http://a.test/odd", "L"))
+    archive.write(
+        exchange("http://a.test/odd", head=html["head"], status=304), Link("http://a.test/odd", "L")
+    )
     archive.stop()
 
     wacz, *_ = packed(archive.root)
-    seeds, others = (lines(wacz.read(f"pages/{name}.jsonl"))[1:] for name in ("pages", "extraPages"))
+    seeds, others = (
+        lines(wacz.read(f"pages/{name}.jsonl"))[1:] for name in ("pages", "extraPages")
+    )
     assert [(one["url"], one["title"]) for one in seeds] == [(SEED, "Seed")]
     assert sorted(one["url"] for one in others) == ["http://a.test/page", "http://a.test/titled"]

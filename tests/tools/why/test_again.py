@@ -20,7 +20,9 @@ URL = "http://a.test/"
 
 @pytest.fixture(name="web")
 def _web(tmp_path):
-    made = Web(tmp_path, {"/": Document(b"<p>1", etag='"1"')}, HOST_PATIENCE=10, HOST_MAX_FAILURES=2)
+    made = Web(
+        tmp_path, {"/": Document(b"<p>1", etag='"1"')}, HOST_PATIENCE=10, HOST_MAX_FAILURES=2
+    )
     made.seed("/")
     yield made
     made.crawl.close()
@@ -46,7 +48,9 @@ def test_before(web):
 def test_after(web):
     """What the last fetch found."""
     web.run(1.5 * HOUR)
-    assert "; it was fetched again then, and it had not changed; it is fetched again" in reason(web)[1]
+    assert (
+        "; it was fetched again then, and it had not changed; it is fetched again" in reason(web)[1]
+    )
     web.documents["/"] = Document(b"<p>2")
     web.run(HOUR)
     assert "; it was fetched again then, and it had changed; it is fetched again" in reason(web)[1]

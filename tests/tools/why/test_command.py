@@ -19,7 +19,19 @@ from webcrawl.tools.why.verdict import STATES
 pytestmark = pytest.mark.xdist_group("why command")  # one JOBDIR for most tests
 
 KEYS = {
-    *("url", "state", "reason", "kind", "canonical", "filters", "refused_by", "seen", "found", "later", "queue"),
+    *(
+        "url",
+        "state",
+        "reason",
+        "kind",
+        "canonical",
+        "filters",
+        "refused_by",
+        "seen",
+        "found",
+        "later",
+        "queue",
+    ),
     *(
         "robots",
         "budget",
@@ -70,7 +82,10 @@ class TestOutput:
         done = run(copy, url)
 
         assert done.returncode == 0
-        assert "logs/crawl.log: No such file or directory: what it would say is missing here" in done.stdout
+        assert (
+            "logs/crawl.log: No such file or directory: what it would say is missing here"
+            in done.stdout
+        )
 
     def test_json_has_every_key(self, job):
         """One object with every key; the command in it prints the record."""
@@ -80,7 +95,9 @@ class TestOutput:
         found = json.loads(done.stdout)
         assert found.keys() == KEYS
         assert (found["url"], found["state"], found["canonical"]["url"]) == (url, "fetched", url)
-        record = subprocess.run(found["archive"][0]["command"], shell=True, capture_output=True, check=True).stdout  # noqa: S602
+        record = subprocess.run(  # noqa: S602
+            found["archive"][0]["command"], shell=True, capture_output=True, check=True
+        ).stdout
         assert record.startswith(b"WARC/1.")
         assert f"WARC-Target-URI: {url}\r\n".encode() in record
 
@@ -92,13 +109,19 @@ class TestOutput:
 
         lines = done.stdout.splitlines()
         assert [line.split()[1] for line in lines[:7]] == urls
-        assert Counter(line.split()[0] for line in lines[:7]) == {"fetched": 5, "refused": 1, "unknown": 1}
+        assert Counter(line.split()[0] for line in lines[:7]) == {
+            "fetched": 5,
+            "refused": 1,
+            "unknown": 1,
+        }
         assert sorted(line.split()[0] for line in lines[8:]) == ["1", "1", "5"]
 
     def test_a_file_as_json(self, job, tmp_path):
         """The last object is the summary."""
         (tmp_path / "urls.txt").write_text("\n".join(fetched(job)[:3]))
-        *answers, last = map(json.loads, run(job, "--file", tmp_path / "urls.txt", "--json").stdout.splitlines())
+        *answers, last = map(
+            json.loads, run(job, "--file", tmp_path / "urls.txt", "--json").stdout.splitlines()
+        )
 
         assert [one["state"] for one in answers] == ["fetched"] * 3
         assert last == {"summary": [{"state": "fetched", "kind": "answered 200", "urls": 3}]}
@@ -107,7 +130,10 @@ class TestOutput:
         """An empty file is said to have none."""
         (tmp_path / "urls.txt").write_text("\n")
 
-        assert run(job, "--file", tmp_path / "urls.txt").stdout == f"{tmp_path / 'urls.txt'}: no URL in it\n"
+        assert (
+            run(job, "--file", tmp_path / "urls.txt").stdout
+            == f"{tmp_path / 'urls.txt'}: no URL in it\n"
+        )
 
     @pytest.mark.parametrize(
         "words",
@@ -163,7 +189,9 @@ class TestHostile:
         assert len(text) < 20_000
 
     @pytest.mark.parametrize("more", [[], ["--json"]])
-    @pytest.mark.parametrize("make", ["nothing", "empty", "file", "damaged", "truncated", "foreign"])
+    @pytest.mark.parametrize(
+        "make", ["nothing", "empty", "file", "damaged", "truncated", "foreign"]
+    )
     def test_a_folder_that_is_no_crawl(self, copy, make, more):
         """One line says so, also as JSON, and the exit status is 1."""
         path = copy
@@ -261,7 +289,10 @@ class TestCrawls:
         with Crawls(root) as crawls:
             answers = list(crawls.answers(urls))
 
-        assert [(one.state, one.details["drone"]) for one in answers] == [("fetched", 0), ("fetched", 1)]
+        assert [(one.state, one.details["drone"]) for one in answers] == [
+            ("fetched", 0),
+            ("fetched", 1),
+        ]
 
     def test_a_hive_whose_folders_are_elsewhere(self, tmp_path):
         """A line says so."""

@@ -26,21 +26,33 @@ def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     values = check({**vars(defaults), **dict(given)})
     values = values_of(terms_of("web", {}, values), {}, trusted, [])
     saved = SimpleNamespace(get=lambda _: msgpack.packb(dict(sheets)), join=lambda _: None)
-    return Filters(values, KEY, RegisteredDomains(), dict(learned), list(excluded), Sheets(saved), trusted)
+    return Filters(
+        values, KEY, RegisteredDomains(), dict(learned), list(excluded), Sheets(saved), trusted
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "url", "name", "rule"),
     [
         ({"URL_SCHEMES": "http"}, "ftp://a.test/x", "scheme", "URL_SCHEMES = http"),
-        ({"URL_MAX_LENGTH": 64}, "http://a.test/" + "x" * 60, "length", "URL_MAX_LENGTH = 64: it has 74"),
+        (
+            {"URL_MAX_LENGTH": 64},
+            "http://a.test/" + "x" * 60,
+            "length",
+            "URL_MAX_LENGTH = 64: it has 74",
+        ),
         ({"URL_MAX_DEPTH": 0}, "http://a.test/x", "depth", "URL_MAX_DEPTH = 0: 1 link "),
         ({"URL_SCOPE": "host"}, "http://www.a.test/x", "scope", "(here www.a.test)"),
         ({"URL_SCOPE": "domain"}, "http://b.test/x", "scope", "(here b.test)"),
         ({"URL_SCOPE": "seeds"}, "http://b.test/x", "scope", "no seed"),
         ({}, "http://a.test:25/", "port", "a.test:25"),
         ({}, "http://a.test/x.iso?a=b.c", "extension", "x.iso"),
-        ({"URL_EXCLUDE": ["/y", "/x[0-9]"]}, "http://a.test/x1", "expression", "URL_EXCLUDE: /x[0-9]"),
+        (
+            {"URL_EXCLUDE": ["/y", "/x[0-9]"]},
+            "http://a.test/x1",
+            "expression",
+            "URL_EXCLUDE: /x[0-9]",
+        ),
         ({"URL_INCLUDE": ["/y"]}, "http://a.test/x1", "expression", "none of URL_INCLUDE: /y"),
         ({}, "http://a.test/wp-login.php", "known_path", "wp_login"),
         ({}, "http://a.test/a/b/a/b/a/b/a/b/", "trap_repeats", "again"),
@@ -49,7 +61,9 @@ def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     ],
 )
 def test_rules(given, url, name, rule):
-    """The filter that drops the URL in a crawl is the first that refuses it, and its rule says what is the matter."""
+    """The filter that drops the URL in a crawl is the first that refuses it, and its rule says what
+    is the matter.
+    """
     found = first_refusal(filters(given).ask(url, HERE))
 
     assert found is not None
@@ -59,8 +73,12 @@ def test_rules(given, url, name, rule):
 
 def test_the_order_is_the_crawls():
     """Every filter of the crawl is asked, in its order, the commands last."""
-    values = check({**vars(defaults), "URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"})
-    verdicts = filters({"URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}).ask("http://a.test/", HERE)
+    values = check(
+        {**vars(defaults), "URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}
+    )
+    verdicts = filters({"URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}).ask(
+        "http://a.test/", HERE
+    )
 
     names = [one.name for one in build_filters(values, key=KEY).filters]
     assert [one.name for one in verdicts] == [*names, "commanded"]
@@ -69,14 +87,18 @@ def test_the_order_is_the_crawls():
 def test_a_line_of_the_exclusion_file(tmp_path):
     """The line that excludes the URL is quoted with its number."""
     (tmp_path / "x").write_text("# sites\nb.test\na.test/private/ # by mail\n")
-    found = first_refusal(filters({"URL_EXCLUDE_FILE": tmp_path / "x"}).ask("http://a.test/private/x", HERE))
+    found = first_refusal(
+        filters({"URL_EXCLUDE_FILE": tmp_path / "x"}).ask("http://a.test/private/x", HERE)
+    )
 
     assert found is not None
     assert found.rule == f"{tmp_path / 'x'}, line 3: a.test/private/ # by mail"
 
 
 def test_a_file_that_is_no_exclusion_list(tmp_path):
-    """Nothing is quoted from a file that is no list of rules, though one of its lines may look like a rule."""
+    """Nothing is quoted from a file that is no list of rules, though one of its lines may look like
+    a rule.
+    """
     (tmp_path / "x").write_text("a.test\n")
     asked = filters({"URL_EXCLUDE_FILE": tmp_path / "x"})
     (tmp_path / "x").write_text("a.test # the secret\nno rule\n")
@@ -107,8 +129,12 @@ def test_asking_teaches_nothing():
 
     for number in range(9):
         assert first_refusal(asked.ask(f"http://a.test/archive/2020/0{number + 1}/", HERE)) is None
-    crawl.keep([f"http://a.test/archive/2020/0{number}/" for number in range(1, 9)], HERE, Counter())
-    full = first_refusal(filters(values, learned=crawl.state()).ask("http://a.test/archive/2021/01/", HERE))
+    crawl.keep(
+        [f"http://a.test/archive/2020/0{number}/" for number in range(1, 9)], HERE, Counter()
+    )
+    full = first_refusal(
+        filters(values, learned=crawl.state()).ask("http://a.test/archive/2021/01/", HERE)
+    )
     assert full is not None
     assert full.name == "trap_family"
 
@@ -125,7 +151,9 @@ def test_a_filter_of_ones_own():
 
 def test_requisites_pass_bounds():
     """What a page needs to be shown is asked for by other filters."""
-    verdicts = filters({"URL_SCOPE": "host", "REQUISITES": True}).ask("http://b.test/x.css", HERE, needed=True)
+    verdicts = filters({"URL_SCOPE": "host", "REQUISITES": True}).ask(
+        "http://b.test/x.css", HERE, needed=True
+    )
 
     assert "scope" not in [one.name for one in verdicts]
 

@@ -1,4 +1,6 @@
-"""What stands in the first line: a depth limit, a body that was cut, a robots.txt that cannot be fetched."""
+"""What stands in the first line: a depth limit, a body that was cut, a robots.txt that cannot be
+fetched.
+"""
 
 import gzip
 import shutil
@@ -30,7 +32,11 @@ def _shallow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shallow")
     with running(World(3, 150, size=(600, 900), port=0, addresses=4), latency=0.0) as server:
         (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
-        settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": "warc,cdxj,links,tables", "URL_MAX_DEPTH": 0}
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "OUTPUTS": "warc,cdxj,links,tables",
+            "URL_MAX_DEPTH": 0,
+        }
         assert Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings).run() == 0
     return folder / "job"
 
@@ -39,12 +45,15 @@ def beyond(job):
     """Links within a site that were not followed."""
     links = [line.split("\t") for line in (job / "logs/links.log").read_text().splitlines()]
     return sorted(
-        {to for page, _, to, kind, _ in links if kind == "a" and to.startswith(page)} - {page for page, *_ in links}
+        {to for page, _, to, kind, _ in links if kind == "a" and to.startswith(page)}
+        - {page for page, *_ in links}
     )
 
 
 def test_links_that_are_too_deep(shallow):
-    """A link beyond URL_MAX_DEPTH is refused as too deep, on a page that is named, with the limit and its depth."""
+    """A link beyond URL_MAX_DEPTH is refused as too deep, on a page that is named, with the limit
+    and its depth.
+    """
     urls = beyond(shallow)[:20]
     with Crawls(shallow) as crawls:
         answers = [*crawls.answers(urls)]
@@ -52,8 +61,12 @@ def test_links_that_are_too_deep(shallow):
     assert len(urls) == 20
     for answer in answers:
         assert (answer.state, answer.kind) == ("refused", "too deep"), answer.reason
-        assert answer.reason.startswith("it is too deep: the URL filter depth leaves it out, on http://")
-        assert answer.reason.endswith(": URL_MAX_DEPTH = 0: 1 link within its site, 0 sites from the seed")
+        assert answer.reason.startswith(
+            "it is too deep: the URL filter depth leaves it out, on http://"
+        )
+        assert answer.reason.endswith(
+            ": URL_MAX_DEPTH = 0: 1 link within its site, 0 sites from the seed"
+        )
 
 
 def test_what_no_page_links_to(shallow):
@@ -68,7 +81,11 @@ def test_what_no_page_links_to(shallow):
 @pytest.mark.parametrize(
     ("name", "what", "line"),
     [
-        ("logs/links.log", None, "logs/links.log: No such file or directory: what it would say is missing here"),
+        (
+            "logs/links.log",
+            None,
+            "logs/links.log: No such file or directory: what it would say is missing here",
+        ),
         ("tables/links-00000.parquet", None, "the table links, but 1 file no longer here"),
         ("tables/links-00000.parquet", b"PAR1", "the table links, but what is damaged"),
     ],
@@ -98,14 +115,18 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
 )
 def test_a_body_that_was_cut_or_is_known(note, words):
     """The reason says why not all of the body was taken, or why nothing was done with it."""
-    data = crawl_line.line(1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note])
+    data = crawl_line.line(
+        1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note]
+    )
     facts = Facts("http://a.test/", Form("http://a.test/"), lines=[crawl_line.read(data)])
 
     assert f"; {words}" in verdict_on(facts).reason
 
 
 def test_a_robots_txt_that_cannot_be_fetched():
-    """The reason of a URL that waits says that its host's robots.txt is out of reach, and how often it was tried."""
+    """The reason of a URL that waits says that its host's robots.txt is out of reach, and how often
+    it was tried.
+    """
     robots = RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test", tries=3)
     place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
 
@@ -136,7 +157,9 @@ RECORD = (
     ],
 )
 def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
-    """The archive has the last answer of a URL that is in no log yet; its reason ends with what was wrong."""
+    """The archive has the last answer of a URL that is in no log yet; its reason ends with what was
+    wrong.
+    """
     block = head + b"\r\nContent-Type: text/html\r\n\r\n<p>"
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc/x.warc.gz").write_bytes(gzip.compress(RECORD % (more, len(block), block)))

@@ -17,9 +17,14 @@ from webcrawl.tools.why.answer import Crawls
 
 
 def test_every_url_of_the_truth(simweb, redis, tmp_path):
-    """Each URL that was fetched is known of by the drone that fetched it, and what nobody found by none."""
+    """Each URL that was fetched is known of by the drone that fetched it, and what nobody found by
+    none.
+    """
     web = simweb(
-        20, 200, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "robots_disallow"], 0.5), size=(600, 900)
+        20,
+        200,
+        mix={"subdomain": 0.5} | even(["redirect_elsewhere", "robots_disallow"], 0.5),
+        size=(600, 900),
     )
     hive = Hive(tmp_path / "hive", web, redis.url).start_all()
     assert hive.wait() == [0, 0, 0]
@@ -34,7 +39,11 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
     owner = owners()
     for url in said.must:
         details = answers[url].details
-        assert (answers[url].state, details["drone"], details["owned"]) == ("fetched", hits[url], True), url
+        assert (answers[url].state, details["drone"], details["owned"]) == (
+            "fetched",
+            hits[url],
+            True,
+        ), url
     for url, reason in said.excluded.items():
         assert (reason, answers[url].state) == ("robots.txt", "refused")
         assert answers[url].details["drone"] == owner(host_of(url))
@@ -43,15 +52,22 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("notes", "state", "drone"), [(["wall:anubis"], "queued", 1), (["wall:unknown"], "fetched", 0), ([], "fetched", 0)]
+    ("notes", "state", "drone"),
+    [(["wall:anubis"], "queued", 1), (["wall:unknown"], "fetched", 0), ([], "fetched", 0)],
 )
 def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
-    """What a wall has answered one drone does not count while the URL waits at another, to which its host went."""
-    asked, other = (stopped(tmp_path / f"drone-{number}", hosts=hosts) for number, hosts in enumerate("hi"))
+    """What a wall has answered one drone does not count while the URL waits at another, to which
+    its host went.
+    """
+    asked, other = (
+        stopped(tmp_path / f"drone-{number}", hosts=hosts) for number, hosts in enumerate("hi")
+    )
     named(tmp_path, (0, 1))
     links = [row.split("\t")[2] for row in (other / LINKS_LOG).read_text().splitlines()]
     with Crawls(other) as crawls:
-        url = next(one.url for one in crawls.answers([*dict.fromkeys(links)]) if one.state == "queued")
+        url = next(
+            one.url for one in crawls.answers([*dict.fromkeys(links)]) if one.state == "queued"
+        )
     exchange = Exchange(url, b"", 403, b"", [], b"", b"", b"", "", 1.7e9, Timings())
     added = line(1.7e9, Link(url), Outcome(403, seconds=0.1), exchange, notes)
     with (asked / LOG).open("ab") as file:

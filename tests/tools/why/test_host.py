@@ -14,7 +14,9 @@ from webcrawl.tools.why.saved_settings import values_of
 
 def paced(settings=(), live=None, **fields):
     """The pace of a host with this record, in a crawl with these settings."""
-    values = values_of({"POLITENESS_MIN_DELAY": "1", "POLITENESS_FACTOR": "10", **dict(settings)}, {}, (), [])
+    values = values_of(
+        {"POLITENESS_MIN_DELAY": "1", "POLITENESS_FACTOR": "10", **dict(settings)}, {}, (), []
+    )
     book = Booking(politeness_of(values), limits_of(values))
     host = Host("a.test", SimpleNamespace(count=0), **{"times": [0.3], **fields})
     return pace_of(facts_of(host, book, record="on disk", is_paused=False), values, live)
@@ -46,7 +48,9 @@ def test_a_host_that_is_slowed_down():
     assert slowed == (12.0, "slowed down: it answers later than it did")
 
 
-@pytest.mark.parametrize("live", [None, {}, {"wait": 3.0, "rule": "politeness"}, {"wait": 60.0, "rule": "failure"}])
+@pytest.mark.parametrize(
+    "live", [None, {}, {"wait": 3.0, "rule": "politeness"}, {"wait": 60.0, "rule": "failure"}]
+)
 def test_a_host_that_is_not(live):
     """Without strain it is the wait of politeness, whatever the host is left alone for besides."""
     assert paced(live=live).seconds == pytest.approx(3)

@@ -7,13 +7,24 @@ from webcrawl.tools.segments.left import left_by
 from webcrawl.tools.why import noted_links
 from webcrawl.tools.why.answer import Crawls, why
 
-A, B, C, COMMA = "http://a.test/", "http://b.test/1", "http://c.test/?", "http://c.test/2,3?q=%224%22"
+A, B, C, COMMA = (
+    "http://a.test/",
+    "http://b.test/1",
+    "http://c.test/?",
+    "http://c.test/2,3?q=%224%22",
+)
 
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
     """It asked for A, and found B on it, among others."""
-    found = [[link(B, via=A), link(COMMA, via=A), *(f"http://b.test/{number}" for number in range(2, 50))]]
+    found = [
+        [
+            link(B, via=A),
+            link(COMMA, via=A),
+            *(f"http://b.test/{number}" for number in range(2, 50)),
+        ]
+    ]
     return crawled(tmp_path / "job", asked=[A], found=found, URL_FOLLOW=False)
 
 
@@ -36,7 +47,11 @@ def test_in_the_pool(crawl):
         made.make(1, 1)
 
     states = {number: why(crawl, f"http://b.test/{number}") for number in (1, 20, 49)}
-    assert [answer.details["later"]["where"] for answer in states.values()] == ["segment", "pool", "pool"]
+    assert [answer.details["later"]["where"] for answer in states.values()] == [
+        "segment",
+        "pool",
+        "pool",
+    ]
     assert "waits in the pool of segments for a later segment" in states[49].reason
 
 

@@ -33,7 +33,9 @@ def logged(job):
 
 class TestRunning:
     def test_since_the_last_checkpoint(self, simweb, tmp_path):
-        """Fetched, in flight, found: each is known of a crawl that has not taken a checkpoint since it began."""
+        """Fetched, in flight, found: each is known of a crawl that has not taken a checkpoint since
+        it began.
+        """
         server = simweb(2, 200, latency=0.3)
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server, OUTPUTS="warc,cdxj,links").start()
@@ -59,14 +61,25 @@ class TestRunning:
         with socket.socket() as deaf:
             deaf.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
-            crawl = Crawl(tmp_path / "job", {"seeds": url}, {"CHECKPOINT_INTERVAL": SLOW, "HOST_RETRY_WAIT": SLOW})
+            crawl = Crawl(
+                tmp_path / "job",
+                {"seeds": url},
+                {"CHECKPOINT_INTERVAL": SLOW, "HOST_RETRY_WAIT": SLOW},
+            )
             running = crawl.start(HOST_PATIENCE=10 * SLOW, OUTAGE_END_WAIT=SLOW)
-            wait_until(lambda: crawl.output.exists() and "nothing listens there" in crawl.output.read_text())
+            wait_until(
+                lambda: (
+                    crawl.output.exists() and "nothing listens there" in crawl.output.read_text()
+                )
+            )
             found = why(crawl.jobdir, url)
             Console(crawl.jobdir)("stop")
             running.wait()
 
-        assert (found.state, found.reason) == ("seen", "it was found since the last checkpoint, and waits for its turn")
+        assert (found.state, found.reason) == (
+            "seen",
+            "it was found since the last checkpoint, and waits for its turn",
+        )
 
     def test_what_waited_at_the_last_checkpoint_and_ended_since(self, simweb, tmp_path):
         """It is what the log says, and waits no longer: fetched, or refused by a rule."""
@@ -85,13 +98,17 @@ class TestRunning:
             answers = [*crawls.answers(ended)]
         assert {answer.state for answer in answers} == {"fetched", "refused"}
         assert all(answer.details["queue"] is None and answer.details["log"] for answer in answers)
-        reasons = {answer.reason.partition(", at ")[0] for answer in answers if answer.state == "refused"}
+        reasons = {
+            answer.reason.partition(", at ")[0] for answer in answers if answer.state == "refused"
+        }
         assert reasons == {"it was excluded while it waited"}
         Console(job)("stop")
         assert running.wait() == 0
 
     def test_by_ctl(self, simweb, tmp_path):
-        """`scrapy ctl JOBDIR why URL` is the same answer; of a crawl that does not run it is refused with 2."""
+        """`scrapy ctl JOBDIR why URL` is the same answer; of a crawl that does not run it is
+        refused with 2.
+        """
         server = simweb(1, 600, latency=0.05)
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server).start()
@@ -139,7 +156,11 @@ class TestPaused:
         assert running.wait() == 0
 
         with Crawls(job) as crawls:
-            answers = [one for one in crawls.answers(found(job)) if one.state == "queued" and "//site0." in one.url]
+            answers = [
+                one
+                for one in crawls.answers(found(job))
+                if one.state == "queued" and "//site0." in one.url
+            ]
         assert answers
         for answer in answers:
             assert answer.reason.endswith("but its host is paused by command")
@@ -157,4 +178,7 @@ class TestCommand:
         """It is the crawl's own form that counts."""
         crawl = SimpleNamespace(parts=SimpleNamespace(about=lambda url: {"url": url}))
         said = obey(SimpleNamespace(crawl=crawl), "about", "HTTP://A.test/x#y", "http://b.test/")
-        assert said == {"http://a.test/x": {"url": "http://a.test/x"}, "http://b.test/": {"url": "http://b.test/"}}
+        assert said == {
+            "http://a.test/x": {"url": "http://a.test/x"},
+            "http://b.test/": {"url": "http://b.test/"},
+        }

@@ -53,7 +53,12 @@ def test_a_url_that_begins_like_another(tmp_path):
     """Only the whole URL counts, and not one in another field of a link."""
     db = CrawlDB(tmp_path / "state")
     frontier = make(db)
-    frontier.add([Link(f"http://a.test/{name}", "L", "http://a.test/via").pack() for name in ("xy", "x", "y")])
+    frontier.add(
+        [
+            Link(f"http://a.test/{name}", "L", "http://a.test/via").pack()
+            for name in ("xy", "x", "y")
+        ]
+    )
     frontier.take(0.0)
     search = searched(frontier.core, ["http://a.test/x", "http://a.test/via"])
     db.close()
@@ -61,7 +66,9 @@ def test_a_url_that_begins_like_another(tmp_path):
     assert {url: place.place for url, place in search.places.items()} == {"http://a.test/x": 0}
 
 
-@pytest.mark.parametrize("link", ["page.html", "/b/page.html", "http://a.test/b/page.html#x", "./page.html"])
+@pytest.mark.parametrize(
+    "link", ["page.html", "/b/page.html", "http://a.test/b/page.html#x", "./page.html"]
+)
 def test_links_of_large_pages(tmp_path, link):
     """A link that waits in a portion is found by what it leads to, however it is written."""
     db = CrawlDB(tmp_path / "state")

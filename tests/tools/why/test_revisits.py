@@ -1,4 +1,6 @@
-"""When a page is fetched again: its record is found among those that wait, in as many as may be looked at."""
+"""When a page is fetched again: its record is found among those that wait, in as many as may be
+looked at.
+"""
 
 from contextlib import closing
 from math import inf
@@ -40,7 +42,9 @@ def looked_up(state, *numbers, **options):
 
 
 def test_a_record_is_found(state):
-    """A page that waits has a due time, and what is known of its changes; one that is out has no record here."""
+    """A page that waits has a due time, and what is known of its changes; one that is out has no
+    record here.
+    """
     found, cut = looked_up(state, 0, 1, 2000)
     assert set(found) == {page(1).url, page(2000).url}
     assert found[page(2000).url].to_json(10.0) == {
@@ -86,8 +90,14 @@ def test_damage_is_named(state):
 @pytest.mark.parametrize(
     ("due", "said"),
     [
-        ("2027-01-15T08:00:00.000Z", "again      due 2027-01-15 08:00:00 UTC, early or late as the budget has it"),
-        (None, "again      is not wanted within the budget; the policy is asked again once per month"),
+        (
+            "2027-01-15T08:00:00.000Z",
+            "again      due 2027-01-15 08:00:00 UTC, early or late as the budget has it",
+        ),
+        (
+            None,
+            "again      is not wanted within the budget; the policy is asked again once per month",
+        ),
     ],
 )
 def test_it_is_told(due, said):
@@ -95,7 +105,11 @@ def test_it_is_told(due, said):
     again = {"due": due, "fetched": "2027-01-14T08:00:00.000Z", "visits": 3, "changes": 1}
     text = text_of(
         Answer(
-            "http://h/1", "fetched", "", "", {"canonical": {"changes": []}, "again": again, "now": "", "as_of": None}
+            "http://h/1",
+            "fetched",
+            "",
+            "",
+            {"canonical": {"changes": []}, "again": again, "now": "", "as_of": None},
         )
     )
     assert said in text

@@ -43,7 +43,10 @@ class TestSorted:
                 found = [*sorted_lines(file, path.stat().st_size, start)]
                 assert found == [one for one in lines if one.startswith(start)]
 
-    @given(numbers=st.lists(st.integers(0, 20), max_size=40), sought=st.sets(st.integers(0, 25), max_size=25))
+    @given(
+        numbers=st.lists(st.integers(0, 20), max_size=40),
+        sought=st.sets(st.integers(0, 25), max_size=25),
+    )
     @pytest.mark.parametrize("name", ["x.cdxj", "x.cdxj.open"])
     def test_many_at_once(self, tmp_path_factory, name, numbers, sought):
         """All records of each URL are found, in an index that is finished or is being written."""
@@ -56,7 +59,8 @@ class TestSorted:
         found = Indexes(folder, {f"warc/{name}": len(text)}).entries_of(urls)
 
         assert {url: sorted(one.offset for one in entries) for url, entries in found.items()} == {
-            url: [offset for offset, other in enumerate(numbers) if other == number] for url, number in urls.items()
+            url: [offset for offset, other in enumerate(numbers) if other == number]
+            for url, number in urls.items()
         }
 
     def test_an_index_that_cannot_be_read(self, tmp_path):
@@ -65,7 +69,9 @@ class TestSorted:
         (tmp_path / "warc/y.cdxj").write_text(_indexed(1, 7))
         indexes = Indexes(tmp_path, {"warc/x.cdxj": 1, "warc/y.cdxj": 1})
 
-        assert [one.offset for one in indexes.entries_of(["http://a.test/1"])["http://a.test/1"]] == [7]
+        assert [
+            one.offset for one in indexes.entries_of(["http://a.test/1"])["http://a.test/1"]
+        ] == [7]
         assert [line.partition(":")[0] for line in indexes.unread] == ["warc/x.cdxj"]
 
     @given(data=st.binary(max_size=300), sought=KEYS)
@@ -78,7 +84,12 @@ class TestSorted:
 
 def _indexed(number, offset):
     """A line of an index."""
-    values = {"url": f"http://a.test/{number}", "length": "9", "offset": f"{offset}", "filename": "x.warc.gz"}
+    values = {
+        "url": f"http://a.test/{number}",
+        "length": "9",
+        "offset": f"{offset}",
+        "filename": "x.warc.gz",
+    }
     return f"test,a)/{number} 20260102030405 {json.dumps(values)}\n"
 
 
@@ -87,7 +98,10 @@ def _indexed(number, offset):
     most=st.none() | st.integers(0, 900),
 )
 def test_the_last_lines(tmp_path_factory, lines, most):
-    """They are the whole lines in the last bytes, in their order; None: all. If they are not all, that is said."""
+    """They are the whole lines in the last bytes, in their order; None: all.
+
+    If they are not all, that is said.
+    """
     data = b"".join(one + b"\n" for one in lines)
     path = written(tmp_path_factory.mktemp("log"), data)
     looked = []
@@ -116,9 +130,15 @@ def log_of(folder, data, length):
 
 
 class TestLogs:
-    @given(numbers=st.lists(st.integers(0, 5), max_size=30), many=st.booleans(), quick=st.integers(0, 3000))
+    @given(
+        numbers=st.lists(st.integers(0, 5), max_size=30),
+        many=st.booleans(),
+        quick=st.integers(0, 3000),
+    )
     def test_looking_from_the_end(self, tmp_path_factory, numbers, many, quick):
-        """The lines of each URL within the bytes looked at are found in their order, however many are asked for."""
+        """The lines of each URL within the bytes looked at are found in their order, however many
+        are asked for.
+        """
         data = logged(numbers)
         log = log_of(tmp_path_factory.mktemp("log"), data, len(data))
         urls = URLS + [f"http://b.test/{number}" for number in range(9)] if many else URLS
@@ -126,10 +146,14 @@ class TestLogs:
 
         lines = data.splitlines(keepends=True)
         begins = [0, *accumulate(map(len, lines))]
-        begun = [one for one, at in zip(lines, begins, strict=False) if at >= len(data) - looked.looked]
+        begun = [
+            one for one, at in zip(lines, begins, strict=False) if at >= len(data) - looked.looked
+        ]
         wanted = Counter(one.split()[3] for one in begun)
         assert {url: len(lines) for url, lines in looked.lines.items() if lines} == {
-            url: wanted[visible] for url in URLS if (visible := url.replace("€", "%E2%82%AC").encode()) in wanted
+            url: wanted[visible]
+            for url in URLS
+            if (visible := url.replace("€", "%E2%82%AC").encode()) in wanted
         }
         assert bool(looked.cut) is (looked.looked < len(data))
         for lines in looked.lines.values():
@@ -151,7 +175,13 @@ class TestLogs:
 
     def test_a_url_in_another_field_is_none(self, tmp_path):
         """A line of another page that was found on it is not its line."""
-        data = line(0.0, Link("http://a.test/y", "L", "http://a.test/x", "http://a.test/x"), Outcome(404), None, [])
+        data = line(
+            0.0,
+            Link("http://a.test/y", "L", "http://a.test/x", "http://a.test/x"),
+            Outcome(404),
+            None,
+            [],
+        )
         log = log_of(tmp_path, data, len(data))
 
         assert log.look(["http://a.test/x"]).lines == {"http://a.test/x": {}}

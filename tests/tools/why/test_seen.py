@@ -16,7 +16,9 @@ KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 
 
 @pytest.mark.parametrize("store", ["disk", *in_campaign("memory", "bloom")])
-@given(batches=KEYS, taken=st.integers(0, 30), strangers=st.sets(st.integers(0, 2**64 - 1), max_size=5))
+@given(
+    batches=KEYS, taken=st.integers(0, 30), strangers=st.sets(st.integers(0, 2**64 - 1), max_size=5)
+)
 def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     """Every submitted key is known or waits, with its own record; others are not."""
     state = tmp_path_factory.mktemp("job") / "state"

@@ -36,8 +36,16 @@ def again(given, ordered=(), trusted=()):
         {"URL_SCOPE": "domain", "URL_MAX_DEPTH": 3, "REQUISITES": True, "TRAP_RULES": False},
         {"URL_EXCLUDE": [r"/private/", r"\.cgi$"], "URL_INCLUDE": r"^https?://a\.test/"},
         {"URL_EXCLUDE": r"a{2,3}"},
-        {"PORTS_ALLOWED": [8080, "7000-7010"], "URL_SCHEMES": ["http", "ftp"], "URL_EXCLUDE_EXTENSIONS": "none"},
-        {"URL_FOLDINGS": [f"{no_index.__module__}.no_index"], "POLITENESS_FACTOR": 2.5, "CRAWL_DELAY_MAX": 7},
+        {
+            "PORTS_ALLOWED": [8080, "7000-7010"],
+            "URL_SCHEMES": ["http", "ftp"],
+            "URL_EXCLUDE_EXTENSIONS": "none",
+        },
+        {
+            "URL_FOLDINGS": [f"{no_index.__module__}.no_index"],
+            "POLITENESS_FACTOR": 2.5,
+            "CRAWL_DELAY_MAX": 7,
+        },
         {"POLITENESS_POLICY": "webcrawl.frontier.politeness.fixed.Fixed", "LINK_SOURCES": "a,img"},
     ],
 )
@@ -46,7 +54,9 @@ def test_what_was_checked_comes_back(given):
     values, found, odd = again(given)
 
     assert {name: found[name] for name in NAMES} == {name: values[name] for name in NAMES}
-    assert found["URL_FILTERS"] == {path: order for path, order in values["URL_FILTERS"].items() if order is not None}
+    assert found["URL_FILTERS"] == {
+        path: order for path, order in values["URL_FILTERS"].items() if order is not None
+    }
     assert odd == []
 
 
@@ -80,7 +90,11 @@ def test_what_was_set_by_command():
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("URL_SCHEMES", "http,https"), ("URL_EXCLUDE", "/private/"), ("URL_EXCLUDE_EXTENSIONS", "pdf zip")],
+    [
+        ("URL_SCHEMES", "http,https"),
+        ("URL_EXCLUDE", "/private/"),
+        ("URL_EXCLUDE_EXTENSIONS", "pdf zip"),
+    ],
 )
 def test_a_list_that_was_set_by_command(name, written):
     """It is read as the crawl has read it: the state keeps what the user wrote."""

@@ -1,4 +1,6 @@
-"""`scrapy why` of crawls of the synthetic web: each answer is what the truth and the server's log say."""
+"""`scrapy why` of crawls of the synthetic web: each answer is what the truth and the server's log
+say.
+"""
 
 from collections import Counter
 
@@ -22,10 +24,22 @@ ROBOTS = [
     "robots_503",
 ]
 PAGES = [
-    *("redirect_301", "redirect_chain", "redirect_endless", "redirect_elsewhere", "status_404", "status_500"),
+    *(
+        "redirect_301",
+        "redirect_chain",
+        "redirect_endless",
+        "redirect_elsewhere",
+        "status_404",
+        "status_500",
+    ),
     *("status_503", "duplicate", "source_img", "closed", "short_head", "nul"),
 ]
-MIX = even(PAGES, 0.5) | even(ROBOTS, 0.5) | even(["dns_nxdomain", "dns_outside"], 0.2) | {"subdomain": 0.2}
+MIX = (
+    even(PAGES, 0.5)
+    | even(ROBOTS, 0.5)
+    | even(["dns_nxdomain", "dns_outside"], 0.2)
+    | {"subdomain": 0.2}
+)
 FILTERED = r"/x/nul/|/shop/"
 SETTINGS = {
     "URL_EXCLUDE": FILTERED,
@@ -53,7 +67,12 @@ def expected(server, seeds):
     """What the truth says of each URL, and how often the server was asked for it."""
     wait_until_idle(server)
     asked = Counter(hit.url for hit in server.log.hits)
-    said = truth(server.world, seeds, "seeds", wanted=lambda url: "/x/nul/" not in url and "/shop/" not in url)
+    said = truth(
+        server.world,
+        seeds,
+        "seeds",
+        wanted=lambda url: "/x/nul/" not in url and "/shop/" not in url,
+    )
     return said, asked
 
 
@@ -78,7 +97,9 @@ def linked(root):
 
 @pytest.mark.campaign
 def test_a_finished_crawl(simweb, tmp_path):
-    """Every URL of the truth has its state and its reason: fetched, dead, forbidden, filtered, outside, never found."""
+    """Every URL of the truth has its state and its reason: fetched, dead, forbidden, filtered,
+    outside, never found.
+    """
     server, seeds = world(simweb)
     assert crawl(tmp_path, server, seeds).run() == 0
 
@@ -108,8 +129,18 @@ def test_a_finished_crawl(simweb, tmp_path):
     assert kinds["filtered", "filter expression"] > 5
     assert kinds["out of scope", "filter scope"] > 5
     assert kinds["host unreachable", "status -1"] > 0
-    lines = [answers[url].details["robots"] for url in said.excluded if said.excluded[url] == "robots.txt"]
-    assert sum(robots["line"] is not None and robots["rule"].startswith("Disallow: ") for robots in lines) > 5
+    lines = [
+        answers[url].details["robots"]
+        for url in said.excluded
+        if said.excluded[url] == "robots.txt"
+    ]
+    assert (
+        sum(
+            robots["line"] is not None and robots["rule"].startswith("Disallow: ")
+            for robots in lines
+        )
+        > 5
+    )
     assert {answers[url].state for url in strangers} <= {"unknown", "refused"}
     assert "unknown" in {answers[url].state for url in strangers}
 
@@ -124,7 +155,9 @@ def right_state(reason, url, log):
 
 
 def test_a_crawl_that_was_stopped(simweb, tmp_path):
-    """In the middle of a crawl, what was fetched is fetched, what was found waits, and the rest is not known yet."""
+    """In the middle of a crawl, what was fetched is fetched, what was found waits, and the rest is
+    not known yet.
+    """
     server, seeds = world(simweb)
     running = crawl(tmp_path, server, seeds).start()
     wait_until(lambda: len(server.log.hits) > 250)

@@ -56,7 +56,11 @@ SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
 
 ROWS = [
     *(
-        (words, {"lines": [line(int(code))]}, {"lines": [line(-4 if code == Status.DNS_FAILED else -1)]})
+        (
+            words,
+            {"lines": [line(int(code))]},
+            {"lines": [line(-4 if code == Status.DNS_FAILED else -1)]},
+        )
         for code, words in verdict.ENDS.items()
         if code not in (Status.ROBOTS_FORBIDDEN, Status.EXCLUDED)
     ),
@@ -79,19 +83,39 @@ ROWS = [
     ("robots.txt forbids it", {"lines": [line(-9998)]}, {"lines": [line(-1)]}),
     ("{}; it ended so at {}", {"lines": [line(-9998)]}, ROBOTS),
     ("it ended with status {}", {"lines": [line(-777)]}, {"lines": [line(-1)]}),
-    (" (not asked for: its host was given up)", {"lines": [line(-2, "given_up")]}, {"lines": [line(-2)]}),
-    ("its proxy did not get through, at {}", {"lines": [line(-2, crawl_line.PROXY)]}, {"lines": [line(-2)]}),
+    (
+        " (not asked for: its host was given up)",
+        {"lines": [line(-2, "given_up")]},
+        {"lines": [line(-2)]},
+    ),
+    (
+        "its proxy did not get through, at {}",
+        {"lines": [line(-2, crawl_line.PROXY)]},
+        {"lines": [line(-2)]},
+    ),
     ("its proxy", {"lines": [line(-2, crawl_line.PROXY)]}, {"lines": [line(-2)]}),
     ("answered {}{} ({}{}) at {}", GOOD, NEW),
-    (", a redirect to {}", {"lines": [line(301)], "redirect": "http://b.test/"}, {"lines": [line(301)]}),
+    (
+        ", a redirect to {}",
+        {"lines": [line(301)], "redirect": "http://b.test/"},
+        {"lines": [line(301)]},
+    ),
     ("; it was fetched again then{}", {"lines": [line(200, "revisit")]}, GOOD),
     *(
         (words, {"lines": [line(200, f"revisit,{note}")]}, {"lines": [line(200, "revisit")]})
         for note, words in verdict.FOUND.items()
     ),
-    ("; to fetch it again failed at {}, with status {}", {"lines": [line(200), line(-1, "revisit")]}, GOOD),
+    (
+        "; to fetch it again failed at {}, with status {}",
+        {"lines": [line(200), line(-1, "revisit")]},
+        GOOD,
+    ),
     ("{}; it is being fetched again right now", {**GOOD, "live": {"in_flight": True}}, GOOD),
-    ("{}; its turn to be fetched again has come: it waits in a queue", {**GOOD, **place(places.HOST)}, GOOD),
+    (
+        "{}; its turn to be fetched again has come: it waits in a queue",
+        {**GOOD, **place(places.HOST)},
+        GOOD,
+    ),
     ("{}; it is fetched again when its turn comes", {**GOOD, "again": True}, GOOD),
     ("; its body was cut: {}", {"lines": [line(200, "truncated:length")]}, GOOD),
     (
@@ -99,10 +123,22 @@ ROWS = [
         {"lines": [line(200, f"{verdict.WITHHELD}:header")]},
         GOOD,
     ),
-    ("; but that is not the page: it is {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403)]}),
-    ("the wall of {}", {"lines": [line(403, "wall:anubis")]}, {"lines": [line(403, "wall:script")]}),
+    (
+        "; but that is not the page: it is {}",
+        {"lines": [line(403, "wall:anubis")]},
+        {"lines": [line(403)]},
+    ),
+    (
+        "the wall of {}",
+        {"lines": [line(403, "wall:anubis")]},
+        {"lines": [line(403, "wall:script")]},
+    ),
     ("a denial", {"lines": [line(403, "wall:denial")]}, {"lines": [line(403)]}),
-    ("a script that asks again", {"lines": [line(200, "wall:script")]}, {"lines": [line(403, "wall:denial")]}),
+    (
+        "a script that asks again",
+        {"lines": [line(200, "wall:script")]},
+        {"lines": [line(403, "wall:denial")]},
+    ),
     ("; it looks like {}", {"lines": [line(200, "soft404")]}, GOOD),
     *((words, {"lines": [line(200, note)]}, GOOD) for note, words in verdict.LOOKS.items()),
     (
@@ -143,9 +179,17 @@ ROWS = [
         place(places.FAMILY),
         place(places.BUDGET),
     ),
-    ("it waits until others of its domain, address or origin are done, {}", place(places.LINE), place(places.HOST)),
+    (
+        "it waits until others of its domain, address or origin are done, {}",
+        place(places.LINE),
+        place(places.HOST),
+    ),
     ("it waits in the front-end at level {}, {} there", place(places.FRONT), place(places.LINE)),
-    ("its domain has had the pages it may have", {**place(places.BUDGET), "domain": SPENT}, place(places.HOST)),
+    (
+        "its domain has had the pages it may have",
+        {**place(places.BUDGET), "domain": SPENT},
+        place(places.HOST),
+    ),
     (
         "its domain has far more URLs than it may have pages",
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5)},
@@ -156,22 +200,38 @@ ROWS = [
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=4, lead=4)},
         {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=3, lead=4)},
     ),
-    ("{}; but its host is paused by command", {**place(places.HOST), "host": host(is_paused=True)}, place(places.HOST)),
-    (", and will end when its turn comes: {}", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
+    (
+        "{}; but its host is paused by command",
+        {**place(places.HOST), "host": host(is_paused=True)},
+        place(places.HOST),
+    ),
+    (
+        ", and will end when its turn comes: {}",
+        {**place(places.HOST), **ROBOTS},
+        place(places.HOST),
+    ),
     ("{} forbids it ({}{})", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
     (
         "; {} could not be fetched{}: without it nothing may be",
         {**place(places.HOST), "robots": RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test")},
         {**place(places.HOST), "robots": RobotsVerdict(RobotsState.ALLOWED, "http://a.test")},
     ),
-    ("; its host is behind a wall: {}, {} since {}. {}", {**place(places.HOST), "host": WALL}, place(places.HOST)),
+    (
+        "; its host is behind a wall: {}, {} since {}. {}",
+        {**place(places.HOST), "host": WALL},
+        place(places.HOST),
+    ),
     (verdict.TRIED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
     (
         "{}{} at {}, and is in the archive",
         {"entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
         GOOD,
     ),
-    ("it was found, and is on its way into the queues", {"waiting": SubmittedLink(LINK, judged=True)}, NEW),
+    (
+        "it was found, and is on its way into the queues",
+        {"waiting": SubmittedLink(LINK, judged=True)},
+        NEW,
+    ),
     (
         "it was found, and waits to be looked up among the URLs that are known",
         {"waiting": SubmittedLink(LINK, judged=False)},
@@ -207,10 +267,18 @@ ROWS = [
     ("{}: its URLs ended", {"known": "F", "host": host(retired=-2)}, {"known": "F"}),
     ("it is known, but neither a queue nor a log has it{}", {"known": "F"}, NEW),
     ("no trace", {"known": "F"}, NEW),
-    (", as far as was looked (below): --deep looks through all", {"known": "F", "looked": ["x"]}, {"known": "F"}),
+    (
+        ", as far as was looked (below): --deep looks through all",
+        {"known": "F", "looked": ["x"]},
+        {"known": "F"},
+    ),
     ("{} was not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
     ("not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
-    ("{} links to it, but that link (of the kind {}{})", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
+    (
+        "{} links to it, but that link (of the kind {}{})",
+        {"linked": LinkingPage("http://a.test/", "a")},
+        NEW,
+    ),
     (
         ", see LINK_SOURCES",
         {"linked": LinkingPage("http://a.test/", "link")},
@@ -221,7 +289,11 @@ ROWS = [
         {"linked": LinkingPage("http://a.test/", verdict.REDIRECT)},
         {"linked": LinkingPage("http://a.test/", "a")},
     ),
-    ("it is no seed that was read, and no page that was fetched links to it", {"all_links": True}, NEW),
+    (
+        "it is no seed that was read, and no page that was fetched links to it",
+        {"all_links": True},
+        NEW,
+    ),
     ("the crawl has not found a link to it that it follows", NEW, {"all_links": True}),
     ("not found", NEW, GOOD),
     ("the URL filter {} {} it out{}", SCOPE, NEW),
@@ -244,21 +316,33 @@ ROWS = [
     ("it would be queued, and end when its turn comes: robots.txt forbids it", ROBOTS, NEW),
     ("it would be queued, and end when its turn comes: {}", {"host": host(retired=-2)}, NEW),
     ("it would wait until its domain may have more than {}", {"domain": SPENT}, NEW),
-    ("it would be queued, and fetched once its host is resumed by command", {"host": host(is_paused=True)}, NEW),
+    (
+        "it would be queued, and fetched once its host is resumed by command",
+        {"host": host(is_paused=True)},
+        NEW,
+    ),
     ("it would be queued and fetched{}", NEW, GOOD),
     (", after its host's robots.txt", {"robots": RobotsVerdict(RobotsState.UNKNOWN)}, NEW),
-    ("no type", {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]}, GOOD),
+    (
+        "no type",
+        {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]},
+        GOOD,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "true", "false"), [pytest.param(*row, id=row[0][:60]) for row in ROWS])
+@pytest.mark.parametrize(
+    ("sentence", "true", "false"), [pytest.param(*row, id=row[0][:60]) for row in ROWS]
+)
 def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(sentence, true, false):
     """Each sentence is said of the facts that make it true, and not of those that make it false."""
     assert pattern(sentence).search(said(true))
     assert not pattern(sentence).search(said(false))
 
 
-@pytest.mark.parametrize(("notes", "score"), [("-", None), ("score:0.250", 0.25), ("score:0.2x0", None)])
+@pytest.mark.parametrize(
+    ("notes", "score"), [("-", None), ("score:0.250", 0.25), ("score:0.2x0", None)]
+)
 def test_the_score_of_a_page(notes, score):
     """It is the one of its line; a damaged one is none."""
     found = scores_of(URL, [line(200, notes)], None, waits=False)

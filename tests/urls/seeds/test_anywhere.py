@@ -65,11 +65,18 @@ def lists(draw):
     kind, line = draw(st.sampled_from([("csv", csv_lines()), ("txt", text_lines())]))
     start = {"csv": ("1,a.example", "http://a.example/"), "txt": ("a.example", "http://a.example/")}
     drawn = [*[start[kind]] * 5, *draw(st.lists(line, max_size=25))]
-    assume(sum("\x00" in written for written, _ in drawn) <= 2)  # with more of them the list may be binary
+    # with more of them the list may be binary
+    assume(sum("\x00" in written for written, _ in drawn) <= 2)
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     text = end.join(written for written, _ in drawn) + draw(st.sampled_from(["", end]))
     coding, wrong = draw(
-        st.sampled_from([("utf-8", "surrogateescape"), ("utf-8-sig", "surrogateescape"), ("utf-16", "surrogatepass")])
+        st.sampled_from(
+            [
+                ("utf-8", "surrogateescape"),
+                ("utf-8-sig", "surrogateescape"),
+                ("utf-16", "surrogatepass"),
+            ]
+        )
     )
     name = f"s.{kind}" + draw(st.sampled_from(["", ".gz", ".zip"]))
     seeds = [Seed(url, n) for n, (_, url) in enumerate(drawn, 1) if url not in (BAD, NONE)]
@@ -80,10 +87,17 @@ class TestResuming:
     @examples(200)
     @given(lists(), lists(), st.integers(128, 500), st.integers(100, 900), st.data())
     def test_the_rest_comes_exactly_once(self, one, two, block, longest, data):
-        """Reading that stops after any seed and is resumed repeats no seed, loses none, and keeps each line number."""
-        small = mock.patch.multiple(seed_source, BLOCK=block), mock.patch.multiple(seed_reader, LONGEST=longest)
+        """Reading that stops after any seed and is resumed repeats no seed, loses none, and keeps
+        each line number.
+        """
+        small = (
+            mock.patch.multiple(seed_source, BLOCK=block),
+            mock.patch.multiple(seed_reader, LONGEST=longest),
+        )
         with tempfile.TemporaryDirectory() as folder, small[0], small[1]:
-            paths = [write(Path(folder) / f"{n}{each[0]}", each[1]) for n, each in enumerate((one, two))]
+            paths = [
+                write(Path(folder) / f"{n}{each[0]}", each[1]) for n, each in enumerate((one, two))
+            ]
             expected = one[2] + two[2]
             stop = data.draw(st.integers(0, len(expected)))
 

@@ -48,7 +48,8 @@ class TestBeforeTheFirstRequest:
 
     def test_an_impossible_path(self):
         """A path with a NUL is reported like a missing one."""
-        assert re.fullmatch("s\0.txt: .*embedded null .*", complaint("s\0.txt"))  # Python's words, by version
+        # Python's words, by version
+        assert re.fullmatch("s\0.txt: .*embedded null .*", complaint("s\0.txt"))
 
     @pytest.mark.parametrize("src", ["", " ", ",", " , "])
     def test_no_list(self, src):
@@ -90,7 +91,10 @@ class TestBeforeTheFirstRequest:
         """A name that ends in neither .csv nor .txt is an error."""
         path = write(tmp_path / name, b"a.example\n")
 
-        assert complaint(path) == f"{path}: must end in .csv or .txt, optionally followed by .gz or .zip"
+        assert (
+            complaint(path)
+            == f"{path}: must end in .csv or .txt, optionally followed by .gz or .zip"
+        )
 
     @pytest.mark.parametrize("name", ["s.txt", "s.csv", "s.txt.gz", "s.csv.zip"])
     @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"\xff\xfe"])
@@ -164,7 +168,13 @@ class TestBeforeTheFirstRequest:
     @pytest.mark.parametrize(
         ("magic", "at", "written", "why"),
         [
-            pytest.param(b"PK\1\2", 10, b"\x63", "That compression method is not supported", id="unknown method"),
+            pytest.param(
+                b"PK\1\2",
+                10,
+                b"\x63",
+                "That compression method is not supported",
+                id="unknown method",
+            ),
             pytest.param(b"PK\5\6", 19, b"\xff", "Invalid argument", id="misplaced directory"),
             pytest.param(b"PK\3\4", 45, b"\xff\xff", "Corrupt input data", id="bad lzma"),
         ],
@@ -184,7 +194,9 @@ class TestBeforeTheFirstRequest:
     @settings(deadline=None)
     @given(st.sampled_from([".gz", ".zip"]), st.binary(max_size=4), st.integers(0), st.booleans())
     def test_damage_is_one_line(self, tmp_path_factory, packing, written, place, cut):
-        """Changing or cutting off any bytes of a packed list raises SeedError with one line, or nothing."""
+        """Changing or cutting off any bytes of a packed list raises SeedError with one line, or
+        nothing.
+        """
         path = write(tmp_path_factory.getbasetemp() / f"damaged.csv{packing}", LONG[:3000])
         data = path.read_bytes()
         place %= len(data)
@@ -205,7 +217,10 @@ class TestOnTheWay:
     @pytest.mark.parametrize(
         ("data", "why"),
         [
-            (b"# all\n" + b"no url\n" * 3, "bad lines: 3; line 2 contains a space or a control character"),
+            (
+                b"# all\n" + b"no url\n" * 3,
+                "bad lines: 3; line 2 contains a space or a control character",
+            ),
             (b"m\xfcnchen.example\n", "bad lines: 1; line 1 is not UTF-8"),
             (b"# a.example\n\n", "only blank lines, comments and headers"),
         ],
@@ -222,7 +237,9 @@ class TestOnTheWay:
     @pytest.mark.parametrize("wrong", ["cut", "damaged"])
     @pytest.mark.parametrize("packing", [".gz", ".zip"])
     def test_a_broken_list_gives_what_it_can(self, tmp_path, packing, wrong):
-        """A list damaged in the middle gives its seeds up to there, SeedError, then the next list's seeds."""
+        """A list damaged in the middle gives its seeds up to there, SeedError, then the next list's
+        seeds.
+        """
         path = write(tmp_path / f"1.csv{packing}", LONG)
         after = write(tmp_path / "2.txt", b"a.example\n")
         data = bytearray(path.read_bytes())
@@ -257,8 +274,13 @@ class TestOnTheWay:
             next(seeds)
 
     def test_a_list_that_comes_back(self, tmp_path):
-        """What could not be read of a list is read by the next run, though other lists were read meanwhile."""
-        first, after = write(tmp_path / "1.txt", b"a.example\nb.example\n"), write(tmp_path / "2.txt", b"c.example\n")
+        """What could not be read of a list is read by the next run, though other lists were read
+        meanwhile.
+        """
+        first, after = (
+            write(tmp_path / "1.txt", b"a.example\nb.example\n"),
+            write(tmp_path / "2.txt", b"c.example\n"),
+        )
         away = tmp_path / "away.txt"
         with closing(Seeds(f"{first},{after}")) as seeds:
             first.rename(away)
@@ -283,9 +305,14 @@ class TestOnTheWay:
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
 @pytest.mark.parametrize("taken", [0, 2])
 def test_reading_continues_where_it_ended(tmp_path, monkeypatch, number, taken):
-    """Without a descriptor reading fails with OSError, and when there is one no seed was lost and none comes twice."""
+    """Without a descriptor reading fails with OSError, and when there is one no seed was lost and
+    none comes twice.
+    """
     names = [f"http://host{number}.test/" for number in range(5)]
-    lists = [write(tmp_path / f"{at}.txt", "\n".join(names[at:end]).encode()) for at, end in ((0, 2), (2, 5))]
+    lists = [
+        write(tmp_path / f"{at}.txt", "\n".join(names[at:end]).encode())
+        for at, end in ((0, 2), (2, 5))
+    ]
     failing = False
     opened = Path.open
 

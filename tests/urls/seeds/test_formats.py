@@ -15,7 +15,9 @@ from tests.support.seedlists import read, urls, write
 from webcrawl.urls.seeds import Seed, SeedError, Seeds
 from webcrawl.urls.seeds.seed_reader import lines
 
-texts = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", b"\x00", b"\xff", b"x" * 20])).map(b"".join)
+texts = st.lists(
+    st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", b"\x00", b"\xff", b"x" * 20])
+).map(b"".join)
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
@@ -34,10 +36,15 @@ class TestLines:
     @settings(deadline=None)
     @given(texts, st.integers(1, 12))
     def test_no_byte_is_lost(self, data, size):
-        """Lengths and dropped bytes add up to the whole, and exactly the lines over the limit are cut."""
+        """Lengths and dropped bytes add up to the whole, and exactly the lines over the limit are
+        cut.
+        """
         expected = [(len(line), len(line) > 8) for line in data.splitlines(keepends=True)]
 
-        found = [(len(line) + dropped, dropped > 0) for line, dropped in lines(cut(data, size), longest=8)]
+        found = [
+            (len(line) + dropped, dropped > 0)
+            for line, dropped in lines(cut(data, size), longest=8)
+        ]
 
         assert expected == found
 
@@ -73,7 +80,9 @@ class TestTextLists:
 
     def test_a_hash_starts_a_comment(self, tmp_path):
         """A `#` at the start or after a space starts a comment; inside a word it starts a fragment."""
-        path = write(tmp_path / "s.txt", b"# all\n  # of it\n\na.example # why\nhttp://b.example/c#d\n")
+        path = write(
+            tmp_path / "s.txt", b"# all\n  # of it\n\na.example # why\nhttp://b.example/c#d\n"
+        )
 
         assert [Seed("http://a.example/", 4), Seed("http://b.example/c", 5)] == read(path)
 
@@ -84,7 +93,9 @@ class TestTextLists:
 
     def test_international_domains_become_ascii(self, tmp_path):
         """A domain in any alphabet becomes its ASCII name."""
-        path = write(tmp_path / "s.txt", "münchen.example\nभारत.भारत\nxn--mnchen-3ya.example\n".encode())
+        path = write(
+            tmp_path / "s.txt", "münchen.example\nभारत.भारत\nxn--mnchen-3ya.example\n".encode()
+        )
 
         assert urls(path) == [
             "http://xn--mnchen-3ya.example/",
@@ -98,7 +109,9 @@ class TestTextLists:
         mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
         path = write(tmp_path / "s.txt", f"{mark}münchen.example\nb.example\n".encode(encoding))
 
-        assert [Seed("http://xn--mnchen-3ya.example/", 1), Seed("http://b.example/", 2)] == read(path)
+        assert [Seed("http://xn--mnchen-3ya.example/", 1), Seed("http://b.example/", 2)] == read(
+            path
+        )
 
     @pytest.mark.parametrize(
         "line",
@@ -137,7 +150,9 @@ class TestTextLists:
             assert (seeds.taken, seeds.bad) == (3, 1)
 
     def test_the_first_bad_lines_are_logged(self, tmp_path, caplog):
-        """The first five bad lines of a list are logged with number and reason, not with their text; all count."""
+        """The first five bad lines of a list are logged with number and reason, not with their
+        text; all count.
+        """
         path = write(tmp_path / "s.txt", b"a.example\n" + b"no url\n" * 9)
 
         with closing(Seeds(str(path))) as seeds:
@@ -145,16 +160,25 @@ class TestTextLists:
 
         logged = [message for message in caplog.messages if ": line " in message]
         assert seeds.bad == 9
-        assert [f"{path}: line {n} contains a space or a control character" for n in range(2, 7)] == logged
+        assert [
+            f"{path}: line {n} contains a space or a control character" for n in range(2, 7)
+        ] == logged
         assert "no url" not in caplog.text
 
 
 class TestCsvLists:
     def test_rank_and_domain(self, tmp_path):
-        """`rank,domain`, as in the lists of Alexa, Tranco and Umbrella; more columns and quotes are allowed."""
-        path = write(tmp_path / "s.csv", b'1,a.example\r\n"2","b.example"\r\n\r\n3,c.example,4,"x, ""y"""\r\n')
+        """`rank,domain`, as in the lists of Alexa, Tranco and Umbrella; more columns and quotes are
+        allowed.
+        """
+        path = write(
+            tmp_path / "s.csv",
+            b'1,a.example\r\n"2","b.example"\r\n\r\n3,c.example,4,"x, ""y"""\r\n',
+        )
 
-        assert [Seed(f"http://{d}.example/", n) for d, n in (("a", 1), ("b", 2), ("c", 4))] == read(path)
+        assert [Seed(f"http://{d}.example/", n) for d, n in (("a", 1), ("b", 2), ("c", 4))] == read(
+            path
+        )
 
     @pytest.mark.parametrize(
         "header",
@@ -168,11 +192,16 @@ class TestCsvLists:
     )
     def test_a_header_names_the_column(self, tmp_path, header):
         """A header names the domain's column, and is not a seed, even if it is repeated."""
-        path = write(tmp_path / "s.csv", header + b"\n1,a.example,com\n" + header.strip() + b"\n2,b.example,com\n")
+        path = write(
+            tmp_path / "s.csv",
+            header + b"\n1,a.example,com\n" + header.strip() + b"\n2,b.example,com\n",
+        )
 
         assert urls(path) == ["http://a.example/", "http://b.example/"]
 
-    @pytest.mark.parametrize("line", [b"http://a.example/", b"Home page,http://a.example/", b"URL;Name"])
+    @pytest.mark.parametrize(
+        "line", [b"http://a.example/", b"Home page,http://a.example/", b"URL;Name"]
+    )
     def test_neither_a_header_nor_ranks(self, tmp_path, line):
         """Of a CSV file whose columns nobody can know the error says what a header has to name."""
         path = write(tmp_path / "s.csv", line + b"\nhttp://b.example/\n")
@@ -183,13 +212,26 @@ class TestCsvLists:
 
     def test_majestic(self, tmp_path):
         """Majestic's list has the domain in its third column."""
-        header = b"GlobalRank,TldRank,Domain,TLD,RefSubNets,RefIPs,IDN_Domain,IDN_TLD,PrevGlobalRank\n"
-        path = write(tmp_path / "s.csv", header + b"1,1,a.example,example,5,6,a.example,example,1\n")
+        header = (
+            b"GlobalRank,TldRank,Domain,TLD,RefSubNets,RefIPs,IDN_Domain,IDN_TLD,PrevGlobalRank\n"
+        )
+        path = write(
+            tmp_path / "s.csv", header + b"1,1,a.example,example,5,6,a.example,example,1\n"
+        )
 
         assert [Seed("http://a.example/", 2)] == read(path)
 
     @pytest.mark.parametrize(
-        "line", [b"b.example", b"b.example,3", b"2,", b"x,b.example", b'2,"b.example', b"2;b.example", b"2,3"]
+        "line",
+        [
+            b"b.example",
+            b"b.example,3",
+            b"2,",
+            b"x,b.example",
+            b'2,"b.example',
+            b"2;b.example",
+            b"2,3",
+        ],
     )
     def test_an_invalid_row_is_a_bad_line(self, tmp_path, line):
         """A row without a rank, without a domain, or with an unclosed quote is a bad line."""
@@ -230,7 +272,11 @@ class TestPacking:
 @pytest.mark.parametrize("packing", ["", ".gz", ".zip"])
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("alexa-top-1000.csv", 1000), ("opendns-top-domains.txt", 10_000), ("top-10000-websites.txt", 4978)],
+    [
+        ("alexa-top-1000.csv", 1000),
+        ("opendns-top-domains.txt", 10_000),
+        ("top-10000-websites.txt", 4978),
+    ],
 )
 class TestTopSites:
     def test_one_seed_per_row(self, tmp_path, name, count, packing):
@@ -242,7 +288,9 @@ class TestTopSites:
         seeds = read(path)
 
         assert len(seeds) == count
-        assert [(f"http://{host.lower()}/", n) for n, host in enumerate(hosts, 1)] == [(s.url, s.line) for s in seeds]
+        assert [(f"http://{host.lower()}/", n) for n, host in enumerate(hosts, 1)] == [
+            (s.url, s.line) for s in seeds
+        ]
 
     def test_resumed_in_the_middle(self, tmp_path, name, count, packing):
         """Reading a published list that stopped in the middle resumes with the second half."""

@@ -1,4 +1,6 @@
-"""Segments are crawled one after the other: that they are other lists is worth a word only if one is left half read."""
+"""Segments are crawled one after the other: that they are other lists is worth a word only if one
+is left half read.
+"""
 
 import logging
 from contextlib import closing
@@ -33,7 +35,9 @@ def _said(tmp_path, caplog):
 
 @pytest.mark.parametrize("second", ["2.txt", "1.txt"])
 def test_the_next_segment(said, second):
-    """After a segment that was read to its end the next one is no surprise, also under the same name."""
+    """After a segment that was read to its end the next one is no surprise, also under the same
+    name.
+    """
     assert said("1.txt", second, None) == []
 
 
@@ -42,7 +46,10 @@ def test_a_segment_that_was_left(said, second):
     """What a segment still had is in no later one: this is said."""
     lines = said("1.txt", second, 2)
 
-    assert "the segment before was not read to its end: its URLs after the first 2 are not crawled" in lines[-1]
+    assert (
+        "the segment before was not read to its end: its URLs after the first 2 are not crawled"
+        in lines[-1]
+    )
 
 
 def test_a_list_of_seeds_that_changed(said):

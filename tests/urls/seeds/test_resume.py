@@ -42,16 +42,22 @@ class TestResuming:
     )
     @pytest.mark.parametrize("packing", ["", ".gz", ".zip"])
     def test_a_changed_list_is_read_again(self, tmp_path, changed, packing, caplog):
-        """If the part that was read has changed, the list is read again from the beginning, with a warning."""
+        """If the part that was read has changed, the list is read again from the beginning, with a
+        warning.
+        """
         path = write(tmp_path / f"s.txt{packing}", b"a.example\nb.example")
         position = after(2, path)
         write(path, changed)
 
         assert read(path) == read(path, position=position)
-        assert [f"{path}: changed since it was last read; reading it again from the beginning"] == caplog.messages
+        assert [
+            f"{path}: changed since it was last read; reading it again from the beginning"
+        ] == caplog.messages
 
     def test_a_change_far_behind_the_first_block_is_seen(self, tmp_path):
-        """The last line read is compared too, so removing a line in the middle does not split another one."""
+        """The last line read is compared too, so removing a line in the middle does not split
+        another one.
+        """
         lines = [b"%05d.example\n" % n for n in range(9_000)]
         path = write(tmp_path / "s.txt", b"".join(lines))
         position = after(9_000, path)
@@ -61,7 +67,10 @@ class TestResuming:
 
     def test_other_lists_are_read_from_the_beginning(self, tmp_path):
         """A position in other lists than those named now is ignored."""
-        one, two = write(tmp_path / "1.txt", b"a.example\n"), write(tmp_path / "2.txt", b"b.example\nc.example\n")
+        one, two = (
+            write(tmp_path / "1.txt", b"a.example\n"),
+            write(tmp_path / "2.txt", b"b.example\nc.example\n"),
+        )
 
         assert len(read(one, two, position=after(1, two))) == 3
 
@@ -72,7 +81,10 @@ class TestResuming:
         """Bytes that are not a position raise one clear line."""
         path = write(tmp_path / "s.txt", b"a.example\n")
 
-        with closing(Seeds(str(path))) as seeds, pytest.raises(SeedError, match="position in the seeds is unreadable"):
+        with (
+            closing(Seeds(str(path))) as seeds,
+            pytest.raises(SeedError, match="position in the seeds is unreadable"),
+        ):
             seeds.resume(position)
 
 
@@ -84,13 +96,18 @@ class TestLimit:
             write(tmp_path / "2.txt", b"b.example\nc.example\n"),
         )
 
-        assert [seed.url for seed in read(one, two, limit=2)] == ["http://a.example/", "http://b.example/"]
+        assert [seed.url for seed in read(one, two, limit=2)] == [
+            "http://a.example/",
+            "http://b.example/",
+        ]
 
     def test_the_limit_counts_all_runs(self, tmp_path):
         """After a resume, seeds taken by earlier runs count."""
         path = write(tmp_path / "s.txt", b"a.example\nb.example\nc.example\n")
 
-        assert [Seed("http://b.example/", 2)] == read(path, limit=2, position=after(1, path, limit=2))
+        assert [Seed("http://b.example/", 2)] == read(
+            path, limit=2, position=after(1, path, limit=2)
+        )
         assert read(path, limit=2, position=after(3, path)) == []
 
     def test_a_list_may_be_bad_beyond_the_limit(self, tmp_path):
@@ -105,8 +122,12 @@ class TestLimit:
 
 class TestLaziness:
     def test_the_first_seed_needs_one_block(self, tmp_path):
-        """The first seed of a long list takes two blocks: one that the constructor checks, and one that is read."""
-        path = write(tmp_path / "s.csv", b"".join(b"%d,site%d.example\n" % (n, n) for n in range(50_000)))
+        """The first seed of a long list takes two blocks: one that the constructor checks, and one
+        that is read.
+        """
+        path = write(
+            tmp_path / "s.csv", b"".join(b"%d,site%d.example\n" % (n, n) for n in range(50_000))
+        )
         given = []
 
         def counted(*arguments):
@@ -122,7 +143,9 @@ class TestLaziness:
 
     @pytest.mark.parametrize("packing", [*in_campaign("", ".gz"), ".zip"])
     def test_memory_does_not_grow_with_the_list(self, tmp_path, packing):
-        """Reading or resuming a list of any length takes less than two mebibytes, Python's own buffers included."""
+        """Reading or resuming a list of any length takes less than two mebibytes, Python's own
+        buffers included.
+        """
         data = b"".join(b"%d,site%d.example\n" % (n, n) for n in range(200_000))
         path = write(tmp_path / f"s.csv{packing}", data)
         far = data.index(b"199000,")

@@ -1,6 +1,7 @@
 """Seeds that are named in SRC itself, and user and password in a seed, which are not sent.
 
-They were dropped without a word: the crawl of a site behind a password got one 401, and its owner searched for hours.
+They were dropped without a word: the crawl of a site behind a password got one 401, and its owner
+searched for hours.
 """
 
 import logging
@@ -18,7 +19,11 @@ def test_a_url_is_a_seed(tmp_path):
     path = write(tmp_path / "s.txt", b"b.example\n")
     seeds = Seeds(f"http://A.example/x#y, {path},gopher://c.example")
 
-    assert [seed.url for seed in seeds] == ["http://a.example/x", "http://b.example/", "gopher://c.example/"]
+    assert [seed.url for seed in seeds] == [
+        "http://a.example/x",
+        "http://b.example/",
+        "gopher://c.example/",
+    ]
     assert (seeds.taken, seeds.bad) == (3, 0)
 
 
@@ -40,11 +45,16 @@ def test_a_position_among_urls():
         ("http://a b/", "http://a b/: contains a space or a control character"),
         ("tel://1/", "tel://1/: is not a URL that can be fetched (scheme)"),
         ("http://me:secret@a b/", "http://a b/: contains a space or a control character"),
-        ("a.example", "a.example: No such file or directory (a host needs its scheme: http://a.example)"),
+        (
+            "a.example",
+            "a.example: No such file or directory (a host needs its scheme: http://a.example)",
+        ),
     ],
 )
 def test_what_is_no_seed(url, why):
-    """A URL that cannot be fetched is an error, as is a host without a scheme; no message has a password."""
+    """A URL that cannot be fetched is an error, as is a host without a scheme; no message has a
+    password.
+    """
     with pytest.raises(SeedError) as error:
         Seeds(url)
 
@@ -74,7 +84,9 @@ def lines(caplog):
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
-@pytest.mark.parametrize("url", ["http://user:secret@a.test/", "HTTP://user@a.test", "ftp://:secret@a.test/"])
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@a.test/", "HTTP://user@a.test", "ftp://:secret@a.test/"]
+)
 def test_a_url_in_src(url, caplog):
     """The line has the address, and not what stood before it."""
     (seed,) = Seeds(url)
@@ -87,7 +99,9 @@ def test_a_url_in_src(url, caplog):
 def test_a_list(tmp_path, caplog):
     """The first five lines are named, and a last line says that others are not."""
     path = tmp_path / "seeds.txt"
-    path.write_text("http://a.test/\n" + "".join(f"http://u:secret@{at}.test/\n" for at in range(20)))
+    path.write_text(
+        "http://a.test/\n" + "".join(f"http://u:secret@{at}.test/\n" for at in range(20))
+    )
     seeds = list(Seeds(str(path)))
 
     assert len(seeds) == 21
@@ -97,7 +111,9 @@ def test_a_list(tmp_path, caplog):
     ]
 
 
-@pytest.mark.parametrize("text", ["http://a.test/@user", "http://a.test/?mail=a@b.test", "a.test", "a.test/b@c"])
+@pytest.mark.parametrize(
+    "text", ["http://a.test/@user", "http://a.test/?mail=a@b.test", "a.test", "a.test/b@c"]
+)
 def test_an_at_sign_elsewhere(tmp_path, text, caplog):
     """A seed without credentials is nothing to talk about."""
     path = tmp_path / "seeds.txt"

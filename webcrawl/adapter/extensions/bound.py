@@ -14,7 +14,16 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
+from webcrawl.crawl.bound import (
+    NO_WAY_OUT,
+    PREFIX,
+    Cause,
+    Look,
+    Tally,
+    judge,
+    sentence,
+    thread_seconds,
+)
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.periodic import Loop
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
@@ -22,24 +31,30 @@ from webcrawl.store.jobdir.figures import HostTurns
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
-CHEAP = 500.0  # the time until the next look is at least so many times this one's CPU time: 3 ms with 30,000 hosts
+# the time until the next look is at least so many times this one's CPU time: 3 ms with 30,000 hosts
+CHEAP = 500.0
 HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
 Used = tuple[float, float, float, float, float, int, int]
 
 
 class Bound:
-    """Counts whole seconds by cause, and has the crawl say what bounds it: lately and, in the end, in the whole run."""
+    """Counts whole seconds by cause, and has the crawl say what bounds it: lately and, in the end,
+    in the whole run.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._loop = Loop(self.look)
-        self._run, self._now, self._before = Tally(), Tally(), Tally()
+        self._run = Tally()
+        self._now = Tally()
+        self._before = Tally()
         self._rest = dict.fromkeys(Cause, 0.0)  # parts of seconds that are not counted yet
         self._turned = self._due = 0.0
         self._beats = Loop(self._beat)
         self._late = self._beaten = 0.0
         self._no_way = False  # at the last look: none of the hosts that wait has a way to it
-        self._stood = False  # the process was stopped by a signal, and goes on: the time is nobody's
+        # the process was stopped by a signal, and goes on: the time is nobody's
+        self._stood = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -48,16 +63,19 @@ class Bound:
         return extension
 
     def opened(self) -> None:
-        self._scheduler, self._downloader = scheduler_of(self._crawler), downloader_of(self._crawler)
+        self._scheduler = scheduler_of(self._crawler)
+        self._downloader = downloader_of(self._crawler)
         self._crawl = self._scheduler.crawl
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        # not before: opening may fail
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl.outlook.bound = lambda: self._said(self._now.plus(self._before))
         self._used = self._use()
         self._turned = self._beaten = self._used[0]
         self._loop.start(INTERVAL, now=False)
         self._beats.start(BEAT, now=False)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGCONT, self._continued)  # the loop's own handlers come after what is late
+            # the loop's own handlers come after what is late
+            signal.signal(signal.SIGCONT, self._continued)
 
     def closed(self) -> None:
         self._loop.stop()
@@ -79,7 +97,8 @@ class Bound:
     def look(self) -> None:
         """Charges the time since the look before to one cause."""
         begun, spent = time.monotonic(), time.thread_time()
-        ends = self._scheduler.end.begun or self._scheduler.over  # nothing is counted that the last checkpoint lacks
+        # nothing is counted that the last checkpoint lacks
+        ends = self._scheduler.end.begun or self._scheduler.over
         if begun < self._due or ends:
             return
         look = self._look()
@@ -95,7 +114,14 @@ class Bound:
     def _use(self) -> Used:
         parts = self._crawl.parts
         pages, received = parts.counters["pages"], parts.counters["bytes"]
-        return (time.monotonic(), *thread_seconds(), parts.db.disk.waited, self._late, pages, received)
+        return (
+            time.monotonic(),
+            *thread_seconds(),
+            parts.db.disk.waited,
+            self._late,
+            pages,
+            received,
+        )
 
     def _look(self) -> Look:
         crawl, downloader = self._crawl, self._downloader
@@ -105,8 +131,13 @@ class Bound:
         )
         if self._stood:
             self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
-        doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.outlook.ready_hosts()
-        asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
+        doing, state, ready = (
+            phases(downloader),
+            crawl.parts.frontier.look.figures(),
+            crawl.outlook.ready_hosts(),
+        )
+        # these wait for their hosts, and pages for them
+        asked = sum(doing.values()) - doing["queued"]
         turns = HostTurns.of({**state, "ready": ready})
         rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
         self._no_way = rules[NO_WAY] == turns.waiting > 0
@@ -134,7 +165,9 @@ class Bound:
             queued=int(state.get("queued", 0)),
             aside=int(state.get("aside", 0)),
             over_budget=int(state.get("over_budget", 0)),
-            revisited=crawl.parts.revisiting.fetched_again if crawl.parts.revisiting is not None else 0,
+            revisited=crawl.parts.revisiting.fetched_again
+            if crawl.parts.revisiting is not None
+            else 0,
             ran=ran,
             crowded=crowded,
             stalled=stalled,

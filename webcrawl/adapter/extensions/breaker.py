@@ -1,4 +1,6 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (crawl/error_breaker.py)."""
+"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many
+(crawl/error_breaker.py).
+"""
 
 from __future__ import annotations
 

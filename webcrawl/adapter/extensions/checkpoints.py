@@ -1,4 +1,6 @@
-"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1; pipelines may take part in it."""
+"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1; pipelines may take
+part in it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from webcrawl.crawl.checkpointing import RegularCheckpoints
 class Checkpoints:
     """From the spider's opening to its closing; the last checkpoint is the scheduler's own.
 
-    Pipelines are open when the spider is: those with hooks are restored here, before the first page.
+    Pipelines are open when the spider is: those with hooks are restored here, before the first
+    page.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -33,7 +36,9 @@ class Checkpoints:
     def opened(self) -> None:
         loop = asyncio.get_running_loop()
         run = scheduler_of(self._crawler).run
-        self.regular = regular = RegularCheckpoints(run.keeping, values_of(self._crawler)["CHECKPOINT_INTERVAL"])
+        self.regular = regular = RegularCheckpoints(
+            run.keeping, values_of(self._crawler)["CHECKPOINT_INTERVAL"]
+        )
         self._hear(lambda *_: loop.call_soon_threadsafe(regular.take))
         regular.begin(run.crawl, _pipelines(self._crawler))
 
@@ -44,12 +49,16 @@ class Checkpoints:
 
     @staticmethod
     def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
-        """Not by the event loop, which has a signal end the process for a moment when it no longer listens to it."""
+        """Not by the event loop, which has a signal end the process for a moment when it no longer
+        listens to it.
+        """
         with contextlib.suppress(ValueError):  # only the main thread may handle signals
             signal.signal(signal.SIGUSR1, handler)
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:
     """In their order. Any ITEM_PROCESSOR keeps them where Scrapy's own does."""
-    pipelines: tuple[object, ...] = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+    pipelines: tuple[object, ...] = (
+        crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+    )
     return pipelines

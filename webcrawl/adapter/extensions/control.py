@@ -30,10 +30,13 @@ NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now fo
 
 
 class Control:
-    """Logs each command that changes the crawl, and answers when a checkpoint has it: a crash does not take it back."""
+    """Logs each command that changes the crawl, and answers when a checkpoint has it: a crash does
+    not take it back.
+    """
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
-        self._crawler, self._folder = crawler, folder
+        self._crawler = crawler
+        self._folder = folder
         self._commanding = Commanding(crawler, scheduler_of)
         self._server: ControlServer | None = None
 
@@ -50,7 +53,9 @@ class Control:
             self._server = ControlServer(self._folder, self._obey)
         except OSError as error:
             why = error.strerror or error
-            logger.warning("%s: %s: %s ctl cannot reach this crawl", self._folder / NAME, why, program())
+            logger.warning(
+                "%s: %s: %s ctl cannot reach this crawl", self._folder / NAME, why, program()
+            )
         else:
             self._server.start()
 
@@ -60,7 +65,9 @@ class Control:
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
         if name == "seeds" and self._commanding.status()["state"] == "stopping":
-            raise CommandError("the crawl is ending, and reads no more seeds: give them to its next run")
+            raise CommandError(
+                "the crawl is ending, and reads no more seeds: give them to its next run"
+            )
         answer = obey(self._commanding, name, *words)
         changes = COMMANDS[name].lasts(*words)
         if changes:

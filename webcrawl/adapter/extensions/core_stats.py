@@ -25,7 +25,9 @@ class SpidersCoreStats(CoreStats):
 
 
 class PagesCoreStats(CoreStats):
-    """Copies the crawl's counters at every checkpoint and at the end: listening costs three signals per page."""
+    """Copies the crawl's counters at every checkpoint and at the end: listening costs three signals
+    per page.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler.stats)
@@ -37,7 +39,8 @@ class PagesCoreStats(CoreStats):
 
     def spider_opened(self, spider: Spider) -> None:
         super().spider_opened(spider)
-        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing is counted
+        # under somebody else's scheduler nothing is counted
+        with contextlib.suppress(NotConfigured):
             scheduler = scheduler_of(self._crawler)
             self._counters = scheduler.crawl.parts.counters
             self._before = dict(self._counters)

@@ -20,10 +20,11 @@ _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
 def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
-    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way is finished.
+    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way
+    is finished.
 
-    `why`: in a few words, for progress and status. Of several holders the first one's are said. Returns what comes of
-    it, for a line.
+    `why`: in a few words, for progress and status. Of several holders the first one's are said.
+    Returns what comes of it, for a line.
     """
     holders = _holders.setdefault(crawler, {})
     before = bool(holders)
@@ -65,7 +66,9 @@ class DiskSpace:
 
     def opened(self) -> None:
         with suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self._crawler).crawl.parts.in_force.listen(["MIN_FREE_DISK"], self.space.change)
+            scheduler_of(self._crawler).crawl.parts.in_force.listen(
+                ["MIN_FREE_DISK"], self.space.change
+            )
         self.space.start()
 
     def closed(self) -> None:

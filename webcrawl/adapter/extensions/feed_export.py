@@ -28,7 +28,9 @@ from webcrawl.store.errors import StoreError
 logger = logging.getLogger(__name__)
 
 SCRAPYS = "scrapy.extensions.feedexport.FeedExporter"
-COMPRESSORS = frozenset(f"scrapy.extensions.postprocessing.{name}Plugin" for name in ("Gzip", "LZMA", "Bz2"))
+COMPRESSORS = frozenset(
+    f"scrapy.extensions.postprocessing.{name}Plugin" for name in ("Gzip", "LZMA", "Bz2")
+)
 MOST = 10_000  # items of a page that wait for its end
 POSTPROCESSING = "postprocessing"  # Scrapy's option of a feed
 
@@ -132,7 +134,10 @@ def _path_of(plugin: Any) -> str:
 
 
 def copied(value: Any) -> Any:
-    """Return an item with its own containers: what else is in it is shared. A page does not change."""
+    """Return an item with its own containers: what else is in it is shared.
+
+    A page does not change.
+    """
     if isinstance(value, list):
         return [copied(one) for one in value]
     if isinstance(value, (set, bytearray)):

@@ -24,7 +24,8 @@ TIMEOUT = "CLOSESPIDER_TIMEOUT"
 
 
 class Limits(CloseSpider):
-    """Scrapy's own, also where none of them is set: then it hears nothing of pages and items, which cost nothing more.
+    """Scrapy's own, also where none of them is set: then it hears nothing of pages and items, which
+    cost nothing more.
 
     What is counted, is counted from when there is a limit; seconds are those of the run.
     """
@@ -33,7 +34,8 @@ class Limits(CloseSpider):
         self._begun = time.monotonic()
         with contextlib.suppress(NotConfigured):
             super().__init__(crawler)
-        self._heard = {name for name in OF_LIMITS if self.close_on[_key(name)]}  # limits that Scrapy's class knows of
+        # limits that Scrapy's class knows of
+        self._heard = {name for name in OF_LIMITS if self.close_on[_key(name)]}
         if not self._heard:
             self.counter: defaultdict[str, int] = defaultdict(int)
             crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
@@ -83,7 +85,9 @@ REASON = "closespider_bytes"
 
 
 class ByteLimit:
-    """Hears the end of each URL, but only once there is a limit: a crawl without one pays nothing for this."""
+    """Hears the end of each URL, but only once there is a limit: a crawl without one pays nothing
+    for this.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -116,5 +120,9 @@ class ByteLimit:
         if not self._most or received < self._most or self._over:
             return
         self._over = True
-        logger.info("CLOSESPIDER_BYTES = %d: %d bytes were received; a larger number goes on", self._most, received)
+        logger.info(
+            "CLOSESPIDER_BYTES = %d: %d bytes were received; a larger number goes on",
+            self._most,
+            received,
+        )
         close_spider(self._crawler, REASON)

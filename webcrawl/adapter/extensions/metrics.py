@@ -22,7 +22,8 @@ class Metrics:
     """Begins them with the spider, and ends them with it."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
-        self._crawler, self._values = crawler, values
+        self._crawler = crawler
+        self._values = values
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -34,11 +35,18 @@ class Metrics:
         return extension
 
     def opened(self) -> None:
-        versions = {"version": webcrawl.__version__, "scrapy": scrapy.__version__, "python": platform.python_version()}
+        versions = {
+            "version": webcrawl.__version__,
+            "scrapy": scrapy.__version__,
+            "python": platform.python_version(),
+        }
         hive = self._values["HIVE_NAME"] or getattr(self._crawler.spider, "name", "")
         run = scheduler_of(self._crawler).run
-        self._serving = MetricsServing(self._values, run, hive, versions, self._figures, self._is_paused)
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._serving = MetricsServing(
+            self._values, run, hive, versions, self._figures, self._is_paused
+        )
+        # not before: opening may fail
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._serving.begin()
 
     def closed(self) -> None:
@@ -47,7 +55,9 @@ class Metrics:
     def _figures(self) -> dict[str, float]:
         return {
             "slots": downloader_of(self._crawler).total_concurrency,
-            "errors": self._crawler.stats.get_value("errors/unexpected", 0) if self._crawler.stats else 0,
+            "errors": self._crawler.stats.get_value("errors/unexpected", 0)
+            if self._crawler.stats
+            else 0,
             "hive/server_up": scheduler_of(self._crawler).hive.reaches_server,
         }
 

@@ -23,12 +23,17 @@ class OutputStore:
     """`address`: of this crawl alone; without one, what an earlier run stored stays stored."""
 
     def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
-        self._crawler, self._root, self._address, self._keep = crawler, root, address, keep
+        self._crawler = crawler
+        self._root = root
+        self._address = address
+        self._keep = keep
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        extension = cls(crawler, Path(values["JOBDIR"]), address_of(values), keep=values["OUTPUT_STORE_KEEP"])
+        extension = cls(
+            crawler, Path(values["JOBDIR"]), address_of(values), keep=values["OUTPUT_STORE_KEEP"]
+        )
         crawler.signals.connect(extension.opened, signals.spider_opened)
         return extension
 
@@ -62,7 +67,9 @@ class OutputStore:
 
 
 def address_of(values: Mapping[str, Any]) -> str | None:
-    """The place of this crawl's files: a drone of a hive has a folder of its own, as in the hive's JOBDIR."""
+    """The place of this crawl's files: a drone of a hive has a folder of its own, as in the hive's
+    JOBDIR.
+    """
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:
         return address

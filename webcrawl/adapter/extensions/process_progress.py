@@ -67,18 +67,25 @@ class RereadingSummary(Summary):
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
         if unfinished := reader_of(self._crawler).unfinished:
             lines.insert(
-                1, f"{count(unfinished, 'page')} cancelled in the pipelines; the same command processes them again"
+                1,
+                f"{count(unfinished, 'page')} cancelled in the pipelines; the same command processes them again",
             )
         return lines
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:
-    """The lines that say what a run did, what of the archives could not be read, and where everything lies."""
+    """The lines that say what a run did, what of the archives could not be read, and where
+    everything lies.
+    """
     pages = figures["pages"] - before
     total = f", {figures['pages']} with earlier runs" if before else ""
-    lines = [f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pace(pages, seconds)} pages/s){total}"]
+    lines = [
+        f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pace(pages, seconds)} pages/s){total}"
+    ]
     if repeats := figures.get("archive/repeats", 0):
-        lines.append(f"{count(repeats, 'answer')} left out that ended nothing: their URLs were asked for again")
+        lines.append(
+            f"{count(repeats, 'answer')} left out that ended nothing: their URLs were asked for again"
+        )
     others = figures.get("archive/others", 0)
     if others:
         lines.append(f"{count(others, 'record')} of other kinds of URLs left out")
@@ -87,7 +94,9 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
         lines.append(f"cannot be read: {kinds}")
     if "revisits" in lost:
-        lines.append("what revisits refer to is in earlier archives: name those first, and another JOBDIR")
+        lines.append(
+            "what revisits refer to is in earlier archives: name those first, and another JOBDIR"
+        )
     if figures.get("errors"):
         lines += [*unexpected(figures), "another JOBDIR processes all pages once more"]
     return [*lines, f"everything is in {folder}"]

@@ -19,10 +19,14 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """`live`: standard error is a terminal. `logged`: the log goes elsewhere, so it gets lines too."""
+    """`live`: standard error is a terminal.
+
+    `logged`: the log goes elsewhere, so it gets lines too.
+    """
 
     def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
-        self._crawler, self._logged = crawler, logged
+        self._crawler = crawler
+        self._logged = logged
         self._live = LiveLine() if live else None
         self._loops: list[Loop] = []
 
@@ -34,7 +38,8 @@ class Progress:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        # not before: opening may fail
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._rate = progress.Rate()
         self._rate.of(self.figures()["pages"])
         if self._live is not None:
@@ -64,7 +69,9 @@ class Progress:
         logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives anything, or it waits."""
+        """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives
+        anything, or it waits.
+        """
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
         fates = scheduler.run.fates
@@ -78,7 +85,11 @@ class Progress:
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:
         """Return the line of the log."""
-        said = (progress.waits_for(figures), progress.line(figures, rate), *progress.revisits_in_words(figures))
+        said = (
+            progress.waits_for(figures),
+            progress.line(figures, rate),
+            *progress.revisits_in_words(figures),
+        )
         return ", ".join(filter(None, said))
 
     def short_line(self, figures: Mapping[str, Any], rate: float) -> str:

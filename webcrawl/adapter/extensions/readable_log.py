@@ -16,7 +16,8 @@ class _Shared(ReadableFormatter):
 
     def __init__(self, before: logging.Formatter | None) -> None:
         super().__init__(before or logging.Formatter())
-        self.before, self.users = before, 0
+        self.before = before
+        self.users = 0
 
 
 class ReadableLog:

@@ -44,7 +44,8 @@ class SeedEntries:
 
     def __init__(self, spider: Spider, encoding: str, longest: int) -> None:
         """`longest`: URL_MAX_LENGTH. A spider's own `make_request_from_data` comes first."""
-        self._encoding, self._longest = encoding, longest
+        self._encoding = encoding
+        self._longest = longest
         self._told_of_credentials = False
         self._own = getattr(spider, "make_request_from_data", None)
 
@@ -57,7 +58,8 @@ class SeedEntries:
             raise BadLineError("makes no request")
         for one in found:
             if isinstance(one, Request):
-                one.meta[START] = True  # through the seen test, although it need not say so: it may come twice
+                # through the seen test, although it need not say so: it may come twice
+                one.meta[START] = True
             yield one
 
     def _meaning(self, data: bytes) -> Link | Request:
@@ -87,7 +89,10 @@ class SeedEntries:
         if not isinstance(url, str):
             raise TypeError("no url")
         url = self._url(url.strip())
-        method, meta = str(fields.pop("method", "GET")).upper(), dict(fields.pop("meta", None) or {})
+        method, meta = (
+            str(fields.pop("method", "GET")).upper(),
+            dict(fields.pop("meta", None) or {}),
+        )
         meta.pop(KEY, None)  # ours
         if not METHOD.fullmatch(method):
             raise BadLineError(f"has no method of HTTP: {readable(method[:40])}")
@@ -113,15 +118,27 @@ META = "redis_seeds"
 
 
 class RedisSeeds:
-    """`patience`: idle seconds before the crawl may end; None: none, once nothing is left; 0: it never ends."""
+    """`patience`: idle seconds before the crawl may end; None: none, once nothing is left; 0: it
+    never ends.
+    """
 
-    def __init__(self, crawler: Crawler, values: dict[str, Any], make_client: Callable[[], Any], encoding: str) -> None:
-        self._crawler, self._values, self._make_client, self._encoding = crawler, values, make_client, encoding
+    def __init__(
+        self,
+        crawler: Crawler,
+        values: dict[str, Any],
+        make_client: Callable[[], Any],
+        encoding: str,
+    ) -> None:
+        self._crawler = crawler
+        self._values = values
+        self._make_client = make_client
+        self._encoding = encoding
         self._patience: int | None = values["MAX_IDLE_TIME_BEFORE_CLOSE"]
         self._task: asyncio.Task[None] | None = None
         self._looked = False  # whether the server has answered, and nothing was there
         self._connected = self._away = False
-        self._absent_since: float | None = None  # the server does not answer, or refuses us; by the machine's clock
+        # the server does not answer, or refuses us; by the machine's clock
+        self._absent_since: float | None = None
         self._told: set[str] = set()
         self._bad = 0
         self._idle_since: float | None = None
@@ -137,20 +154,28 @@ class RedisSeeds:
         try:
             codecs.lookup(encoding)
         except LookupError as error:
-            raise SettingError("REDIS_ENCODING", encoding, "an encoding that Python knows") from error
-        return listening(crawler, cls(crawler, values_of(crawler), client_maker(settings), encoding))
+            raise SettingError(
+                "REDIS_ENCODING", encoding, "an encoding that Python knows"
+            ) from error
+        return listening(
+            crawler, cls(crawler, values_of(crawler), client_maker(settings), encoding)
+        )
 
     def opened(self, spider: Spider) -> None:
         from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
 
         self._scheduler = scheduler = scheduler_of(self._crawler)
         values = self._values
-        self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {"name": spider.name}
+        self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {
+            "name": spider.name
+        }
         encoding = getattr(spider, "redis_encoding", None) or self._encoding
         self._entries = SeedEntries(spider, encoding, values["URL_MAX_LENGTH"])
         keys = Keys(values["HIVE_NAME"] or spider.name)
         try:
-            own = keys.taken(values["HIVE_DRONE"] if values["HIVE_DRONES"] else self._own_id(scheduler.crawl))
+            own = keys.taken(
+                values["HIVE_DRONE"] if values["HIVE_DRONES"] else self._own_id(scheduler.crawl)
+            )
         except StoreError as error:
             scheduler.fail(error)
             return
@@ -158,12 +183,15 @@ class RedisSeeds:
         self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
         scheduler.crawl.followers.add(self)
         scheduler.run.sources.append(self.expects)
-        if not values["HIVE_DRONES"]:  # a drone's seeds come from the hive's server, which is watched
+        # a drone's seeds come from the hive's server, which is watched
+        if not values["HIVE_DRONES"]:
             scheduler.crawl.outlook.servers.watch(self.absence)
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
-        """The name of this crawl among those that take seeds from the same key, kept before anything is taken."""
+        """The name of this crawl among those that take seeds from the same key, kept before
+        anything is taken.
+        """
         found = crawl.parts.db.get(META)
         if found is None:
             found = os.urandom(8).hex().encode()
@@ -239,7 +267,9 @@ class RedisSeeds:
             logger.info("the server of the seeds is back")
         self._absent_since = None
         self._told.clear()  # whatever was mended is said once more if it comes again
-        self._connected, self._away, self._looked = True, False, not (taken or self._taking.is_full)
+        self._connected = True
+        self._away = False
+        self._looked = not (taken or self._taking.is_full)
         if not taken:
             return INTERVAL
         self._idle_since = None
@@ -247,7 +277,10 @@ class RedisSeeds:
         return INTERVAL if scheduler.crawl.outlook.ready_hosts() else SOON
 
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
-        """At the start it ends the crawl. Later somebody can mend it, and the crawl has other things to do."""
+        """At the start it ends the crawl.
+
+        Later somebody can mend it, and the crawl has other things to do.
+        """
         self._looked = False
         self._absent_since = self._absent_since or time.time()
         if not self._connected:

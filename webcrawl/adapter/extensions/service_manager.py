@@ -1,4 +1,6 @@
-"""Tells systemd how the crawl is: that it has begun, that its event loop turns, that it ends (sd_notify(3))."""
+"""Tells systemd how the crawl is: that it has begun, that its event loop turns, that it ends
+(sd_notify(3)).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,14 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.listeners import listening
 from webcrawl.crawl.periodic import Loop
 
-SOCKET, WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"  # of a unit with Type=notify, and with WatchdogSec
+# of a unit with Type=notify, and with WatchdogSec
+SOCKET, WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"
 
 
 class ServiceManager:
-    """Sends a sign of life twice in the time after which systemd takes the process for hung, and restarts it."""
+    """Sends a sign of life twice in the time after which systemd takes the process for hung, and
+    restarts it.
+    """
 
     def __init__(self, address: str, watchdog: float) -> None:
         """`watchdog`: that time in seconds; 0 without one."""
@@ -41,6 +46,7 @@ class ServiceManager:
         self._say("STOPPING=1")
 
     def _say(self, state: str) -> None:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:  # it may restart
+        # it may restart
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
             out.setblocking(False)
             out.sendto(state.encode(), self._address)

@@ -14,7 +14,9 @@ from webcrawl.crawl.stats_writing import StatsWriting
 
 
 class Statistics:
-    """Scrapy's stats have the same figures, and what Scrapy's own scheduler and dupefilter would count."""
+    """Scrapy's stats have the same figures, and what Scrapy's own scheduler and dupefilter would
+    count.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -27,9 +29,12 @@ class Statistics:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        # not before: opening may fail
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
         run = scheduler_of(self._crawler).run
-        self._writing = StatsWriting(run, Path(values_of(self._crawler)["JOBDIR"]), self._errors, self._tell)
+        self._writing = StatsWriting(
+            run, Path(values_of(self._crawler)["JOBDIR"]), self._errors, self._tell
+        )
         self._writing.begin()
 
     def closed(self, reason: str) -> None:

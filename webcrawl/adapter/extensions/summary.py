@@ -31,7 +31,9 @@ class Summary:
     """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
 
     def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
-        self._crawler, self._folder, self._aloud = crawler, folder, aloud
+        self._crawler = crawler
+        self._folder = folder
+        self._aloud = aloud
         self._reason = ""  # for which the crawl has ended
         self._before = self._answers_before = 0  # pages and answers of earlier runs
 
@@ -43,9 +45,11 @@ class Summary:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        # not before: opening may fail
+        self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl = scheduler_of(self._crawler).crawl
-        self._begun, self._before = time.monotonic(), self._crawl.parts.counters["pages"]
+        self._begun = time.monotonic()
+        self._before = self._crawl.parts.counters["pages"]
         self._answers_before = self._crawl.parts.counters["answers"]
         logger.info("%s%s", self._folder, self.beginning())
 
@@ -58,7 +62,8 @@ class Summary:
             return f"{found}{self._added()}{again * self._crawl.cut_short}"
         if self._crawl.cut_short:
             return (
-                ": begins anew: the last run was killed, or failed, before it had saved a page; what it had is dropped"
+                ": begins anew: the last run was killed, or failed, before it had saved a "
+                "page; what it had is dropped"
             )
         return f": a new crawl{self._far()}"
 
@@ -67,7 +72,9 @@ class Summary:
         former = self._crawl.parts.seeding.former
         if not former:
             return ""
-        begun = time.strftime("%Y-%m-%d", time.localtime(self._crawl.parts.statistics.series.start / 1000))
+        begun = time.strftime(
+            "%Y-%m-%d", time.localtime(self._crawl.parts.statistics.series.start / 1000)
+        )
         seeds = shortened(str(getattr(self._crawler.spider, "seed_lists", "")))
         was = f" of a crawl that began on {begun}, last run with the seeds {shortened(former)}"
         return f"{was}; {seeds} is added: for a crawl of its own take another JOBDIR"
@@ -84,12 +91,26 @@ class Summary:
         lines = self.end(time.monotonic() - self._begun)
         lines += [f"nothing was fetched: {line}" for line in self._fates()]
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
-            lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
+            lines[-1:] = (
+                [f"{self._folder} has what the last checkpoint has"]
+                if self._folder.exists()
+                else []
+            )
         elif not values_of(self._crawler)["HIVE_DRONES"]:
-            lines += self.afterwards() if self._crawl.parts.counters["answers"] and not self._fates() else []
+            lines += (
+                self.afterwards()
+                if self._crawl.parts.counters["answers"] and not self._fates()
+                else []
+            )
             lines += self.stopped(reason)
-        if scheduler_of(self._crawler).was_complete and self._crawl.parts.counters["answers"] == self._answers_before:
-            logger.warning("%s: the crawl was complete: nothing was left to do. Use another JOBDIR", self._folder)
+        if (
+            scheduler_of(self._crawler).was_complete
+            and self._crawl.parts.counters["answers"] == self._answers_before
+        ):
+            logger.warning(
+                "%s: the crawl was complete: nothing was left to do. Use another JOBDIR",
+                self._folder,
+            )
         for line in lines:
             logger.info("%s", line)
         if self._aloud:
@@ -105,10 +126,16 @@ class Summary:
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""
-        bound = "" if self._fates() else self._crawl.outlook.bound()  # what would help is in the fates of the seeds
+        # what would help is in the fates of the seeds
+        bound = "" if self._fates() else self._crawl.outlook.bound()
         now = {"outcomes": self._crawl.parts.statistics.outcomes}
         tables = scheduler_of(self._crawler).run.kept_tables(now)
-        return last_lines(self._folder, {**self.figures(), "statistics": tables, "bound": bound}, seconds, self._before)
+        return last_lines(
+            self._folder,
+            {**self.figures(), "statistics": tables, "bound": bound},
+            seconds,
+            self._before,
+        )
 
     def figures(self) -> dict[str, Any]:
         """The crawl's, and the errors of this run."""
@@ -144,7 +171,10 @@ class Identity:
                 defaults.USER_AGENT,
             )
         if values["BOT_KEY"] is not None:
-            keyid, (_, agent) = SigningKey.read(values["BOT_KEY"]).keyid, form_and_origin(values["BOT_AGENT"])
+            keyid, (_, agent) = (
+                SigningKey.read(values["BOT_KEY"]).keyid,
+                form_and_origin(values["BOT_AGENT"]),
+            )
             check = f"{program()} identity verify {agent}"
             logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
 

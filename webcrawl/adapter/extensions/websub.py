@@ -1,4 +1,6 @@
-"""Subscribes to hubs that pages name, and takes what they push, on WEBSUB_PORT (docs/revisits.md#websub)."""
+"""Subscribes to hubs that pages name, and takes what they push, on WEBSUB_PORT
+(docs/revisits.md#websub).
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,28 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.periodic import Loop
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.net.http_answerer import CannotListen, bound
-from webcrawl.net.websub import HOPS, REDIRECTS, Callback, Push, Subscription, Subscriptions, address, offer
+from webcrawl.net.websub import (
+    HOPS,
+    REDIRECTS,
+    Callback,
+    Push,
+    Subscription,
+    Subscriptions,
+    address,
+    offer,
+)
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0  # seconds between two looks for hubs to be asked
 AT_ONCE = 8  # requests to hubs, each in its host's turn
-WAITING = 16  # pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
+# pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
+WAITING = 16
 PACE = 0.02  # seconds between two pushes that are read, at least
-PAUSE = 9.0  # and times as long as the last one took, which may be a second: hubs have a tenth of the crawl's time
+# and times as long as the last one took, which may be a second: hubs have a tenth of the crawl's
+# time
+PAUSE = 9.0
 LOOPBACK = ("127.0.0.1", 0)
 FORM = "application/x-www-form-urlencoded"
 
@@ -41,7 +55,8 @@ class WebSub:
     """Requests to hubs wait for their hosts' turns and obey robots.txt, as all inline downloads do."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
-        self._crawler, self._values = crawler, values
+        self._crawler = crawler
+        self._values = values
         self._asking: dict[str, asyncio.Task[None]] = {}  # by token
         self._pushes: deque[Push] = deque()
         self._reading: asyncio.TimerHandle | None = None
@@ -67,15 +82,20 @@ class WebSub:
             return
         self._signalling: Signalling = crawl.parts.signalling
         address = address_of(self._values)
-        self._subscriptions = Subscriptions(crawl.parts.db, crawl.parts.db.get("key") or b"", address)
+        self._subscriptions = Subscriptions(
+            crawl.parts.db, crawl.parts.db.get("key") or b"", address
+        )
         self._subscriptions.counters = crawl.parts.signalling.signals.counters
         host, port = place(self._values)
         try:
-            self._callback = Callback(bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows)
+            self._callback = Callback(
+                bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows
+            )
         except CannotListen as error:  # it could when the settings were checked
             scheduler.fail(error)
             return
-        scheduler.run.stops.callback(self.closed)  # before the state is closed, which hubs would be looked up in
+        # before the state is closed, which hubs would be looked up in
+        scheduler.run.stops.callback(self.closed)
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
         logger.info("WebSub: callback on %s port %d, given to hubs as %s", host, port, address)
         crawl.parts.signalling.offered = self._offered
@@ -99,13 +119,17 @@ class WebSub:
         found = offer(page.url, page.headers, entries, self._signalling.site_of)
         if found is not None and page.link is not None:
             site = self._signalling.site_of(page.url)
-            self._subscriptions.offered(found.topic, found.hubs, page.link.pack(), site, self._crawl.parts.clock())
+            self._subscriptions.offered(
+                found.topic, found.hubs, page.link.pack(), site, self._crawl.parts.clock()
+            )
 
     def _look(self) -> None:
         if self._crawl.parts.in_force.paused or self._crawl.parts.uplink.out:
             return
         try:
-            due = self._subscriptions.due(self._crawl.parts.clock(), AT_ONCE - len(self._asking), self._asking)
+            due = self._subscriptions.due(
+                self._crawl.parts.clock(), AT_ONCE - len(self._asking), self._asking
+            )
         except StoreError as error:
             self._scheduler.fail(error)
             return
@@ -127,7 +151,9 @@ class WebSub:
             self._scheduler.fail(error)
 
     async def _posted(self, one: Subscription) -> int | None:
-        """The status of the hub's answer, redirects followed; 0 if there is none, None if the crawl ends."""
+        """The status of the hub's answer, redirects followed; 0 if there is none, None if the crawl
+        ends.
+        """
         engine: Any = self._crawler.engine
         url, form = one.hub, self._subscriptions.form(one)
         for _ in range(HOPS + 1):
@@ -184,7 +210,11 @@ class WebSub:
             self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
 
     def _read(self) -> None:
-        began, now, push = asyncio.get_running_loop().time(), self._crawl.parts.clock(), self._pushes.popleft()
+        began, now, push = (
+            asyncio.get_running_loop().time(),
+            self._crawl.parts.clock(),
+            self._pushes.popleft(),
+        )
         try:
             one = self._subscriptions.pushed(push.token, push.signature, push.body, now)
             if one is not None:
@@ -193,7 +223,8 @@ class WebSub:
             self._scheduler.fail(error)
         finally:
             ended = asyncio.get_running_loop().time()
-            self._reading, self._rests_until = None, ended + PAUSE * (ended - began)
+            self._reading = None
+            self._rests_until = ended + PAUSE * (ended - began)
             self._read_next()
 
     def _heard(self, one: Subscription, push: Push, now: float) -> None:

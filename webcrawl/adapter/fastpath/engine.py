@@ -1,4 +1,6 @@
-"""The slot of Scrapy's engine, which only private names reach, and which exists from the scheduler's `open` on."""
+"""The slot of Scrapy's engine, which only private names reach, and which exists from the
+scheduler's `open` on.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ class Lenient(set[Request]):
 class Engine:
     """Wakes the engine, reports that it begins to close, and fails when the crawl did.
 
-    `failure` is asked at the end, and what it returns is raised to whoever started the crawl. Scrapy's commands then
-    end with exit status 1, which they do for no reason why a spider was closed.
+    `failure` is asked at the end, and what it returns is raised to whoever started the crawl.
+    Scrapy's commands then end with exit status 1, which they do for no reason why a spider was
+    closed.
     """
 
     def __init__(
@@ -32,7 +35,9 @@ class Engine:
     ) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
             raise RuntimeError("the engine has no slot before the scheduler is opened")
-        self.engine, self.slot = engine, engine._slot  # noqa: SLF001
+
+        self.engine = engine
+        self.slot = engine._slot  # noqa: SLF001
         self.guests: Any = None  # requests on their way through it
         self._loop = asyncio.get_running_loop()
         self.slot.close = partial(self._close_slot, self.slot.close, closing)  # type: ignore[method-assign]
@@ -60,8 +65,9 @@ class Engine:
                 self._closing.set_result(None)
 
         async def stop_when_closed() -> None:
-            # Ctrl-C while the crawl closes by itself: Scrapy would wait for the requests only, and then leave the rest
-            # of the closing undone, the last checkpoint among it, with exit status 0.
+            # Ctrl-C while the crawl closes by itself: Scrapy would wait for the requests only, and
+            # then leave the rest of the closing undone, the last checkpoint among it, with exit
+            # status 0.
             if self._closing is not None and self.engine.spider is not None:
                 self.told_to_stop = True
                 await asyncio.shield(self._closing)
@@ -79,17 +85,23 @@ class Engine:
         await close()
         if own is not None:  # and so are those of the crawl's own loop
             await own
-        # Scrapy says again that it is closed after each request that a pipeline makes while it closes, and fails
+        # Scrapy says again that it is closed after each request that a pipeline makes while it
+        # closes, and fails
         self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
 
-    def close_pipelines_by(self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+    def close_pipelines_by(
+        self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+    ) -> None:
         """Has this called with what closes the pipelines."""
         pipelines: Any = self.engine.scraper.itemproc
-        if hasattr(pipelines, "close_spider_async"):  # not all of other people's ITEM_PROCESSORs have it
+        # not all of other people's ITEM_PROCESSORs have it
+        if hasattr(pipelines, "close_spider_async"):
             pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
 
     def give_up_pages(self, requests: Iterable[Request] = ()) -> None:
-        """Pages that are in the spider or the pipelines will not come back: the scraper does not wait for them."""
+        """Pages that are in the spider or the pipelines will not come back: the scraper does not
+        wait for them.
+        """
         slot = self.engine.scraper.slot
         if slot is not None:
             slot.active = Lenient(slot.active.difference(requests))
@@ -97,10 +109,11 @@ class Engine:
             self.engine.scraper._check_if_closing()  # noqa: SLF001
 
     def wake(self) -> None:
-        """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.
+        """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends,
+        or every 5 seconds.
 
-        Before the scraper is open, when a letter or a merge may wake it already, Scrapy would fail; it asks when it
-        begins.
+        Before the scraper is open, when a letter or a merge may wake it already, Scrapy would fail;
+        it asks when it begins.
         """
         if self.slot.closing is None and self.engine.scraper.slot is not None:
             self.slot.nextcall.schedule()

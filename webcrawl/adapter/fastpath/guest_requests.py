@@ -1,7 +1,7 @@
 """The end of requests that go through Scrapy's own engine: Scrapy has no signal for it.
 
-A request is over when its items have left the pipelines, or its failure was handled. The engine then removes it from
-the set of those in progress, which is the only moment that says so.
+A request is over when its items have left the pipelines, or its failure was handled. The engine
+then removes it from the set of those in progress, which is the only moment that says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class GuestRequests:
     """Takes every request of the scheduler's to its end, and then calls `finished`."""
 
     def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
-        self._handle, self._finished = handle, finished
+        self._handle = handle
+        self._finished = finished
         engine, self._scraper = handle.engine, handle.engine.scraper
         self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
         handle.slot.inprogress = Ending(self._ended)
@@ -58,9 +59,14 @@ class GuestRequests:
         return await self._call_spider(result, request)
 
     async def _outputs(
-        self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
+        self,
+        result: Iterable[Any] | AsyncIterator[Any],
+        request: Request,
+        response: Response | Failure,
     ) -> None:
-        """One after the other, in the task of the page, so that the end of the crawl can say where it waits."""
+        """One after the other, in the task of the page, so that the end of the crawl can say where
+        it waits.
+        """
         wrong = self._scraper.handle_spider_error
         if isinstance(result, AsyncIterator):
             async for output in aiter_errback(result, wrong, request, response):
@@ -78,13 +84,16 @@ class GuestRequests:
     def _ended(self, request: Request) -> None:
         self._processed.pop(request, None)
         trip = trip_of(request)
-        if trip is not None and not (trip.booked or trip.inline):  # who awaits a download hears of its end himself
+        # who awaits a download hears of its end himself
+        if trip is not None and not (trip.booked or trip.inline):
             self._finished(trip)
 
     # -- the end of the crawl
 
     def unreturned(self) -> dict[Trip, Any]:
-        """The coroutines of pages that are in the spider or the pipelines, where they wait for something."""
+        """The coroutines of pages that are in the spider or the pipelines, where they wait for
+        something.
+        """
         pages = [(trip_of(request), task) for request, task in self._processed.items()]
         return {trip: task.get_coro() for trip, task in pages if trip is not None}
 
@@ -96,7 +105,9 @@ class GuestRequests:
             task.cancel()
 
     def forsake(self) -> None:
-        """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
+        """Ends the way of pages that have gone on for all that; whatever they still do counts for
+        nothing.
+        """
         left = [*self._processed]
         if left:
             self._handle.give_up_pages(left)

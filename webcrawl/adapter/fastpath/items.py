@@ -27,9 +27,10 @@ PIPELINE_HOOKS = (
 class ItemProcessor(ItemPipelineManager):
     """Scrapy's ITEM_PROCESSOR: the same pipelines in the same order.
 
-    Those that name content types are called for these alone. An item that leaves a pipeline with its type unchanged
-    need not be awaited: three pipelines take 0.3 us, not 2.6. Pages that have not changed since they were fetched last
-    are for pipelines with `unchanged = True`; if there is one, those that name no types see them too.
+    Those that name content types are called for these alone. An item that leaves a pipeline with
+    its type unchanged need not be awaited: three pipelines take 0.3 us, not 2.6. Pages that have
+    not changed since they were fetched last are for pipelines with `unchanged = True`; if there is
+    one, those that name no types see them too.
     """
 
     scraped = 0  # items that no pipeline dropped
@@ -43,7 +44,9 @@ class ItemProcessor(ItemPipelineManager):
                     before.wanted = True
         path = global_object_name(type(mw))
         for name, hook in misspelt(type(mw), PIPELINE_HOOKS):
-            logger.warning("ITEM_PIPELINES: %s.%s is used by nobody: is %s meant?", path, name, hook)
+            logger.warning(
+                "ITEM_PIPELINES: %s.%s is used by nobody: is %s meant?", path, name, hook
+            )
         if is_module(mw):
             methods = self.methods["process_item"]
             method = cast("Callable[..., Any]", methods.pop())
@@ -53,11 +56,16 @@ class ItemProcessor(ItemPipelineManager):
                 self._mw_methods_requiring_spider.add(called)
 
     async def process_item_async(self, item: Any) -> Any:
-        wants_spider = self._mw_methods_requiring_spider  # none nearly always, and a method's hash takes its time
+        # none nearly always, and a method's hash takes its time
+        wants_spider = self._mw_methods_requiring_spider
         with TAMED:
             for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):
                 kind = type(item)
-                item = method(item, self._spider) if wants_spider and method in wants_spider else method(item)
+                item = (
+                    method(item, self._spider)
+                    if wants_spider and method in wants_spider
+                    else method(item)
+                )
                 if type(item) is not kind:
                     if asyncio.current_task() is None:
                         await asyncio.sleep(0)  # out of a batch into a task: time-outs want one

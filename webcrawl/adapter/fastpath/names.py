@@ -1,4 +1,5 @@
-"""Scrapy's private names that this package uses, checked at the start against the Scrapy that is installed.
+"""Scrapy's private names that this package uses, checked at the start against the Scrapy that is
+installed.
 
 docs/decisions/adapter-fastpath.md says how to move to the next minor version.
 """
@@ -41,20 +42,28 @@ UNDOCUMENTED: dict[type, tuple[str, ...]] = {
 
 
 class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
-    """The installed Scrapy is not one that this version of webcrawl was tested with; the message is one line."""
+    """The installed Scrapy is not one that this version of webcrawl was tested with; the message is
+    one line.
+    """
 
 
-def check(version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]) -> None:
+def check(
+    version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]
+) -> None:
     """Raises ForeignScrapy unless version and names are those that this package was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
     if version[:2] != SCRAPY:
-        raise ForeignScrapy(f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'")
+        raise ForeignScrapy(
+            f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'"
+        )
     lists = lists or (PRIVATE, UNDOCUMENTED)
     used = [(kind, name) for names in lists for kind, some in names.items() for name in some]
     missing = [f"{kind.__name__}.{name}" for kind, name in used if not _has(kind, name)]
     if missing:
-        raise ForeignScrapy(f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}")
+        raise ForeignScrapy(
+            f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}"
+        )
 
 
 def _has(kind: type, name: str) -> bool:

@@ -1,4 +1,6 @@
-"""Shortens the sending of signals: to nobody it costs next to nothing, and to plain functions it needs no task."""
+"""Shortens the sending of signals: to nobody it costs next to nothing, and to plain functions it
+needs no task.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,21 @@ class _Plain(NamedTuple):
 def shorten_signals(manager: SignalManager) -> None:
     """A signal without a listener costs 0.3 us in place of 1.9; each page causes seven.
 
-    Scrapy makes a coroutine and a task for each listener of a signal that it awaits, and the page waits for them: a
-    feed, which hears `item_scraped`, cost 45 us for each page, 38 of them for the signal, and took the page out of its
-    batch. Where all listeners are plain functions they are called directly, in the same order, for 2 us.
+    Scrapy makes a coroutine and a task for each listener of a signal that it awaits, and the page
+    waits for them: a feed, which hears `item_scraped`, cost 45 us for each page, 38 of them for the
+    signal, and took the page out of its batch. Where all listeners are plain functions they are
+    called directly, in the same order, for 2 us.
     """
     send, send_async = manager.send_catch_log, manager.send_catch_log_async
-    known: dict[object, tuple[tuple[Any, ...], list[_Plain] | None]] = {}  # by signal; as long as these are connected
+    # by signal; as long as these are connected
+    known: dict[object, tuple[tuple[Any, ...], list[_Plain] | None]] = {}
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[Answer]:
-        return send(signal, **kwargs) if has_listener(signal, kwargs.get("sender", manager.sender)) else []
+        return (
+            send(signal, **kwargs)
+            if has_listener(signal, kwargs.get("sender", manager.sender))
+            else []
+        )
 
     async def send_catch_log_async(signal: object, **kwargs: Any) -> list[Answer]:
         sender = kwargs.get("sender", manager.sender)
@@ -62,7 +70,9 @@ def shorten_signals(manager: SignalManager) -> None:
 
 
 def _plain(connections: tuple[Any, ...]) -> list[_Plain] | None:
-    """The listeners behind these connections, or None if one of them is a coroutine or not known to be none."""
+    """The listeners behind these connections, or None if one of them is a coroutine or not known to
+    be none.
+    """
     listeners = []
     for connection in connections:
         receiver = _receiver(connection)
@@ -81,7 +91,9 @@ def _plain(connections: tuple[Any, ...]) -> list[_Plain] | None:
 
 def _receiver(connection: Any) -> Callable[..., Any] | None:
     """None if it does not exist any more."""
-    receiver: Callable[..., Any] | None = connection() if isinstance(connection, WEAKREF_TYPES) else connection
+    receiver: Callable[..., Any] | None = (
+        connection() if isinstance(connection, WEAKREF_TYPES) else connection
+    )
     return receiver
 
 
@@ -92,7 +104,9 @@ def _call_all(listeners: list[_Plain], named: dict[str, Any]) -> list[Answer]:
         if receiver is None:
             continue
         try:
-            arguments = named if names is None else {name: named[name] for name in names if name in named}
+            arguments = (
+                named if names is None else {name: named[name] for name in names if name in named}
+            )
             answers.append((receiver, receiver(**arguments)))
         except Exception as error:  # noqa: BLE001 - a listener's own
             _report(receiver, error, named)
@@ -111,4 +125,9 @@ async def _awaited(receiver: Callable[..., Any], result: Any, named: dict[str, A
 
 def _report(receiver: Callable[..., Any], error: Exception, named: dict[str, Any]) -> None:
     extra = {"spider": named.get("spider")}
-    logger.error("Error caught on signal handler: %(receiver)s", {"receiver": receiver}, exc_info=error, extra=extra)
+    logger.error(
+        "Error caught on signal handler: %(receiver)s",
+        {"receiver": receiver},
+        exc_info=error,
+        extra=extra,
+    )

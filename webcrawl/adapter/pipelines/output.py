@@ -1,4 +1,6 @@
-"""For pipelines that write: files as safe as the archive, and the end of every URL (docs/extending.md)."""
+"""For pipelines that write: files as safe as the archive, and the end of every URL
+(docs/extending.md).
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,33 @@ from webcrawl.crawl.run import Run
 
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
-    """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's `open_spider`."""
+    """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's
+    `open_spider`.
+    """
     return outputs.open_output(run_of(crawler), path, DropItem)
 
 
 def on_end(crawler: Crawler, hook: Hook) -> None:
     """Mercator's hook for visited URLs: `hook` is called with the log line of each, fetched or not.
 
-    For a pipeline's or extension's `open_spider`. A URL that was not asked for, or had no answer, has no Exchange. An
-    error of the hook's own is logged, and costs nothing else.
+    For a pipeline's or extension's `open_spider`. A URL that was not asked for, or had no answer,
+    has no Exchange. An error of the hook's own is logged, and costs nothing else.
     """
     outputs.on_end(run_of(crawler), hook)
 
 
 def run_of(crawler: Crawler) -> Run:
-    """The run that the crawler's scheduler has opened; of a command that is no crawl, one that never opens."""
+    """The run that the crawler's scheduler has opened; of a command that is no crawl, one that
+    never opens.
+    """
     return Run(_nothing) if _is_plain(crawler) else scheduler_of(crawler).run
 
 
 def _is_plain(crawler: Crawler) -> bool:
     """Return whether this run is no crawl, in a project whose spiders crawl.
 
-    That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler is Scrapy's.
+    That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler
+    is Scrapy's.
     """
     addons = crawler.settings["ADDONS"]
     crawls = crawler.engine is not None and isinstance(crawler.engine.scheduler, FrontierScheduler)

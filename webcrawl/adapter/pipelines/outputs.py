@@ -9,7 +9,17 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from webcrawl.adapter.pipelines.output import run_of
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.outputs import documents, logs, news, pagefiles, requests, tables, tags, text, warc
+from webcrawl.crawl.outputs import (
+    documents,
+    logs,
+    news,
+    pagefiles,
+    requests,
+    tables,
+    tags,
+    text,
+    warc,
+)
 from webcrawl.crawl.outputs.output import Output
 
 

@@ -28,31 +28,38 @@ from webcrawl.crawl.page_making import PageMaking
 
 logger = logging.getLogger(__name__)
 
-# No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a page passes twice as
-# fast (docs/performance.md).
+# No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a
+# page passes twice as fast (docs/performance.md).
 SETTINGS: dict[str, Any] = {
     "SPIDER_MIDDLEWARES_BASE": {},
     "DOWNLOADER_MIDDLEWARES_BASE": {},
-    "WARN_ON_GENERATOR_RETURN_VALUE": False,  # Scrapy would read the source of `parse` for every page anew
+    # Scrapy would read the source of `parse` for every page anew
+    "WARN_ON_GENERATOR_RETURN_VALUE": False,
 }
 LINKS = "PageLinks, such as those of page.links"
 BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
 PAGES = "webcrawl.adapter.spiders.web.PagesMiddleware"
-OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}}
+OF_CALLBACKS = {
+    "SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}
+}
 
 
 class WebSpider(Spider):
-    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_CDXJ_OR_SERVER]
-    [-a follow=0] [-a languages=sl,hr].
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a
+    since=JOBDIR_CDXJ_OR_SERVER] [-a follow=0] [-a languages=sl,hr].
 
-    A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
+    A subclass may override `links_to_follow`, and have a `parse` and other callbacks
+    (docs/extending.md).
     """
 
     name = "web"
     makes_pages = True
-    has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
-    has_parse_all: ClassVar[bool] = False  # a subclass looks at all responses at hand, which are bare
-    chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
+    # a subclass looks at responses itself: they are Scrapy's in full
+    has_callbacks: ClassVar[bool] = False
+    # a subclass looks at all responses at hand, which are bare
+    has_parse_all: ClassVar[bool] = False
+    # a subclass has a `links_to_follow`: the texts of links are read too
+    chooses_links: ClassVar[bool] = False
 
     def __init__(  # scope, follow and languages are from_crawler's
         self,
@@ -78,7 +85,9 @@ class WebSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Not `custom_settings`, which a subclass would replace as a whole."""
-        settings.setdict(SETTINGS | OF_CALLBACKS if cls.has_callbacks else SETTINGS, priority="spider")
+        settings.setdict(
+            SETTINGS | OF_CALLBACKS if cls.has_callbacks else SETTINGS, priority="spider"
+        )
         super().update_settings(settings)
 
     @classmethod
@@ -94,7 +103,9 @@ class WebSpider(Spider):
 
     @classmethod
     def known_arguments(cls) -> list[str]:
-        """The names that `-a` may give: parameters of constructors, and plain attributes that a subclass defines."""
+        """The names that `-a` may give: parameters of constructors, and plain attributes that a
+        subclass defines.
+        """
         names: dict[str, None] = {}
         for kind in reversed(cls.__mro__):
             if kind not in Spider.__mro__:
@@ -105,7 +116,10 @@ class WebSpider(Spider):
 
     @classmethod
     def frontier_of(cls, arguments: Mapping[str, str]) -> OwnFrontier | None:
-        """Return the frontier that the crawl has instead of FRONTIER, or None. Raise RulesError for a bad argument."""
+        """Return the frontier that the crawl has instead of FRONTIER, or None.
+
+        Raise RulesError for a bad argument.
+        """
         del arguments
         return None
 
@@ -118,9 +132,11 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """The `start_urls` of a subclass. The crawl reads the seeds itself, a few at a time."""
-        scheduler = scheduler_of(self.crawler)  # raises with another one: nothing would be fetched, and nobody told
+        # raises with another one: nothing would be fetched, and nobody told
+        scheduler = scheduler_of(self.crawler)
         nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
-        if nothing and type(self).start is WebSpider.start:  # one of its own may ask for this one's, too
+        # one of its own may ask for this one's, too
+        if nothing and type(self).start is WebSpider.start:
             logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
             raise CloseSpider("no_seeds")
         for url in self.start_urls:
@@ -129,8 +145,8 @@ class WebSpider(Spider):
     def links_to_follow(self, page: Page) -> Iterable[PageLink]:
         """Of the links of a page, those to submit; called for each page with a status of 2xx.
 
-        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the seen store have their
-        say afterwards.
+        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the
+        seen store have their say afterwards.
         """
         return page.links
 
@@ -143,14 +159,19 @@ class WebSpider(Spider):
         """Makes pages of answers, and follows their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
-        return PageMaking(scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, ending=CloseSpider)
+        return PageMaking(
+            scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, ending=CloseSpider
+        )
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300 and not page.is_none:
             self._scheduler.visitor.follow(page, self._found(page))
 
     def _found(self, page: Page) -> list[FoundLink]:
-        """Those of `links_to_follow`. Raise TypeError, with the value, if it gives anything but links."""
+        """Those of `links_to_follow`.
+
+        Raise TypeError, with the value, if it gives anything but links.
+        """
         name = f"{class_name(self)}.links_to_follow"
         chosen = self.links_to_follow(page)
         if not isinstance(chosen, Iterable) or isinstance(chosen, str | bytes):
@@ -163,9 +184,13 @@ class WebSpider(Spider):
         return found
 
     def parse(self, response: Response) -> Iterable[Any]:
-        """The method that a subclass overrides: the page is made, and its links are followed, all the same."""
+        """The method that a subclass overrides: the page is made, and its links are followed, all
+        the same.
+        """
         if PlainScrapy in self.settings["ADDONS"]:
-            return looked_at(response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow)
+            return looked_at(
+                response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow
+            )
         if self.has_parse_all:
             (output,) = self.parse_all([response])
             if isinstance(output, Exception):
@@ -192,13 +217,18 @@ class WebSpider(Spider):
 
 
 def _has_callbacks(spider: type[WebSpider]) -> bool:
-    """Return whether a subclass has a `parse` or possible callbacks. With a `parse_all` it makes its own pages."""
+    """Return whether a subclass has a `parse` or possible callbacks.
+
+    With a `parse_all` it makes its own pages.
+    """
     own = [vars(kind) for kind in spider.__mro__ if kind not in WebSpider.__mro__]
     for methods in own:
         if "parse" in methods or "parse_all" in methods:  # the nearest class decides
             return "parse_all" not in methods
     known = set(dir(WebSpider))
-    return any(callable(value) and name not in known for methods in own for name, value in methods.items())
+    return any(
+        callable(value) and name not in known for methods in own for name, value in methods.items()
+    )
 
 
 def _parameters(constructor: Any) -> list[str]:
@@ -206,20 +236,28 @@ def _parameters(constructor: Any) -> list[str]:
     if constructor is None:
         return []
     parameters = [*inspect.signature(constructor).parameters.values()][1:]
-    return [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    return [
+        one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
 
 
 def _plain_attributes(kind: type) -> list[str]:
     plain = (str, int, float, type(None))
     known = dir(WebSpider)
-    given = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name not in known}
+    given = {
+        name: value
+        for name, value in vars(kind).items()
+        if not name.startswith("_") and name not in known
+    }
     return [name for name, value in given.items() if isinstance(value, plain)]
 
 
 class PagesMiddleware:
-    """A spider middleware: what a callback yields, or raises, is followed by the page of the answer.
+    """A spider middleware: what a callback yields, or raises, is followed by the page of the
+    answer.
 
-    A callback that has called `super().parse(response)` has the page already, and may yield it, changed, or not.
+    A callback that has called `super().parse(response)` has the page already, and may yield it,
+    changed, or not.
     """
 
     def __init__(self, pages_of: Callable[[Response], Iterable[Page]]) -> None:
@@ -230,7 +268,9 @@ class PagesMiddleware:
         spider: Any = crawler.spider  # a WebSpider: it has put this middleware in place
         return cls(spider.pages_of)
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
         async for one in result:
             yield one
         for page in self._pages_of(response):

@@ -1,7 +1,7 @@
 """Every setting of the crawl, stated once, in the order in which a URL meets them.
 
-From this table come webcrawl/settings.py, the checks at the start (crawl/checks) and docs/settings.md
-(`python docs/make_settings.py`).
+From this table come webcrawl/settings.py, the checks at the start (crawl/checks) and
+docs/settings.md (`python docs/make_settings.py`).
 """
 
 from __future__ import annotations

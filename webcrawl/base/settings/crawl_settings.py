@@ -1,4 +1,5 @@
-"""The settings of what is fetched, when and how, in the order in which a URL meets them; then those of what is written.
+"""The settings of what is fetched, when and how, in the order in which a URL meets them; then those
+of what is written.
 
 The last sections are of what keeps a crawl safe, of who is told, and of the hive.
 """
@@ -27,10 +28,55 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 AUTO = "auto"  # of RENDER
 
 URL_EXCLUDE_EXTENSIONS = [
-    *["7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"],
+    *[
+        "7z",
+        "bz2",
+        "cab",
+        "jar",
+        "lzma",
+        "rar",
+        "tar",
+        "tar.gz",
+        "tbz2",
+        "tgz",
+        "txz",
+        "war",
+        "xz",
+        "zip",
+        "zst",
+    ],
     *["apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"],
-    *["aac", "aif", "aiff", "flac", "m4a", "mid", "midi", "mp3", "oga", "ogg", "opus", "wav", "wma"],
-    *["3gp", "avi", "flv", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "ogv", "rm", "swf", "webm", "wmv"],
+    *[
+        "aac",
+        "aif",
+        "aiff",
+        "flac",
+        "m4a",
+        "mid",
+        "midi",
+        "mp3",
+        "oga",
+        "ogg",
+        "opus",
+        "wav",
+        "wma",
+    ],
+    *[
+        "3gp",
+        "avi",
+        "flv",
+        "m4v",
+        "mkv",
+        "mov",
+        "mp4",
+        "mpeg",
+        "mpg",
+        "ogv",
+        "rm",
+        "swf",
+        "webm",
+        "wmv",
+    ],
     *["eot", "otf", "ttf", "woff", "woff2"],
 ]
 
@@ -64,7 +110,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
             "for servers that know Signature-Agent as a string only (docs/identity.md)."
         ),
-        Setting("BOT_FROM", None, "mail address").means("E-mail address to send as From with every request."),
+        Setting("BOT_FROM", None, "mail address").means(
+            "E-mail address to send as From with every request."
+        ),
         Setting("JOBDIR", None, "folder").means(
             "The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run "
             "again to resume."
@@ -87,8 +135,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("URL_FOLLOW", True, Switch()).means(
             "Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log."
         ),
-        Setting("URL_SCHEMES", ["http", "https", "ftp", "gopher"], "schemes").means("Schemes to fetch."),
-        Setting("URL_MAX_LENGTH", 2000, Whole(64, 65_536)).means("Longest URL to take, in characters."),
+        Setting("URL_SCHEMES", ["http", "https", "ftp", "gopher"], "schemes").means(
+            "Schemes to fetch."
+        ),
+        Setting("URL_MAX_LENGTH", 2000, Whole(64, 65_536)).means(
+            "Longest URL to take, in characters."
+        ),
         Setting("URL_MAX_DEPTH", 50, Whole(0, MANY)).means(
             "Deepest page to take, in links from where its site was entered, and the most sites entered on the way "
             "there."
@@ -102,7 +154,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("URL_INCLUDE", [], "expressions").means(
             "RE2 expressions: if there are any, a URL must match at least one of them."
         ),
-        Setting("URL_EXCLUDE", [], "expressions").means("RE2 expressions: a URL that matches one of them is dropped."),
+        Setting("URL_EXCLUDE", [], "expressions").means(
+            "RE2 expressions: a URL that matches one of them is dropped."
+        ),
         Setting("URL_FILTERS", URL_FILTERS, "filters").means(
             "The filters that a link must pass, in ascending order; drops are counted per filter. Filters "
             "that are given are added to these, and None leaves one of these out; a dict that gives one of these a "
@@ -147,9 +201,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FRONTIER_LEVELS", 8, Whole(1, 1000)).means(
             "Mercator's k: the number of priority queues in the front-end."
         ),
-        Setting("FRONTIER_PRIORITIZER", "webcrawl.frontier.prioritizers.depth.ByDepth", "dotted path").means(
-            "Assigns each link its level, from the link and its history."
-        ),
+        Setting(
+            "FRONTIER_PRIORITIZER", "webcrawl.frontier.prioritizers.depth.ByDepth", "dotted path"
+        ).means("Assigns each link its level, from the link and its history."),
         Setting("SCORER", None, "maybe dotted path").means(
             "Gives documents scores from 0 to 1, in a process of its own, for prioritizers and tables "
             "(docs/frontier.md#focus)."
@@ -163,7 +217,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FRONTIER_MAX_QUEUES", 30_000, Whole(1, 1_000_000)).means(
             "Number of host queues that the back-end may grow to while the downloader starves."
         ),
-        Setting("DOMAIN_BUDGET", "webcrawl.frontier.allowances.reputed.ByReputation", "dotted path").means(
+        Setting(
+            "DOMAIN_BUDGET", "webcrawl.frontier.allowances.reputed.ByReputation", "dotted path"
+        ).means(
             "Decides how many pages a registered domain may have; the other URLs of the domain wait on disk."
         ),
         Setting("DOMAIN_BUDGET_PAGES", 1000, Whole(1, MANY)).means(
@@ -171,9 +227,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "Politeness": (
-        Setting("POLITENESS_POLICY", "webcrawl.frontier.politeness.mercator.Mercator", "dotted path").means(
-            "Decides how long to leave a host alone after a response."
-        ),
+        Setting(
+            "POLITENESS_POLICY", "webcrawl.frontier.politeness.mercator.Mercator", "dotted path"
+        ).means("Decides how long to leave a host alone after a response."),
         Setting("POLITENESS_FACTOR", 10, Number(0, 100_000)).means(
             "The wait before the next request to a host is this many times its last download time."
         ),
@@ -208,11 +264,15 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "The network": (
-        Setting("DNS_NAMESERVERS", [], "servers").means("Name servers, as host:port; if there are none, the system's."),
+        Setting("DNS_NAMESERVERS", [], "servers").means(
+            "Name servers, as host:port; if there are none, the system's."
+        ),
         Setting("DNS_LOOKUP", "webcrawl.net.dns_cares.NameServers", "dotted path").means(
             "Who asks the name servers; the cache before it stays."
         ),
-        Setting("HOSTS_FILE", None, "file").means("File in the format of /etc/hosts, looked up before DNS."),
+        Setting("HOSTS_FILE", None, "file").means(
+            "File in the format of /etc/hosts, looked up before DNS."
+        ),
         Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
             "Networks to allow connections to although they are loopback, private, link-local, multicast or reserved."
         ),
@@ -220,7 +280,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Ports to allow although they belong to other services, or for gopher are not usual; also ranges such as "
             "8000-8099."
         ),
-        Setting("REDIRECT_MAX_HOPS", 5, Whole(0, 100)).means("Longest chain of redirects to follow."),
+        Setting("REDIRECT_MAX_HOPS", 5, Whole(0, 100)).means(
+            "Longest chain of redirects to follow."
+        ),
         Setting("HTTP2", "needed", Choice(("off", "needed", "prefer"))).means(
             "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
         ),

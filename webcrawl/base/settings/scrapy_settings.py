@@ -1,4 +1,6 @@
-"""Scrapy's own settings that this crawl sets otherwise: those that a user may choose, and the plumbing."""
+"""Scrapy's own settings that this crawl sets otherwise: those that a user may choose, and the
+plumbing.
+"""
 
 from __future__ import annotations
 
@@ -91,32 +93,43 @@ FEED_STORAGES_BASE = {
     "stdout": "scrapy.extensions.feedexport.StdoutFeedStorage",
 }
 
-# How the crawl stands in Scrapy. Nobody has a reason to choose: they are plain defaults, and on no page of the manual.
+# How the crawl stands in Scrapy. Nobody has a reason to choose: they are plain defaults, and on no
+# page of the manual.
 PLUMBING: dict[str, Any] = {
     "BOT_NAME": "webcrawl",
     "SPIDER_MODULES": ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"],
     "COMMANDS_MODULE": "webcrawl.commands",
     "SCHEDULER": "webcrawl.adapter.scheduler.FrontierScheduler",
     "DUPEFILTER_CLASS": "webcrawl.adapter.dupefilter.SeenFilter",
-    "DOWNLOADER": "webcrawl.adapter.downloader.FrontierDownloader",  # no slots, no delays: the frontier has waited
+    # no slots, no delays: the frontier has waited
+    "DOWNLOADER": "webcrawl.adapter.downloader.FrontierDownloader",
     "DOWNLOAD_HANDLERS_BASE": DOWNLOAD_HANDLERS_BASE,  # no other scheme is fetched
-    # What runs beside the crawl: the Scrapy extensions that can be enabled, and the crawl's own. Scrapy imports even
-    # disabled ones, so its remote control is left out: aiohttp would take 0.15 s and 15 MiB.
+    # What runs beside the crawl: the Scrapy extensions that can be enabled, and the crawl's own.
+    # Scrapy imports even disabled ones, so its remote control is left out: aiohttp would take 0.15
+    # s and 15 MiB.
     "EXTENSIONS_BASE": EXTENSIONS_BASE,
-    "ITEM_PIPELINES_BASE": ITEM_PIPELINES_BASE,  # those that OUTPUTS chooses from, and one that drops pages seen
-    "FEED_EXPORTERS_BASE": FEED_EXPORTERS_BASE,  # of a page what people read, without its body (docs/outputs.md)
-    # Local files are part of the checkpoint (docs/from-scrapy.md), and a crawl that was complete overwrites none.
+    # those that OUTPUTS chooses from, and one that drops pages seen
+    "ITEM_PIPELINES_BASE": ITEM_PIPELINES_BASE,
+    # of a page what people read, without its body (docs/outputs.md)
+    "FEED_EXPORTERS_BASE": FEED_EXPORTERS_BASE,
+    # Local files are part of the checkpoint (docs/from-scrapy.md), and a crawl that was complete
+    # overwrites none.
     "FEED_STORAGES_BASE": FEED_STORAGES_BASE,
-    "ITEM_PROCESSOR": "webcrawl.adapter.fastpath.items.ItemProcessor",  # no coroutine for each item and pipeline
+    # no coroutine for each item and pipeline
+    "ITEM_PROCESSOR": "webcrawl.adapter.fastpath.items.ItemProcessor",
     "CONCURRENT_ITEMS": 1,  # of one page; Scrapy's default of 100 makes a hundred tasks per page
-    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 64 * 1024 * 1024,  # bytes of pages in work above which no more are requested
+    # bytes of pages in work above which no more are requested
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 64 * 1024 * 1024,
     "ASYNCIO_EVENT_LOOP": "uvloop.Loop",  # costs half as much as asyncio's own
     "COOKIES_ENABLED": False,  # the cookies of every host would be kept for the whole crawl
-    "REMOTE_CONTROL_ENABLED": False,  # a port that runs any Python sent to it has no place in a crawler
+    # a port that runs any Python sent to it has no place in a crawler
+    "REMOTE_CONTROL_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,  # nor has a console over the network
-    "LOG_FORMATTER": "webcrawl.adapter.logformat.QuietLogFormatter",  # no line per page: crawl.log has them
+    # no line per page: crawl.log has them
+    "LOG_FORMATTER": "webcrawl.adapter.logformat.QuietLogFormatter",
     "FOCUS_LANGUAGES": None,  # by `-a languages=` only, which chooses the prioritizer too
-    "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.feeds.to_json",  # scrapy-redis reads it: a page without its body
+    # scrapy-redis reads it: a page without its body
+    "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.feeds.to_json",
 }
 
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
@@ -132,13 +145,17 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "DOWNLOAD_TIMEOUT; 0: any."
         ),
         Setting("DNS_TIMEOUT", 20, Number(0.1, DAY)).means("Seconds for a name lookup."),
-        Setting("ROBOTSTXT_OBEY", True, Switch()).means("Obey robots.txt; the frontier does, not Scrapy's middleware."),
+        Setting("ROBOTSTXT_OBEY", True, Switch()).means(
+            "Obey robots.txt; the frontier does, not Scrapy's middleware."
+        ),
         Setting("DOWNLOADER_MIDDLEWARES", DOWNLOADER_MIDDLEWARES, "components").means(
             "Switches off the Scrapy middlewares whose work the frontier or the client does."
         ),
         Setting("ITEM_PIPELINES", {}, "components").means(
             "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
         ),
-        Setting("LOG_LEVEL", "INFO", Choice(LEVELS, exact=True)).means("Lowest level that is logged."),
+        Setting("LOG_LEVEL", "INFO", Choice(LEVELS, exact=True)).means(
+            "Lowest level that is logged."
+        ),
     ),
 }

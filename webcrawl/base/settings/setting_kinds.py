@@ -1,4 +1,6 @@
-"""Settings and their kinds of values: what a user may write, as text or as Python, and what it stands for."""
+"""Settings and their kinds of values: what a user may write, as text or as Python, and what it
+stands for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from typing import Any, NamedTuple, Protocol
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_SWITCH = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 ON_OR_OFF = "one of true, false, yes, no, on, off, 1, 0"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kKMGT]i?B|B)(?:/s)?")
@@ -16,7 +27,10 @@ _RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
 
 
 class SettingKind(Protocol):
-    """A kind of value. `read` raises ValueError, TypeError or OSError for an invalid one; the message may say why."""
+    """A kind of value.
+
+    `read` raises ValueError, TypeError or OSError for an invalid one; the message may say why.
+    """
 
     @property
     def allowed(self) -> str: ...
@@ -32,7 +46,10 @@ class Secret(ValueError):  # noqa: N818 - reads as what it is
 
 
 def number(value: Any) -> int | float:
-    """A number, or text that is one. Booleans are not numbers, nor are the texts `nan` and `1_000`."""
+    """A number, or text that is one.
+
+    Booleans are not numbers, nor are the texts `nan` and `1_000`.
+    """
     if isinstance(value, str):
         text = value.strip()
         if _INTEGER.fullmatch(text):
@@ -57,7 +74,9 @@ def is_none(value: Any) -> bool:
 
 
 def words(value: Any) -> list[str]:
-    """A list, or text with commas or spaces between its items; empty text and `none` are the empty list."""
+    """A list, or text with commas or spaces between its items; empty text and `none` are the empty
+    list.
+    """
     if isinstance(value, str):
         found = [word for word in re.split(r"[,\s]+", value) if word]
         return [] if [word.lower() for word in found] == ["none"] else found
@@ -71,7 +90,9 @@ DIGITS = 20  # of a number in a command line, zeros before it included
 
 def is_whole(text: str, least: int, most: int) -> bool:
     """True if a word of a command line is a whole number within these bounds, without a sign."""
-    return text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
+    return (
+        text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
+    )
 
 
 class Maybe(NamedTuple):

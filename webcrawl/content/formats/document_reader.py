@@ -25,15 +25,19 @@ NAMES = frozenset({b"link", b"refresh"})  # in lower case
 _LENGTHS = frozenset(map(len, NAMES))
 _TARGET = re.compile(r"[\s,]*<([^>]*)>")
 _PARAMETER = re.compile(
-    r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""", re.DOTALL
+    r"""\s*;\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]++)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*+)))?)?""",
+    re.DOTALL,
 )
 _REST = re.compile(r"""(?:"(?:[^"\\]|\\.)*+"?|[^,"])*+""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
-    """Return the links of an answer's headers, relative to the URL of the answer, not to the document's base."""
-    named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in NAMES]  # twice as fast
+    """Return the links of an answer's headers, relative to the URL of the answer, not to the
+    document's base.
+    """
+    # twice as fast
+    named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in NAMES]
     if not named:
         return []
     found: list[FoundLink] = []
@@ -48,7 +52,14 @@ def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     while len(found) < MOST and (target := _TARGET.match(text, at)):
         parameters, at = _parameters(text, target.end())
         rel = parameters.get("rel", "")
-        found.append((_kind(rel.lower().split(), parameters), target[1].strip(), parameters.get("title", ""), rel))
+        found.append(
+            (
+                _kind(rel.lower().split(), parameters),
+                target[1].strip(),
+                parameters.get("title", ""),
+                rel,
+            )
+        )
         at = _REST.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
     return found
 
@@ -71,7 +82,13 @@ def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
     return found, at
 
 
-KINDS_OF = {"sitemap": "sitemap", "text": "sitemap", "feed": "feed", "json": "feed", "xlink": "xlink"}
+KINDS_OF = {
+    "sitemap": "sitemap",
+    "text": "sitemap",
+    "feed": "feed",
+    "json": "feed",
+    "xlink": "xlink",
+}
 OF_HEADERS = frozenset(("canonical", "header", "refresh", HUB))
 
 
@@ -82,7 +99,11 @@ class DocumentReader:
     """
 
     def __init__(
-        self, wanted: Iterable[str] = link_kinds.FOLLOWED, *, anchor_text: bool = False, agent: str = ""
+        self,
+        wanted: Iterable[str] = link_kinds.FOLLOWED,
+        *,
+        anchor_text: bool = False,
+        agent: str = "",
     ) -> None:
         self.wanted = frozenset(wanted)
         self._html = LinkReader(self.wanted, anchor_text=anchor_text, agent=agent)
@@ -92,11 +113,18 @@ class DocumentReader:
         self._whole = anchor_text and self.wanted >= ALL_LOGGED
 
     def links(
-        self, body: bytes, content_type: str, url: str, encoding: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
+        self,
+        body: bytes,
+        content_type: str,
+        url: str,
+        encoding: str = "",
+        headers: Iterable[tuple[bytes, bytes]] = (),
     ) -> DocumentLinks:
-        """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never raises.
+        """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never
+        raises.
 
-        The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14), a page's are not.
+        The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14),
+        a page's are not.
         """
         if not self._formats:
             return self._html.links(body, content_type, url, encoding)
@@ -117,7 +145,9 @@ class DocumentReader:
             self._fill(found, listings.read(body, content_type, found.base))
         return found
 
-    def add_headers(self, found: DocumentLinks, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
+    def add_headers(
+        self, found: DocumentLinks, headers: Iterable[tuple[bytes, bytes]], url: str
+    ) -> None:
         """Adds the links of an answer's headers; `url` is the answer's."""
         for kind, address, text, rel in links(headers) if self._of_headers else ():
             target = resolved(address, url)
@@ -127,7 +157,8 @@ class DocumentReader:
                 found.links.append((kind, target, text, rel))
 
     def _fill(self, found: DocumentLinks, read: Listing) -> None:
-        found.entries, found.title = read.entries, read.title
+        found.entries = read.entries
+        found.title = read.title
         found.links = self._kept([entry.link for entry in read.entries])
 
     def _kept(self, links: Sequence[FoundLink]) -> list[FoundLink]:

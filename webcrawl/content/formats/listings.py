@@ -1,4 +1,5 @@
-"""Sitemaps and feeds: of XML urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom and CDF, whatever their namespaces.
+"""Sitemaps and feeds: of XML urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom and CDF, whatever
+their namespaces.
 
 Not of XML: JSON Feed (jsonfeed.org, versions 1 and 1.1), and one address per line.
 """
@@ -25,7 +26,8 @@ class ListingEntry:
 
     url: str  # as written
     kind: str  # of link: what it is to a crawl
-    role: str = "item"  # item, alternate, sitemap, guid, enclosure, image, video, player, home, self, page, hub
+    # item, alternate, sitemap, guid, enclosure, image, video, player, home, self, page, hub
+    role: str = "item"
     title: str = ""
     modified: float | None = None  # seconds since 1970: a sitemap's lastmod, an item's date
 
@@ -38,7 +40,8 @@ class ListingEntry:
 class Listing:
     """The result of a reader."""
 
-    form: str = ""  # urlset, sitemapindex, text, rss, feed (Atom), RDF, json; empty: nothing that can be read
+    # urlset, sitemapindex, text, rss, feed (Atom), RDF, json; empty: nothing that can be read
+    form: str = ""
     title: str = ""
     entries: list[ListingEntry] = field(default_factory=list)
 
@@ -78,7 +81,8 @@ CDF_KEYS = dict.fromkeys(("base", "Base", "BASE"), XML_BASE)
 FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
 FEEDS = ("rss", "feed", "RDF", CDF)
 HOLDERS = ("url", "sitemap", "item", "entry")  # what the entries are in
-DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")  # the first that is there counts
+# the first that is there counts
+DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")
 LOCATIONS = {  # the element that an address is the text of -> role, kind
     "content_loc": ("video", "media"),
     "thumbnail_loc": ("image", "img"),
@@ -90,10 +94,14 @@ OWNERS_OF_LOC = {  # the element that a <loc> is in -> role, kind
     "image": ("image", "img"),
 }
 TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES))
-REGISTERED = "http://www.iana.org/assignments/relation/"  # what a relation's name is short for (RFC 4287 4.2.7.2)
+# what a relation's name is short for (RFC 4287 4.2.7.2)
+REGISTERED = "http://www.iana.org/assignments/relation/"
 RELATIONS = {  # Atom's: role, kind
     **dict.fromkeys(("", "alternate"), ("item", "feed")),
-    **dict.fromkeys(("next", "prev", "previous", "first", "last", "next-archive", "prev-archive"), ("page", "feed")),
+    **dict.fromkeys(
+        ("next", "prev", "previous", "first", "last", "next-archive", "prev-archive"),
+        ("page", "feed"),
+    ),
     "self": ("self", "feed"),
     "enclosure": ("enclosure", "media"),
     "hub": ("hub", "hub"),
@@ -119,7 +127,8 @@ class _Target:
     def __init__(self, url: str) -> None:
         self.listing = Listing()
         self._bases = Bases(url)
-        self.full, self.elements = False, 0
+        self.full = False
+        self.elements = 0
         self._path: list[str] = []
         self._text: list[str] | None = None  # of the element that is being read, at that depth
         self._room = self._depth = 0
@@ -134,7 +143,10 @@ class _Target:
         if not self._path and name.lower() == CDF:
             self.listing.form = CDF
         if self.listing.form == CDF:
-            name, attributes = name.lower(), {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes}
+            name, attributes = (
+                name.lower(),
+                {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes},
+            )
         self._path.append(name)
         self._bases.start(attributes)
         if not self.listing.form and name in FORMS:
@@ -146,18 +158,24 @@ class _Target:
             self._add(attributes.get(attribute), role, kind)
         elif "href" in attributes:
             self._related(name, attributes)
-        elif name in TEXTS and (name != "guid" or attributes.get("isPermaLink", "").strip().lower() != "false"):
+        elif name in TEXTS and (
+            name != "guid" or attributes.get("isPermaLink", "").strip().lower() != "false"
+        ):
             self._listen()
         if self.listing.form == CDF and "lastmod" in attributes:
             self._said["modified"] = attributes["lastmod"]
 
     def _holds(self, name: str) -> bool:
-        """Return whether entries are in such an element; in a feed, `url` is the address of an image."""
+        """Return whether entries are in such an element; in a feed, `url` is the address of an
+        image.
+        """
         return name in HOLDERS and (name != "url" or self.listing.form not in FEEDS)
 
     def _hold(self, name: str) -> None:
         self._within += 1
-        self._first, self._said, self._text = len(self.listing.entries), {}, None
+        self._first = len(self.listing.entries)
+        self._said = {}
+        self._text = None
         if name == "sitemap":  # real indexes have addresses without a <loc>
             self._listen()
 
@@ -170,7 +188,11 @@ class _Target:
         parent = self._path[-1] if self._path else ""
         if self._holds(name):
             self._within -= 1
-            if name == "sitemap" and text.startswith("http") and len(self.listing.entries) == self._first:
+            if (
+                name == "sitemap"
+                and text.startswith("http")
+                and len(self.listing.entries) == self._first
+            ):
                 self._add(text, "sitemap", "sitemap")
             self._finish()
         elif text:
@@ -187,7 +209,9 @@ class _Target:
     def close(self) -> None: ...
 
     def _listen(self) -> None:
-        self._text, self._room, self._depth = [], LONGEST, len(self._path)
+        self._text = []
+        self._room = LONGEST
+        self._depth = len(self._path)
 
     def _read(self, name: str, parent: str, text: str) -> None:
         if name == "loc":
@@ -206,8 +230,11 @@ class _Target:
             self._said.setdefault(name, text)
 
     def _related(self, name: str, attributes: dict[str, str]) -> None:
-        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap; or of CDF."""
-        if self.listing.form == CDF and name in (CDF, "item", "a"):  # `A`: the address of the element around it
+        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap; or of
+        CDF.
+        """
+        # `A`: the address of the element around it
+        if self.listing.form == CDF and name in (CDF, "item", "a"):
             self._add(attributes["href"], "item" if self._within else "home", "feed")
         if name != "link":
             return
@@ -217,7 +244,11 @@ class _Target:
         for rel in attributes.get("rel", "").lower().split() or [""]:
             role, kind = RELATIONS.get(rel.removeprefix(REGISTERED), ("", ""))
             if role:
-                self._add(attributes["href"], "home" if role == "item" and not self._within else role, kind)
+                self._add(
+                    attributes["href"],
+                    "home" if role == "item" and not self._within else role,
+                    kind,
+                )
 
     def _add(self, url: str | None, role: str, kind: str) -> None:
         if url is not None and url.strip() and not self.full:
@@ -227,14 +258,21 @@ class _Target:
     def _finish(self) -> None:
         """Gives the entries of a holder what it says of them."""
         said, entries = self._said, self.listing.entries
-        if _is_address(said.get("id", "")) and "item" not in {entry.role for entry in entries[self._first :]}:
+        if _is_address(said.get("id", "")) and "item" not in {
+            entry.role for entry in entries[self._first :]
+        }:
             self._add(said["id"], "item", "feed")  # as other readers of Atom have it
-        modified = next((moment for name in DATES if (moment := read_date(said.get(name, ""))) is not None), None)
+        modified = next(
+            (moment for name in DATES if (moment := read_date(said.get(name, ""))) is not None),
+            None,
+        )
         title = " ".join(said.get("title", "")[: 2 * TITLE].split())[:TITLE]
         for entry in entries[self._first :]:
             if entry.role in ("item", "sitemap", "guid"):
-                entry.modified, entry.title = modified, title
-        self._first, self._said = len(entries), {}
+                entry.modified = modified
+                entry.title = title
+        self._first = len(entries)
+        self._said = {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
 
@@ -245,7 +283,11 @@ def _is_address(identifier: str) -> bool:
 
 LONGEST_TEXT = 1 << 23  # bytes: a value takes many times the memory of its text
 NAMES = b"jsonfeed.org/version"
-OF_FEED = {"home_page_url": ("home", "feed"), "feed_url": ("self", "feed"), "next_url": ("page", "feed")}
+OF_FEED = {
+    "home_page_url": ("home", "feed"),
+    "feed_url": ("self", "feed"),
+    "next_url": ("page", "feed"),
+}
 OF_ITEM = {"url": ("item", "feed"), "external_url": ("item", "feed"), "image": ("image", "img")}
 
 
@@ -264,7 +306,9 @@ def read_feed(body: bytes) -> Listing:
         return Listing()
     found = Listing("json", _text(feed.get("title")), _named(feed, OF_FEED))
     found.entries += [
-        ListingEntry(url, "hub", "hub") for hub in _dicts(feed.get("hubs")) if (url := _address(hub.get("url")))
+        ListingEntry(url, "hub", "hub")
+        for hub in _dicts(feed.get("hubs"))
+        if (url := _address(hub.get("url")))
     ]
     for item in _dicts(feed.get("items"))[:ENTRIES]:
         found.entries += _item(item)
@@ -275,17 +319,24 @@ def read_feed(body: bytes) -> Listing:
 
 def _item(item: dict[str, Any]) -> list[ListingEntry]:
     written = (item.get(name) for name in ("date_modified", "date_published"))
-    modified = next((moment for one in written if (moment := read_date(_text(one))) is not None), None)
+    modified = next(
+        (moment for one in written if (moment := read_date(_text(one))) is not None), None
+    )
     entries = _named(item, OF_ITEM)
     for entry in entries:
         if entry.role == "item":
-            entry.modified, entry.title = modified, _text(item.get("title"))
+            entry.modified = modified
+            entry.title = _text(item.get("title"))
     files = (_address(file.get("url")) for file in _dicts(item.get("attachments")))
     return [*entries, *(ListingEntry(url, "media", "enclosure") for url in files if url)]
 
 
 def _named(where: dict[str, Any], names: dict[str, tuple[str, str]]) -> list[ListingEntry]:
-    return [ListingEntry(url, kind, role) for name, (role, kind) in names.items() if (url := _address(where.get(name)))]
+    return [
+        ListingEntry(url, kind, role)
+        for name, (role, kind) in names.items()
+        if (url := _address(where.get(name)))
+    ]
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -313,5 +364,12 @@ def is_list(body: bytes) -> bool:
 def read_list(body: bytes) -> Listing:
     """The lines that are addresses."""
     lines = (match[0].strip() for match in _LINE.finditer(body.removeprefix(b"\xef\xbb\xbf")))
-    urls = (line for line in lines if len(line) <= LONGEST and line[:4].lower() == b"http" and not line.split()[1:])
-    return Listing("text", entries=[ListingEntry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)])
+    urls = (
+        line
+        for line in lines
+        if len(line) <= LONGEST and line[:4].lower() == b"http" and not line.split()[1:]
+    )
+    return Listing(
+        "text",
+        entries=[ListingEntry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)],
+    )

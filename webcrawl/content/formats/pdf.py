@@ -26,10 +26,11 @@ _HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # pdfium's, of a word that goes 
 def contents(
     body: bytes, *, links: bool = True, text: bool = True, seconds: float = float("inf")
 ) -> tuple[list[str], str, str, bool]:
-    """Addresses of link annotations and in the text, each once; title; text; and whether all pages were read for them.
+    """Addresses of link annotations and in the text, each once; title; text; and whether all pages
+    were read for them.
 
-    No page is begun after so many seconds of CPU time, and one that cannot be read is left out. ValueError if it is no
-    PDF, or one that needs a password.
+    No page is begun after so many seconds of CPU time, and one that cannot be read is left out.
+    ValueError if it is no PDF, or one that needs a password.
     """
     found: dict[str, None] = {}
     pieces: list[str] = []
@@ -81,7 +82,9 @@ def _document(body: bytes) -> Any:
 
 
 def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
-    """Each page and its text, open until the next one is; None if one cannot be read, and once if the time is over."""
+    """Each page and its text, open until the next one is; None if one cannot be read, and once if
+    the time is over.
+    """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 
     end = time.process_time() + seconds
@@ -139,7 +142,8 @@ def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
 
 
 MEMORY = 512 << 20  # bytes of address space
-SOFT, HARD = 3.0, 6.0  # seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
+# seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
+SOFT, HARD = 3.0, 6.0
 CUT = "pdf:cut"  # a note: there may be more
 JOB = "webcrawl.content.formats.pdf:pdf_job"
 OF_LINKS, OF_TEXT = "links", "text"
@@ -164,17 +168,26 @@ def pdf_job(*wanted: str) -> Job:
 class PdfProcess(DocumentWorker):
     """One PDF after the other."""
 
-    def __init__(self, command: tuple[str, ...] = (), *, links: bool = True, text: bool = False) -> None:
+    def __init__(
+        self, command: tuple[str, ...] = (), *, links: bool = True, text: bool = False
+    ) -> None:
         """Of each PDF it reads its `links`, its `text`, or both."""
-        super().__init__("PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD)
+        super().__init__(
+            "PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD
+        )
 
     def read(self, body: bytes, url: str) -> DocumentLinks:
-        """Links, title and text of a PDF, with a note if there may be more. OSError if no process can be started."""
+        """Links, title and text of a PDF, with a note if there may be more.
+
+        OSError if no process can be started.
+        """
         try:
             links, title, text, note = self.ask(body, _answered)
         except WorkerDied:
             return DocumentLinks(url, "", note="pdf:died")
-        return DocumentLinks(url, "", [("pdf", link, "", "") for link in links], title=title, text=text, note=note)
+        return DocumentLinks(
+            url, "", [("pdf", link, "", "") for link in links], title=title, text=text, note=note
+        )
 
 
 def _answered(answer: Any) -> tuple[list[str], str, str, str]:

@@ -2,9 +2,10 @@
 
 For reading (`form_of`), the type counts but where servers are known to say something else.
 
-For WARC-Identified-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard forbids copying the
-server's Content-Type into that field "without direct analysis of the payload". There the server's word only chooses
-between types that begin alike: HTML without any mark, and plain text.
+For WARC-Identified-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard
+forbids copying the server's Content-Type into that field "without direct analysis of the payload".
+There the server's word only chooses between types that begin alike: HTML without any mark, and
+plain text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ MEMBERS = 10_000  # of a body that are read: an empty one takes only 20 bytes
 def unpacked(body: bytes) -> bytes:
     """The contents of a gzip body, as far as it can be read and they are not larger than MOST.
 
-    It may have several members, one after the other (RFC 1952 2.2), as of a server that packs piece by piece.
+    It may have several members, one after the other (RFC 1952 2.2), as of a server that packs piece
+    by piece.
     """
     inflate = zlib.decompressobj(GZIPPED)
     try:
@@ -60,10 +62,26 @@ def _salvaged(body: bytes, most: int) -> bytes:
 HTML = ("text/html", "application/xhtml+xml")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/x-cdf")
 JSON = ("application/feed+json", "application/json")
-ANYTHING = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "*/*")
+ANYTHING = (
+    "",
+    "text/plain",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "unknown/unknown",
+    "*/*",
+)
 PACKED = ("application/gzip", "application/x-gzip", "application/x-gunzip", *ANYTHING)
 # How XML that is served as HTML may begin; real HTML begins with a document type, or with <html.
-_AS_HTML = (b"<?xml", b"<rss", b"<feed", b"<urlset", b"<sitemapindex", b"<rdf:RDF", b"\xef\xbb\xbf<?xml", b"%PDF-")
+_AS_HTML = (
+    b"<?xml",
+    b"<rss",
+    b"<feed",
+    b"<urlset",
+    b"<sitemapindex",
+    b"<rdf:RDF",
+    b"\xef\xbb\xbf<?xml",
+    b"%PDF-",
+)
 _ROOTS = {
     **dict.fromkeys(("urlset", "sitemapindex"), "sitemap"),
     **dict.fromkeys(("rss", "feed", "RDF", "channel", "Channel", "CHANNEL"), "feed"),
@@ -73,7 +91,9 @@ _ROOTS = {
 
 
 def form_of(content_type: str, body: bytes) -> str:
-    """Return `sitemap`, `text` (a sitemap too), `feed`, `json` (a feed too), `xlink`, `pdf`, or `html` for others."""
+    """Return `sitemap`, `text` (a sitemap too), `feed`, `json` (a feed too), `xlink`, `pdf`, or
+    `html` for others.
+    """
     essence = _essence(content_type)
     is_html = essence in HTML
     if is_html and not body.startswith(_AS_HTML):
@@ -89,7 +109,11 @@ def form_of(content_type: str, body: bytes) -> str:
 def _of_text(essence: str, body: bytes) -> str:
     """Return the form by the root element, else by the media type, else by the lines."""
     found = _ROOTS.get(xml_stream.root_of(body), "")
-    if found == "feed" and essence == "application/rdf+xml" and b"purl.org/rss" not in body[: xml_stream.HEAD]:
+    if (
+        found == "feed"
+        and essence == "application/rdf+xml"
+        and b"purl.org/rss" not in body[: xml_stream.HEAD]
+    ):
         return "xlink"  # RDF that is no RSS 1.0
     if found:
         return found
@@ -152,15 +176,21 @@ _BEGINS_AS_HTML = re.compile(
     rb"|b|body|br|p)[ \t\n\f\r>])",
     re.IGNORECASE,
 )
-_IS_DOCUMENT = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<(?:!DOCTYPE HTML|html)[ \t\n\f\r>]", re.IGNORECASE)
-_BEGINS_AS_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\r \0]*+<\0?\?\0?x\0?m\0?l", re.IGNORECASE)
+_IS_DOCUMENT = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<(?:!DOCTYPE HTML|html)[ \t\n\f\r>]", re.IGNORECASE
+)
+_BEGINS_AS_XML = re.compile(
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\r \0]*+<\0?\?\0?x\0?m\0?l", re.IGNORECASE
+)
 HEAD = 1445  # bytes that the standard looks at
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero bytes
 
 
 def identified_type(content_type: str, body: bytes) -> str:
-    """Return the media type that the bytes of a decoded body show, or an empty string if they do not show any."""
+    """Return the media type that the bytes of a decoded body show, or an empty string if they do
+    not show any.
+    """
     essence = _essence(content_type)
     if (essence == OF_HTML or essence in UNKNOWN) and _BEGINS_AS_HTML.match(body):
         return OF_HTML

@@ -1,7 +1,8 @@
-"""XML as a stream of elements: no tree, nothing loaded, and each value with its references resolved once.
+"""XML as a stream of elements: no tree, nothing loaded, and each value with its references resolved
+once.
 
-`xlinks` reads so the links of XML that is no listing: XLink, SVG's own href, XInclude, and style sheets named by
-processing instructions.
+`xlinks` reads so the links of XML that is no listing: XLink, SVG's own href, XInclude, and style
+sheets named by processing instructions.
 """
 
 from __future__ import annotations
@@ -55,11 +56,23 @@ def root_of(body: bytes) -> str:
 
 
 def read(body: bytes, content_type: str, target: XmlTarget) -> None:
-    """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen very many."""
+    """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen
+    very many.
+    """
     encoding = _encoding(body, content_type)
-    text = defused(body if encoding == encodings.UTF_8 else encodings.decode(body, encoding).encode("utf-8", "replace"))
-    parser = etree.XMLParser(  # where entities are not resolved, `&amp;` arrives as `&#38;` in attributes
-        target=target, encoding="utf-8", recover=True, resolve_entities="internal", no_network=True, load_dtd=False
+    text = defused(
+        body
+        if encoding == encodings.UTF_8
+        else encodings.decode(body, encoding).encode("utf-8", "replace")
+    )
+    # where entities are not resolved, `&amp;` arrives as `&#38;` in attributes
+    parser = etree.XMLParser(
+        target=target,
+        encoding="utf-8",
+        recover=True,
+        resolve_entities="internal",
+        no_network=True,
+        load_dtd=False,
     )
     try:
         for piece in _pieces(with_sound_references(text.lstrip(MARKS))):
@@ -87,7 +100,8 @@ def _pieces(text: bytes) -> Iterator[bytes]:
 
 def _encoding(body: bytes, content_type: str) -> str:
     mime = mimetype.parse(content_type) if content_type else None
-    if mime is None or not is_xml(mime.essence):  # a server's mistake, which says nothing of the encoding
+    # a server's mistake, which says nothing of the encoding
+    if mime is None or not is_xml(mime.essence):
         charset = mime.parameters.get("charset") if mime else None
         content_type = f"text/xml;charset={charset}" if charset else "text/xml"
     return encoding_of(body, content_type)
@@ -98,7 +112,9 @@ LONGEST_BASE = 4096  # characters: bases nested in bases would grow without an e
 
 
 class Bases:
-    """Call it for each start and end of an element; without an xml:base it costs two list operations."""
+    """Call it for each start and end of an element; without an xml:base it costs two list
+    operations.
+    """
 
     def __init__(self, url: str) -> None:
         self._stack = [url]
@@ -145,7 +161,8 @@ def xlinks(body: bytes, content_type: str, url: str) -> list[FoundLink]:
 
 class _Target:
     def __init__(self, url: str) -> None:
-        self.full, self.elements = False, 0
+        self.full = False
+        self.elements = 0
         self.links: list[FoundLink] = []
         self._bases = Bases(url)
 
@@ -158,7 +175,9 @@ class _Target:
         if svg and "href" in attributes:  # SVG 2: it goes before XLink's
             self._add(attributes["href"], OF_SVG.get(tag.removeprefix(SVG), "xlink"))
         elif XLINK in attributes:
-            self._add(attributes[XLINK], OF_SVG.get(tag.removeprefix(SVG), "xlink") if svg else "xlink")
+            self._add(
+                attributes[XLINK], OF_SVG.get(tag.removeprefix(SVG), "xlink") if svg else "xlink"
+            )
         elif tag == INCLUDE and "href" in attributes:
             self._add(attributes["href"], "xlink")
 

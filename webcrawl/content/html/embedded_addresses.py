@@ -1,4 +1,6 @@
-"""Addresses in values that have a syntax of their own: srcset, meta refresh, data- attributes, JSON-LD, CSS."""
+"""Addresses in values that have a syntax of their own: srcset, meta refresh, data- attributes,
+JSON-LD, CSS.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def srcset_urls(value: str) -> list[str]:
 
 _TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)|(?=\.))[0-9.]*+")
 _BEFORE_URL = re.compile(r"(?:[\t\n\f\r ]*+[;,]|[\t\n\f\r ])[\t\n\f\r ]*+")
-_REFRESH_URL = re.compile(r"""(?:[uU][rR][lL][\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]*+)|'([^']*+)|(.*+))""", re.DOTALL)
+_REFRESH_URL = re.compile(
+    r"""(?:[uU][rR][lL][\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]*+)|'([^']*+)|(.*+))""", re.DOTALL
+)
 
 
 def refresh(content: str) -> tuple[int, str] | None:
@@ -55,7 +59,8 @@ def refresh(content: str) -> tuple[int, str] | None:
     return seconds, (url[1] or url[2] or url[3] or "").strip(SPACE) if url else ""
 
 
-# Such a value may be anything: an address has a scheme, begins as a path, or has a slash or the ending of a file.
+# Such a value may be anything: an address has a scheme, begins as a path, or has a slash or the
+# ending of a file.
 _DATA_ADDRESS = re.compile(
     r"""(?:(?:https?:)?//|\.{0,2}/|\?|[\w%~.-]+/|[\w%~.-]+\.(?:html?|php|aspx?|jpe?g|png|gif|webp|avif|svg|pdf)\b)
     [^\s<>"{}|\\^`]*+""",
@@ -79,8 +84,26 @@ LONGEST = 1 << 20  # characters of one script: a value takes many times the memo
 MOST = 1000  # addresses of one script
 PROPERTIES = frozenset(
     (
-        *("url", "@id", "sameAs", "contentUrl", "embedUrl", "thumbnailUrl", "downloadUrl", "installUrl"),
-        *("image", "logo", "thumbnail", "mainEntityOfPage", "item", "isPartOf", "hasPart", "relatedLink"),
+        *(
+            "url",
+            "@id",
+            "sameAs",
+            "contentUrl",
+            "embedUrl",
+            "thumbnailUrl",
+            "downloadUrl",
+            "installUrl",
+        ),
+        *(
+            "image",
+            "logo",
+            "thumbnail",
+            "mainEntityOfPage",
+            "item",
+            "isPartOf",
+            "hasPart",
+            "relatedLink",
+        ),
         *("significantLink", "discussionUrl", "codeRepository", "license", "subjectOf", "citation"),
     )
 )
@@ -101,19 +124,27 @@ def jsonld_urls(text: str) -> list[str]:
             waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
             waiting.extend((name, one) for one in reversed(value))
-        elif isinstance(value, str) and name in PROPERTIES and _JSONLD_ADDRESS.fullmatch(address := value.strip()):
-            found[address.encode("utf-8", "replace").decode()] = None  # JSON may spell half of a surrogate pair
+        elif (
+            isinstance(value, str)
+            and name in PROPERTIES
+            and _JSONLD_ADDRESS.fullmatch(address := value.strip())
+        ):
+            # JSON may spell half of a surrogate pair
+            found[address.encode("utf-8", "replace").decode()] = None
     return list(found)
 
 
-# Comments and other strings are tokens of their own, so nothing is found inside them. Every alternative may end at the
-# end of the text and all quantifiers are possessive: the time is linear for any text. Each begins with a plain
-# character, by which Python's engine skips everything else: a tenth of the time.
+# Comments and other strings are tokens of their own, so nothing is found inside them. Every
+# alternative may end at the end of the text and all quantifiers are possessive: the time is linear
+# for any text. Each begins with a plain character, by which Python's engine skips everything else:
+# a tenth of the time.
 _COMMENT = r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
 _GAP = rf"(?:\s++|{_COMMENT})*+"
 _DOUBLE, _SINGLE = r'"((?:[^"\\\n\f\r]|\\.)*+)', r"'((?:[^'\\\n\f\r]|\\.)*+)"
 _BARE = r"""((?:[^"'()\\\s]|\\[0-9a-fA-F]{1,6}\s?|\\[^\n\f\r])*+)"""
-_ADDRESS = rf"""(?<![-\w\\].)[rR][lL]\((?:\s*+(?:{_DOUBLE}"?|{_SINGLE}'?|{_BARE})\s*+(?:\)|\Z)|[^)]*+)"""
+_ADDRESS = (
+    rf"""(?<![-\w\\].)[rR][lL]\((?:\s*+(?:{_DOUBLE}"?|{_SINGLE}'?|{_BARE})\s*+(?:\)|\Z)|[^)]*+)"""
+)
 _IMPORT = rf"""[iI][mM][pP][oO][rR][tT]{_GAP}(?:{_DOUBLE}"?|{_SINGLE}'?)"""
 _OTHER = _COMMENT + r"""|"(?:[^"\\\n\f\r]|\\.)*+"?|'(?:[^'\\\n\f\r]|\\.)*+'?|[^;{"'/]|/"""
 _NAMESPACE = rf"[nN][aA][mM][eE][sS][pP][aA][cC][eE](?![-\w])(?:{_OTHER})*+"
@@ -130,7 +161,9 @@ _TOKEN = "|".join(
     )
 )
 _PLAIN = frozenset(("double", "single"))  # strings that are no URLs
-_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\f\r])|(.)|\Z)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\f\r])|(.)|\Z)", re.DOTALL
+)
 
 
 @cache
@@ -139,7 +172,10 @@ def _token() -> re.Pattern[str]:
 
 
 def css_urls(style: str) -> list[str]:
-    """Return the URLs in document order, unescaped. URLs of namespaces are left out: they are names."""
+    """Return the URLs in document order, unescaped.
+
+    URLs of namespaces are left out: they are names.
+    """
     found: list[str] = []
     for token in _token().finditer(style):
         last = token.lastindex
@@ -179,7 +215,9 @@ def style_sheet_links(body: bytes, content_type: str, url: str) -> DocumentLinks
 
 
 def _encoding(body: bytes, content_type: str) -> str:
-    """Byte order mark, Content-Type, @charset, UTF-8; the page that names the sheet has no say here."""
+    """Byte order mark, Content-Type, @charset, UTF-8; the page that names the sheet has no say
+    here.
+    """
     for mark, encoding in BOMS:
         if body.startswith(mark):
             return encoding

@@ -1,4 +1,5 @@
-"""Web encodings: labels to names, and decoding (Encoding Standard); which one a document has (HTML Standard).
+"""Web encodings: labels to names, and decoding (Encoding Standard); which one a document has (HTML
+Standard).
 
 The encoding of a document is found by the encoding sniffing algorithm: declared, or guessed.
 """
@@ -44,7 +45,8 @@ _BY_PYTHON = {
 
 
 def by_python(codec_name: str) -> str:
-    """The name of an encoding that Python knows by this one: the standard's, or Python's where it has none.
+    """The name of an encoding that Python knows by this one: the standard's, or Python's where it
+    has none.
 
     Empty for those that can hide markup, beside the one of them that the standard has.
     """
@@ -52,7 +54,9 @@ def by_python(codec_name: str) -> str:
     if label.startswith("iso2022-jp"):
         return "iso-2022-jp"
     found = lookup(_BY_PYTHON.get(label, label))
-    return "" if found == REPLACEMENT or label.startswith(("iso2022", "hz")) else found or codec_name
+    return (
+        "" if found == REPLACEMENT or label.startswith(("iso2022", "hz")) else found or codec_name
+    )
 
 
 def codec(encoding: str) -> str:
@@ -80,7 +84,9 @@ def decode(body: bytes, encoding: str) -> str:
 
 
 def is_undecodable(text: str) -> bool:
-    """Return whether a text is mostly U+FFFD, which stands for what could not be decoded, here or by its server."""
+    """Return whether a text is mostly U+FFFD, which stands for what could not be decoded, here or
+    by its server.
+    """
     return 2 * text.count("\ufffd") > len("".join(text.split())) if "\ufffd" in text else False
 
 
@@ -89,17 +95,24 @@ _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 @lru_cache(64)
 def _table(encoding: str) -> str:
-    """One character per byte, also for bytes that Python's codec lacks: 2 MiB of those took its error handler 0.8 s.
+    """One character per byte, also for bytes that Python's codec lacks: 2 MiB of those took its
+    error handler 0.8 s.
 
-    Where Python's windows codecs have holes, the standard's tables have the control character of that number.
+    Where Python's windows codecs have holes, the standard's tables have the control character of
+    that number.
     """
     known = (bytes((byte,)).decode(codec(encoding), "replace") for byte in range(256))
     controls = _CONTROLS if encoding.startswith("windows-") else ()
-    return "".join(chr(byte) if char == "\ufffd" and byte in controls else char for byte, char in enumerate(known))
+    return "".join(
+        chr(byte) if char == "\ufffd" and byte in controls else char
+        for byte, char in enumerate(known)
+    )
 
 
 PRESCANNED = 1024  # the standard's limit
-_TAG = re.compile(rb"<(?:(?P<comment>!--)|(?P<meta>meta)(?=[\t\n\f\r /])|(?P<tag>/?[a-z])|[!/?])", re.IGNORECASE)
+_TAG = re.compile(
+    rb"<(?:(?P<comment>!--)|(?P<meta>meta)(?=[\t\n\f\r /])|(?P<tag>/?[a-z])|[!/?])", re.IGNORECASE
+)
 _AFTER_NAME = re.compile(rb"[\t\n\f\r >]")
 _ATTRIBUTE = re.compile(
     rb"""[\t\n\f\r /]*+ (?: (?P<end> > ) |
@@ -119,7 +132,9 @@ _QUOTED = re.compile(rb"""[\0- ]*+ = [\0- ]*+ (?: "([^"]*+)" | '([^']*+)' )""", 
 
 
 def declared(body: bytes, length: int = PRESCANNED) -> str | None:
-    """The encoding declared in the first `length` bytes by a meta element, else by the XML declaration."""
+    """The encoding declared in the first `length` bytes by a meta element, else by the XML
+    declaration.
+    """
     head = body[:length]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -177,7 +192,9 @@ def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
-    """Reads a tag's attributes, the first of each name; returns where the tag ends, 0 if the bytes run out."""
+    """Reads a tag's attributes, the first of each name; returns where the tag ends, 0 if the bytes
+    run out.
+    """
     while attribute := _ATTRIBUTE.match(head, at):
         at = attribute.end()
         if attribute["end"]:
@@ -199,11 +216,14 @@ WINDOW = 1 << 16  # bytes that the slower detector gets
 SURE = 0.1  # its answers below are right less often than those of browsers' detector
 UNICODE = ("utf-16", "utf-32")
 WIDE_SAMPLE = 4096  # bytes in which zeros are counted
-FEW_ZEROS, RARE_ZEROS = 6, 12  # more than so many, and one in so many characters, make a text UTF-16
+# more than so many, and one in so many characters, make a text UTF-16
+FEW_ZEROS, RARE_ZEROS = 6, 12
 # No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
-FEW = 20  # of so many bytes of text less than one beyond ASCII: chardet goes by the language of the others
-LATIN = frozenset(("windows-1252", "windows-1250", "windows-1254", "iso-8859-2"))  # DOS's and Mac OS's, to browsers
+# of so many bytes of text less than one beyond ASCII: chardet goes by the language of the others
+FEW = 20
+# DOS's and Mac OS's, to browsers
+LATIN = frozenset(("windows-1252", "windows-1250", "windows-1254", "iso-8859-2"))
 _HIGH = bytes(range(128, 256))
 _MARKUP = re.compile(  # with the blanks around it
     rb"(?:<script\b.*?(?:</script[^>]*>|\Z)|<style\b.*?(?:</style[^>]*>|\Z)|<!--.*?(?:-->|\Z)|<[^>]*+>?|\s++)++",
@@ -212,12 +232,13 @@ _MARKUP = re.compile(  # with the blanks around it
 
 
 def guess(body: bytes, host: str = "") -> str:
-    """Return UTF-8 if the body is valid UTF-8, else chardet's guess; if it is unsure, that of browsers' detector.
+    """Return UTF-8 if the body is valid UTF-8, else chardet's guess; if it is unsure, that of
+    browsers' detector.
 
-    chardet knows what no browser guesses: DOS's and Mac OS's encodings, UTF-16 and UTF-32 without a mark. It takes
-    markup for text, and is the less sure of the text the more markup there is; so it gets none. A few words in other
-    letters escape it. For chardetng the top-level domain of `host` decides between encodings that differ only by
-    language.
+    chardet knows what no browser guesses: DOS's and Mac OS's encodings, UTF-16 and UTF-32 without a
+    mark. It takes markup for text, and is the less sure of the text the more markup there is; so it
+    gets none. A few words in other letters escape it. For chardetng the top-level domain of `host`
+    decides between encodings that differ only by language.
     """
     if b"\0" in body[:SAMPLE]:
         found = _by_zeros(body[:WIDE_SAMPLE]) or _by_chardet(body)
@@ -239,9 +260,11 @@ def guess(body: bytes, host: str = "") -> str:
 
 
 def _by_zeros(body: bytes) -> str:
-    """Return UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few or anywhere.
+    """Return UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few
+    or anywhere.
 
-    chardet goes by the letters, and takes some languages for letters of another in the other order of bytes.
+    chardet goes by the letters, and takes some languages for letters of another in the other order
+    of bytes.
     """
     found = _wide_form([body[place::4].count(0) for place in range(4)], len(body) // 4)
     if not found:
@@ -254,8 +277,11 @@ def _by_zeros(body: bytes) -> str:
 
 
 def _wide_form(zeros: Sequence[int], fours: int) -> str:
-    """Return the form by the zeros at each place of four bytes, of which there are `fours`; empty if it is none."""
-    # Of four bytes of UTF-32 the highest is always zero, and the next one nearly always; the lowest is a letter.
+    """Return the form by the zeros at each place of four bytes, of which there are `fours`; empty
+    if it is none.
+    """
+    # Of four bytes of UTF-32 the highest is always zero, and the next one nearly always; the lowest
+    # is a letter.
     if fours and zeros[3] == fours and zeros[2] > fours // 2 > zeros[0]:
         return "utf-32-le"
     if fours and zeros[0] == fours and zeros[1] > fours // 2 > zeros[3]:
@@ -269,7 +295,9 @@ def _wide_form(zeros: Sequence[int], fours: int) -> str:
 
 
 def _by_chardet(body: bytes) -> str:
-    """The guess from the beginning, or from where the text is more than ASCII; empty if nothing is likely."""
+    """The guess from the beginning, or from where the text is more than ASCII; empty if nothing is
+    likely.
+    """
     import chardet  # noqa: PLC0415 - 40 MB, for pages that declare nothing
 
     begin = _BEYOND_ASCII.search(body)
@@ -283,7 +311,11 @@ def _by_chardet(body: bytes) -> str:
         prefer_superset=False,
     )
     name = found["encoding"]
-    return by_python(name) if name not in (None, "ascii", "utf-8") and found["confidence"] >= SURE else ""
+    return (
+        by_python(name)
+        if name not in (None, "ascii", "utf-8") and found["confidence"] >= SURE
+        else ""
+    )
 
 
 def is_utf_8(body: bytes) -> bool:
@@ -311,18 +343,32 @@ def _by_browsers(text: bytes, host: str) -> str:
     detector = EncodingDetector()
     detector.feed(text, last=False)  # the sample may end within a character
     domain = host.rpartition(".")[2].lower()
-    tld = domain.encode() if domain.isascii() and domain.isalnum() and not domain.isdigit() else None
+    tld = (
+        domain.encode() if domain.isascii() and domain.isalnum() and not domain.isdigit() else None
+    )
     return lookup(detector.guess(tld=tld, allow_utf8=False)) or WINDOWS_1252
 
 
-LATE = 16384  # browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
-_WIDE = ((b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"), (b"<\0", "utf-16le"), (b"\0<", "utf-16be"))
-BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+# browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
+LATE = 16384
+_WIDE = (
+    (b"<\0\0\0", "utf-32-le"),
+    (b"\0\0\0<", "utf-32-be"),
+    (b"<\0", "utf-16le"),
+    (b"\0<", "utf-16be"),
+)
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_BE, "utf-16be"),
+    (codecs.BOM_UTF16_LE, "utf-16le"),
+)
 MARKS = tuple(mark for mark, _ in BOMS)
 
 
 def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
-    """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which `url` is a hint."""
+    """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which
+    `url` is a hint.
+    """
     if body.startswith(MARKS):
         return next(encoding for mark, encoding in BOMS if body.startswith(mark))
     mime = mimetype.parse(content_type) if content_type else None
@@ -342,7 +388,10 @@ def wide(xml: bytes) -> str:
 
 
 def _late(body: bytes) -> str | None:
-    """A declaration beyond the prescan. Scanning 16 KiB costs as much as a page's links, so look for the word first."""
+    """A declaration beyond the prescan.
+
+    Scanning 16 KiB costs as much as a page's links, so look for the word first.
+    """
     return declared(body, LATE) if b"charset" in body[PRESCANNED:LATE].lower() else None
 
 

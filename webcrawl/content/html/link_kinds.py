@@ -1,4 +1,6 @@
-"""Links: the kinds in LINK_SOURCES, the attributes that each is read from, and the result of reading a document."""
+"""Links: the kinds in LINK_SOURCES, the attributes that each is read from, and the result of
+reading a document.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 FOLLOWED = ("a", "area", "frame", "iframe", "refresh", "canonical")
-KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form", "jsonld", "data")
-LOGGED = frozenset(KINDS) - {"jsonld", "data"}  # of every page, if links of all kinds are wanted: these two cost 30 µs
+KINDS = (
+    *FOLLOWED,
+    "link",
+    "img",
+    "srcset",
+    "script",
+    "style",
+    "media",
+    "object",
+    "form",
+    "jsonld",
+    "data",
+)
+# of every page, if links of all kinds are wanted: these two cost 30 µs
+LOGGED = frozenset(KINDS) - {"jsonld", "data"}
 REDIRECT = "redirect"  # in a link log, where an answer redirects to: no kind of a page's links
 # tag -> (attribute that holds one URL, kind), in the order in which they are read
 ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -37,7 +52,15 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 DATA_SETS = ("data-srcset", "data-lazy-srcset")
 DATA_ATTRIBUTES = (
-    *("data-href", "data-url", "data-link", "data-src", "data-lazy-src", "data-original", "data-image"),
+    *(
+        "data-href",
+        "data-url",
+        "data-link",
+        "data-src",
+        "data-lazy-src",
+        "data-original",
+        "data-image",
+    ),
     *("data-bg", "data-background", "data-poster"),
     *DATA_SETS,
 )
@@ -48,7 +71,12 @@ HEAD = ("html", "base", "link", "meta", "title", "noframes")
 _ALL = frozenset(kind for pairs in ATTRIBUTES.values() for _, kind in pairs) | {"srcset"}
 # The most frequent first: an element that has one of them is not compared with those behind it.
 _HOLDERS = dict.fromkeys(
-    ["href", "src", *(name for pairs in ATTRIBUTES.values() for name, _ in pairs), *SRCSETS.values()]
+    [
+        "href",
+        "src",
+        *(name for pairs in ATTRIBUTES.values() for name, _ in pairs),
+        *SRCSETS.values(),
+    ]
 )
 
 
@@ -57,7 +85,9 @@ def tags(kinds: Iterable[str]) -> frozenset[str]:
     wanted = set(kinds)
     if wanted & {"style", "data"}:
         return frozenset()
-    found = {tag for tag, attributes in ATTRIBUTES.items() if wanted & {kind for _, kind in attributes}}
+    found = {
+        tag for tag, attributes in ATTRIBUTES.items() if wanted & {kind for _, kind in attributes}
+    }
     scripts = {"script"} if "jsonld" in wanted else set()
     return frozenset(found | set(HEAD) | scripts | (set(SRCSETS) if "srcset" in wanted else set()))
 
@@ -65,8 +95,9 @@ def tags(kinds: Iterable[str]) -> frozenset[str]:
 def selector(kinds: Iterable[str]) -> str:
     """Return the elements of `tags` as a CSS selector.
 
-    If all attributes that hold URLs are wanted, it names these and not the elements, and what else has one of them is
-    found as well: 11 conditions in place of 30 for each element of a page, 13 us for a small page in place of 21.
+    If all attributes that hold URLs are wanted, it names these and not the elements, and what else
+    has one of them is found as well: 11 conditions in place of 30 for each element of a page, 13 us
+    for a small page in place of 21.
     """
     wanted = set(kinds)
     parts = sorted(tags(wanted - {"style", "data"}))
@@ -77,7 +108,8 @@ def selector(kinds: Iterable[str]) -> str:
         *(["style,[style]"] if "style" in wanted else []),
         *([DATA_SELECTOR] if "data" in wanted else []),
     ]
-    # A selector list reports an element once for every part that matches, `:is` once; it costs 3 % of the parsing.
+    # A selector list reports an element once for every part that matches, `:is` once; it costs 3 %
+    # of the parsing.
     return f":is({','.join((*parts, *more))})" if more or wanted >= _ALL else ",".join(parts)
 
 
@@ -90,8 +122,8 @@ ALL_LOGGED = LOGGED.union(OTHER_KINDS, (HUB,)) - {"pdf"}
 """The kinds that a link log has, whatever is followed: all but what costs much to look for."""
 
 
-# Kind, attribute value, anchor text if requested, rel as written. A bare tuple: a named tuple costs 0.25 µs more for
-# each of a page's 40 links, in total an eighth of the parsing time.
+# Kind, attribute value, anchor text if requested, rel as written. A bare tuple: a named tuple costs
+# 0.25 µs more for each of a page's 40 links, in total an eighth of the parsing time.
 FoundLink = tuple[str, str, str, str]
 Said = tuple[
     str, str
@@ -100,7 +132,9 @@ LICENSE = "license"
 
 
 class LinkColumns(NamedTuple):
-    """All links of a page, a sequence for each of their parts: a row for each link would cost as much as the rest."""
+    """All links of a page, a sequence for each of their parts: a row for each link would cost as
+    much as the rest.
+    """
 
     kinds: Sequence[str]
     addresses: Sequence[str]  # as written
@@ -144,7 +178,8 @@ class DocumentLinks:
     whole: bool = True  # whether links of all kinds were read, with their texts
     text: str = ""  # of a PDF, if an output wants it
     note: str = ""  # of a PDF: why it may have more links, and more text
-    targets: dict[str, str | None] = field(default_factory=dict)  # canonical URLs of addresses, where known
+    # canonical URLs of addresses, where known
+    targets: dict[str, str | None] = field(default_factory=dict)
     entries: Sequence[
         Any
     ] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.content.formats.listings.ListingEntry)

@@ -1,4 +1,6 @@
-"""A page's links of all kinds in LINK_SOURCES, with the document's base and encoding, as a browser sees them."""
+"""A page's links of all kinds in LINK_SOURCES, with the document's base and encoding, as a browser
+sees them.
+"""
 
 from __future__ import annotations
 
@@ -41,29 +43,36 @@ class LinkCollector:
         names: frozenset[str] = SPOKEN,
     ) -> None:
         """`names`: of meta elements whose contents are kept as they are."""
-        self._found, self._links, self._names = found, found.links, names
+        self._found = found
+        self._links = found.links
+        self._names = names
         self._said: list[Said] = []
-        self._table, self._wanted = table, wanted
+        self._table = table
+        self._wanted = wanted
         self._with_texts = anchor_text
         self._texts = ANCHOR_TEXTS if anchor_text else 0  # how much more of them is read
-        self._room, self._left = 0, dict[str, int]()
+        self._room = 0
+        self._left = dict[str, int]()
         self.base: str | None = None
-        self.hidden: list[str] = []  # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
+        # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
+        self.hidden: list[str] = []
         self._titled = False
         self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
 
     def read(self, elements: Iterable[Element], room: int) -> None:
         """Reads all elements; anchors, the most frequent, inline: a page may have a hundred.
 
-        `room`, the document's size, bounds the text read as markup: in XML such elements may nest, and 255 of them
-        around a megabyte would yield a quarter of a gigabyte.
+        `room`, the document's size, bounds the text read as markup: in XML such elements may nest,
+        and 255 of them around a megabyte would yield a quarter of a gigabyte.
         """
-        self._room, self._left = room, {}
+        self._room = room
+        self._left = {}
         if self._with_texts or "a" not in self._wanted or not self._wanted.isdisjoint(OF_ALL):
             self._read_all(elements)
         else:
             self._read_plain(elements)
-        self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
+        self._found.meta_robots = frozenset(self._robots)
+        self._found.said = self._said
 
     def _read_plain(self, elements: Iterable[Element]) -> None:
         """The same where only addresses are wanted: of 77 us for a page of 40 links it saves 5."""
@@ -78,7 +87,12 @@ class LinkCollector:
                 links.append(("a", attributes["xlink:href"] or "", "", attributes.get("rel") or ""))
 
     def _read_all(self, elements: Iterable[Element]) -> None:
-        links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts
+        links, anchors, styles, texts = (
+            self._links,
+            "a" in self._wanted,
+            "style" in self._wanted,
+            self._texts,
+        )
         more, first = "data" in self._wanted, len(self._links)
         for element in elements:
             attributes = element.attributes
@@ -134,7 +148,11 @@ class LinkCollector:
         for name, kind in self._table.get(tag, ()):
             if name not in attributes or (name == "xlink:href" and "href" in attributes):
                 continue
-            if tag == "input" and kind == "img" and (attributes.get("type") or "").lower() != "image":
+            if (
+                tag == "input"
+                and kind == "img"
+                and (attributes.get("type") or "").lower() != "image"
+            ):
                 continue
             if tag == "use" and (attributes[name] or "").startswith("#"):  # of the page itself
                 continue
@@ -184,7 +202,8 @@ class LinkCollector:
             self._said.append((name, content[:LONGEST_SAID]))
 
     def _markup(self, element: Element) -> str:
-        """The element's text, at most `room` characters per document of all that are called like it.
+        """The element's text, at most `room` characters per document of all that are called like
+        it.
 
         What is found in one kind of element does not depend on which others are read.
         """
@@ -207,7 +226,9 @@ class LinkCollector:
 
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
         alt = (attributes.get("alt") or "") if self._with_texts else ""
-        self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
+        self._links.append(
+            (kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or "")
+        )
 
 
 def _tidy(links: list[FoundLink], first: int) -> None:
@@ -215,11 +236,16 @@ def _tidy(links: list[FoundLink], first: int) -> None:
 
     All at once: that takes half the time.
     """
-    joined = "\0".join([link[2] for link in links[first:]])  # in no text: parsers have no such character
+    # in no text: parsers have no such character
+    joined = "\0".join([link[2] for link in links[first:]])
     tidy = " ".join(joined.split()).replace(" \0", "\0").replace("\0 ", "\0")
     if tidy != joined:
-        texts = zip(links[first:], tidy.split("\0"), strict=True)  # one that was cut may end in a space, and is left so
-        links[first:] = [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
+        # one that was cut may end in a space, and is left so
+        texts = zip(links[first:], tidy.split("\0"), strict=True)
+        links[first:] = [
+            (one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3])
+            for one, text in texts
+        ]
 
 
 def _type(attributes: Attributes) -> str:
@@ -239,10 +265,20 @@ def _language(attributes: Attributes) -> str:
     return ""
 
 
-_SPECIAL = re.compile(r"[\0- ]*+(?:(?:https?|ftp|file|wss?):|(?![a-z][a-z0-9+.-]*:))", re.IGNORECASE)
+_SPECIAL = re.compile(
+    r"[\0- ]*+(?:(?:https?|ftp|file|wss?):|(?![a-z][a-z0-9+.-]*:))", re.IGNORECASE
+)
 # Encoding Standard 4.3, "get an output encoding": for these it is UTF-8.
-_NEVER_WRITTEN = (encodings.UTF_8, *encodings.UTF_16, "utf-32-le", "utf-32-be", encodings.REPLACEMENT)
-_SPELLED = [f"%{byte:02X}" if byte > 0x7E or byte in b"\x1b&#;" else chr(byte) for byte in range(256)]
+_NEVER_WRITTEN = (
+    encodings.UTF_8,
+    *encodings.UTF_16,
+    "utf-32-le",
+    "utf-32-be",
+    encodings.REPLACEMENT,
+)
+_SPELLED = [
+    f"%{byte:02X}" if byte > 0x7E or byte in b"\x1b&#;" else chr(byte) for byte in range(256)
+]
 _RUNS = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -254,20 +290,29 @@ def with_query(url: str, encoding: str) -> str:
     path, question, query = rest.partition("?")
     if not question or query.isascii():
         return url
-    return path + question + _RUNS.sub(lambda run: _percent(run[0], encoding), query) + mark + fragment
+    return (
+        path + question + _RUNS.sub(lambda run: _percent(run[0], encoding), query) + mark + fragment
+    )
 
 
 def _percent(text: str, encoding: str) -> str:
     """Percent-encodes; a character missing from the encoding becomes `&#number;`, as in a form."""
     user_defined = encoding == encodings.USER_DEFINED
-    encoded = _encoded(text) if user_defined else text.encode(encodings.codec(encoding), "xmlcharrefreplace")
+    encoded = (
+        _encoded(text)
+        if user_defined
+        else text.encode(encodings.codec(encoding), "xmlcharrefreplace")
+    )
     return "".join(map(_SPELLED.__getitem__, encoded))
 
 
 def _encoded(text: str) -> bytes:
     """Encoding Standard 14.5.2, the x-user-defined encoder for non-ASCII text; Python has none."""
     return b"".join(
-        [b"%c" % (code - 0xF700) if 0xF780 <= code <= 0xF7FF else b"&#%d;" % code for code in map(ord, text)]
+        [
+            b"%c" % (code - 0xF700) if 0xF780 <= code <= 0xF7FF else b"&#%d;" % code
+            for code in map(ord, text)
+        ]
     )
 
 
@@ -278,7 +323,11 @@ class LinkReader:
     """Reads links of the wanted kinds. One per crawl, used by one thread."""
 
     def __init__(
-        self, wanted: Iterable[str] = link_kinds.FOLLOWED, *, anchor_text: bool = False, agent: str = ""
+        self,
+        wanted: Iterable[str] = link_kinds.FOLLOWED,
+        *,
+        anchor_text: bool = False,
+        agent: str = "",
     ) -> None:
         """`agent`: the crawler's name, by which robots meta elements may speak to it alone."""
         self.wanted = frozenset(wanted)
@@ -293,7 +342,8 @@ class LinkReader:
         self._whole = anchor_text and self.wanted >= link_kinds.LOGGED
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> DocumentLinks:
-        """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet has none.
+        """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet
+        has none.
 
         Pass `encoding` if it is already known. Never raises, whatever the bytes.
         """
@@ -304,12 +354,17 @@ class LinkReader:
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
-        reading = LinkCollector(found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names)
+        reading = LinkCollector(
+            found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names
+        )
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many
             reading.read(self._reader.elements("".join(reading.hidden).encode(), "html"), len(text))
         if encoding != encodings.UTF_8:
-            found.links = [(kind, with_query(link, encoding), text, rel) for kind, link, text, rel in found.links]
+            found.links = [
+                (kind, with_query(link, encoding), text, rel)
+                for kind, link, text, rel in found.links
+            ]
         found.base = _base(url, reading.base)
         return found
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-LONGEST = 1024  # characters parsed: 60,000 semicolons would cost 70 ms, and the cache would keep 1,024 such headers
+# characters parsed: 60,000 semicolons would cost 70 ms, and the cache would keep 1,024 such headers
+LONGEST = 1024
 SPACE = "\t\n\r "  # the standard's "HTTP whitespace"
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -41,7 +42,10 @@ def _parse(header: str) -> MimeType | None:
 
 
 def _parameter(text: str, parameters: dict[str, str]) -> str:
-    """Reads one parameter and returns the text after its semicolon. The first parameter of a name wins."""
+    """Reads one parameter and returns the text after its semicolon.
+
+    The first parameter of a name wins.
+    """
     name, equals, rest = text.lstrip(SPACE).partition("=")
     if ";" in name or not equals:  # no value: skip it
         return text.partition(";")[2]

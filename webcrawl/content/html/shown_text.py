@@ -1,8 +1,9 @@
-"""Parts of a document that are read only when somebody asks: visible text, resolved links, what it says of itself.
+"""Parts of a document that are read only when somebody asks: visible text, resolved links, what it
+says of itself.
 
 Beside its links a document describes itself by language, description, headings and Open Graph
-(`PageDescription`). Readers' comments are taken out of its tree, by what its markup calls them, before the main text is
-looked for.
+(`PageDescription`). Readers' comments are taken out of its tree, by what its markup calls them,
+before the main text is looked for.
 """
 
 from __future__ import annotations
@@ -22,23 +23,36 @@ from webcrawl.base.loading import MissingLibraryError
 from webcrawl.content.html import tree_guard
 from webcrawl.content.html.encodings import SPACE
 from webcrawl.content.html.link_kinds import DocumentLinks, PageLink
-from webcrawl.content.html.trees import Element, ElementReader, LexborTree, defused, document, plain_root, xml_root
+from webcrawl.content.html.trees import (
+    Element,
+    ElementReader,
+    LexborTree,
+    defused,
+    document,
+    plain_root,
+    xml_root,
+)
 
-# In an id or a class: comment, Kommentar, commentaire, comentario, komentarz and so on, but no commentary; and what
-# some systems say instead.
+# In an id or a class: comment, Kommentar, commentaire, comentario, komentarz and so on, but no
+# commentary; and what some systems say instead.
 _CALLED = re.compile(
     r"(?<![a-z])(?:(?:user|reader|article)?[ck]omm?ent(?!ar(?:y|ies)|ator)|disqus|dsq-|(?:live)?fyre-|spcv_|coral-"
     r"|remark42|isso-|hyvor-talk|viafoura|UFIComment|fbFeedback)",
     re.IGNORECASE,
 )
 _MEANT = re.compile(r"(?<![a-z])(?:user)?comments?\b", re.IGNORECASE)  # schema.org's terms
-_FORUM = re.compile(r"DiscussionForumPosting|QAPage")  # its terms for pages whose comments are posts
+# its terms for pages whose comments are posts
+_FORUM = re.compile(r"DiscussionForumPosting|QAPage")
 _KEPT = frozenset(("html", "body", "main"))
-LEAST = 250  # characters of a text; where less is left, the comments are the page, or the markup calls all of it so
+# characters of a text; where less is left, the comments are the page, or the markup calls all of it
+# so
+LEAST = 250
 
 
 def candidates(tree: Any) -> Iterator[Any]:
-    """A page's lxml tree without comments, if it has any, and the whole one, for the case that too little was left."""
+    """A page's lxml tree without comments, if it has any, and the whole one, for the case that too
+    little was left.
+    """
     shorter = copy(tree)
     if _drop_comments(shorter):
         yield shorter
@@ -60,10 +74,13 @@ def _is_comment(element: Any) -> bool:
         return False
     get = element.get
     meant = " ".join(get(name, "") for name in ("itemprop", "itemtype", "property", "typeof"))
-    if not (_CALLED.search(get("id", "")) or _CALLED.search(get("class", "")) or _MEANT.search(meant)):
+    if not (
+        _CALLED.search(get("id", "")) or _CALLED.search(get("class", "")) or _MEANT.search(meant)
+    ):
         return False
     is_code = element.tag == "span" and next(element.iterancestors("pre", "code"), None) is not None
-    return not is_code and next(element.iter("h1"), None) is None  # around an h1 it is the page's section or state
+    # around an h1 it is the page's section or state
+    return not is_code and next(element.iter("h1"), None) is None
 
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -81,7 +98,8 @@ class PageDescription:
     canonical: str = ""  # as written
     description: str = ""
     headings: list[tuple[int, str]] = field(default_factory=list)  # level, text
-    open_graph: list[tuple[str, str]] = field(default_factory=list)  # property, content; a property may come again
+    # property, content; a property may come again
+    open_graph: list[tuple[str, str]] = field(default_factory=list)
 
 
 class AboutReader:
@@ -91,7 +109,10 @@ class AboutReader:
         self._reader = ElementReader(SELECTOR, frozenset(TAGS))
 
     def about(self, text: bytes, kind: str) -> PageDescription:
-        """Return what a document in UTF-8 says of itself; see `elements.document`. Never raises, whatever the bytes."""
+        """Return what a document in UTF-8 says of itself; see `elements.document`.
+
+        Never raises, whatever the bytes.
+        """
         return about_of(self._reader.elements(text, kind))
 
 
@@ -169,12 +190,16 @@ TEXT = "-text"  # the tag of lexbor's text nodes
 BREAK = "\x1e"  # ASCII's record separator: white space, which texts do not use
 _DISPLAY_NONE = re.compile(r"display: ?none", re.IGNORECASE)
 HIDDEN = "[hidden],[style*='display:none' i],[style*='display: none' i]"
-_UNSEEN = f":is({','.join(sorted(SILENT))},{HIDDEN})"  # `:is` reports an element once, whatever it matches
+# `:is` reports an element once, whatever it matches
+_UNSEEN = f":is({','.join(sorted(SILENT))},{HIDDEN})"
 _BLOCK = ",".join(sorted(BLOCKS))
 
 
 def visible_text(text: bytes, kind: str) -> str:
-    """The text of a document in UTF-8, a line for each block; see `elements.document`. Never raises."""
+    """The text of a document in UTF-8, a line for each block; see `elements.document`.
+
+    Never raises.
+    """
     text = defused(text)
     if kind == "xml" or tree_guard.heavy(text):
         found = "".join(_of_root(xml_root(text) if kind == "xml" else plain_root(text)))
@@ -202,9 +227,11 @@ def taken_from(body: LexborNode | None) -> str:
 
 
 def shows_more(body: LexborNode | None, characters: int) -> bool:
-    """Return whether the visible text of lexbor's tree has more characters than this, without white space.
+    """Return whether the visible text of lexbor's tree has more characters than this, without white
+    space.
 
-    The tree stays as it is, and the search ends where the text is long enough: in the first part of most pages.
+    The tree stays as it is, and the search ends where the text is long enough: in the first part of
+    most pages.
     """
     shown = 0
     for text in _seen_texts(body):
@@ -260,17 +287,24 @@ def _of_root(root: etree._Element | None) -> Iterator[str]:
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    return element.get("hidden") is not None or _DISPLAY_NONE.search(element.get("style", "")) is not None
+    return (
+        element.get("hidden") is not None
+        or _DISPLAY_NONE.search(element.get("style", "")) is not None
+    )
 
 
 class ShownReader:
     """Used by one thread."""
 
     def __init__(self) -> None:
-        self._about, self._tree = AboutReader(), LexborTree(SELECTOR)
+        self._about = AboutReader()
+        self._tree = LexborTree(SELECTOR)
 
     def shown(self, text: bytes, kind: str) -> tuple[PageDescription, str]:
-        """Both of a document in UTF-8; see `elements.document`. Never raises, whatever the bytes."""
+        """Both of a document in UTF-8; see `elements.document`.
+
+        Never raises, whatever the bytes.
+        """
         text = defused(text)
         if kind == "xml" or tree_guard.heavy(text):
             return self._about.about(text, kind), visible_text(text, kind)
@@ -312,7 +346,9 @@ def about(body: bytes, content_type: str, encoding: str) -> PageDescription:
 
 
 def shown(body: bytes, content_type: str, encoding: str) -> tuple[PageDescription, str] | None:
-    """Return what a document says of itself, and what a browser would show of it; None for what is none."""
+    """Return what a document says of itself, and what a browser would show of it; None for what is
+    none.
+    """
     html, kind = document(body, content_type, encoding)
     return _shown_reader().shown(html, kind) if kind else None
 

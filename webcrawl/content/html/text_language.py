@@ -1,8 +1,9 @@
-"""The language of a text: by the script that it is written in, and of Latin script by resiliparse's detector.
+"""The language of a text: by the script that it is written in, and of Latin script by resiliparse's
+detector.
 
-Letters that only some languages have tell a script's languages apart. A detector that counts words of the Latin
-alphabet takes Japanese for Czech and Russian for Serbian. So the script decides, and the detector is asked for texts
-in Latin script alone.
+Letters that only some languages have tell a script's languages apart. A detector that counts words
+of the Latin alphabet takes Japanese for Czech and Russian for Serbian. So the script decides, and
+the detector is asked for texts in Latin script alone.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from numpy.typing import NDArray
 from webcrawl.base.loading import MissingLibraryError
 
 LONGEST = 20_000  # characters that are looked at
-DECIDES = 0.3  # of the letters: a text with so many in one script is in a language of it, whatever names and code say
+# of the letters: a text with so many in one script is in a language of it, whatever names and code
+# say
+DECIDES = 0.3
 SUPPORTS = 0.1  # of the letters: so many are enough for a language that the page declares
 SYLLABLES = 3  # letters of other scripts that a character of Han, kana or Hangul stands for
-FEW_BYTES = 1.06  # for each character in UTF-8: a text with fewer has hardly a letter that is not Latin
+# for each character in UTF-8: a text with fewer has hardly a letter that is not Latin
+FEW_BYTES = 1.06
 
 BLOCK = 16  # code points: scripts begin and end at multiples of it
 RANGES = {
@@ -60,7 +64,9 @@ EAST_ASIAN = ("Hangul", "Kana", "Han")
 
 @dataclass(frozen=True, slots=True)
 class LetterMark:
-    """A language is known by these letters, if they are so large a part of the letters of its script."""
+    """A language is known by these letters, if they are so large a part of the letters of its
+    script.
+    """
 
     language: str
     letters: str
@@ -69,7 +75,25 @@ class LetterMark:
 
 LANGUAGES: dict[str, tuple[str, ...]] = {
     "Greek": ("el",),
-    "Cyrillic": ("ru", "uk", "bg", "sr", "be", "mk", "kk", "ky", "tg", "mn", "tt", "uz", "ba", "cv", "bs", "os", "az"),
+    "Cyrillic": (
+        "ru",
+        "uk",
+        "bg",
+        "sr",
+        "be",
+        "mk",
+        "kk",
+        "ky",
+        "tg",
+        "mn",
+        "tt",
+        "uz",
+        "ba",
+        "cv",
+        "bs",
+        "os",
+        "az",
+    ),
     "Armenian": ("hy",),
     "Hebrew": ("he", "yi"),
     "Arabic": ("ar", "fa", "ur", "ps", "ckb", "ku", "ug", "sd", "pa", "ks", "az", "ms"),
@@ -104,7 +128,8 @@ MARKS: dict[str, tuple[LetterMark, ...]] = {
         LetterMark("kk", "ұ", 0.003),
         LetterMark("uz", "қғҳ", 0.01),
         LetterMark("be", "ў", 0.003),
-        LetterMark("uk", "іїєґ", 0.01),  # Belarusian and Kazakh have the first one as well, and stand above
+        # Belarusian and Kazakh have the first one as well, and stand above
+        LetterMark("uk", "іїєґ", 0.01),
         LetterMark("tt", "җә", 0.005),
         LetterMark("ky", "ң", 0.003),
         LetterMark("mn", "өү", 0.01),
@@ -128,17 +153,22 @@ MARKS: dict[str, tuple[LetterMark, ...]] = {
 """The letters that tell a script's languages apart. The order counts: the first mark that a text has decides."""
 
 KANA = 0.1  # of Han and kana: Japanese has more, in tables too
-MENTIONED = 0.01  # of them: fewer kana are a name in a Chinese text, and no support for a declaration as Japanese
+# of them: fewer kana are a name in a Chinese text, and no support for a declaration as Japanese
+MENTIONED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptCounts:
-    """The scripts of a text. `script` and `language` are empty if it is mostly Latin, or has no letters."""
+    """The scripts of a text.
+
+    `script` and `language` are empty if it is mostly Latin, or has no letters.
+    """
 
     letters: dict[str, int]  # of each script that it has, a syllable counting as several
     script: str = ""
     language: str = ""
-    is_marked: bool = False  # by letters that the others of the script do not have, or by having none of theirs
+    # by letters that the others of the script do not have, or by having none of theirs
+    is_marked: bool = False
 
     def supports(self, language: str) -> bool:
         """Return whether the text may be in this language of another script than Latin."""
@@ -165,7 +195,9 @@ class ScriptCounts:
 
 
 def writing_of(text: str) -> ScriptCounts | None:
-    """Return the scripts of a text; None if it has hardly a letter that is not Latin, as most texts have."""
+    """Return the scripts of a text; None if it has hardly a letter that is not Latin, as most texts
+    have.
+    """
     text = text[:LONGEST]
     if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
         return None
@@ -212,13 +244,17 @@ def _marked(text: str, marks: tuple[LetterMark, ...], letters: int) -> str:
 
 @cache
 def _judged(script: str) -> frozenset[str]:
-    """The languages of a script that marks tell from others: the marked ones, and the one that has none."""
+    """The languages of a script that marks tell from others: the marked ones, and the one that has
+    none.
+    """
     return frozenset({mark.language for mark in MARKS.get(script, ())} | {*LANGUAGES[script][:1]})
 
 
 @cache
 def _blocks() -> NDArray[np.uint8]:
-    """The number of the script of each block of code points, from 1; 0 for signs, digits and rare scripts."""
+    """The number of the script of each block of code points, from 1; 0 for signs, digits and rare
+    scripts.
+    """
     table = np.zeros(0x110000 // BLOCK, np.uint8)
     for number, script in enumerate(SCRIPTS, 1):
         for first, end in RANGES[script]:
@@ -237,7 +273,8 @@ def knows_languages() -> bool:
 
 
 def likely_language(text: str) -> tuple[str, int]:
-    """The ISO 639-1 code of the language that a text is most likely in, and resiliparse's measure: smaller is surer.
+    """The ISO 639-1 code of the language that a text is most likely in, and resiliparse's measure:
+    smaller is surer.
 
     The measure is BY_SCRIPT where the script decides. The code is empty if the text has no words.
     """
@@ -253,12 +290,16 @@ def guessed_language(text: str) -> str:
 
 
 ENOUGH = 200  # characters of a text that may contradict a declaration
-SURE = 600  # of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
+# of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
+SURE = 600
 LIKELY = 800  # up to it 254 of 262 texts that declare nothing were in the language that it names
 UNLIKELY = 1200  # it names no language beyond
-APART, FAR = 20, 100  # by which that of the declared language has to be larger where the other is sure, or anyway
-SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}  # as the detector calls them
-NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  # which it does not keep apart
+# by which that of the declared language has to be larger where the other is sure, or anyway
+APART, FAR = 20, 100
+# as the detector calls them
+SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}
+# which it does not keep apart
+NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})
 
 
 def contradicts(declared: str, text: str) -> bool:
@@ -278,7 +319,9 @@ def contradicts(declared: str, text: str) -> bool:
 
 
 def _detects_another(language: str, text: str) -> bool:
-    """Return whether the detector finds another language, far enough before this one, and keeps the two apart."""
+    """Return whether the detector finds another language, far enough before this one, and keeps the
+    two apart.
+    """
     measures = _measures(text[:LONGEST])
     if not measures:
         return False

@@ -1,6 +1,8 @@
-"""Pages that a tree builder must not be given: the standard's own rules let 30 KB of markup grow to gigabytes.
+"""Pages that a tree builder must not be given: the standard's own rules let 30 KB of markup grow to
+gigabytes.
 
-The grammar of start tags (HTML Standard 13.2.5) comes first, as regular expressions, one named fragment per idea.
+The grammar of start tags (HTML Standard 13.2.5) comes first, as regular expressions, one named
+fragment per idea.
 """
 
 from __future__ import annotations
@@ -19,16 +21,19 @@ def _any_case(word: str) -> str:
 
 # Section numbers are those of the HTML Standard.
 SPACE = r"[\t\n\f\r ]"
-GAP = r"[\t\n\f\r /]"  # between attributes: a `/` that does not end the tag separates like a space (13.2.5.32, .40)
+# between attributes: a `/` that does not end the tag separates like a space (13.2.5.32, .40)
+GAP = r"[\t\n\f\r /]"
 TAG_NAME = r"[^\t\n\f\r />]"  # one character of it, after the first (13.2.5.8)
-TAG_FIRST = r"[a-zA-Z_:\x80-\xff]"  # letters in HTML (13.2.5.6); the others begin a name in XML, and text in HTML
+# letters in HTML (13.2.5.6); the others begin a name in XML, and text in HTML
+TAG_FIRST = r"[a-zA-Z_:\x80-\xff]"
 NAME_FIRST = r"[^\t\n\f\r />]"  # may be a `=` (13.2.5.32)
 NAME_NEXT = r"[^\t\n\f\r />=]"  # 13.2.5.33
 BARE_FIRST = r"""[^\t\n\f\r >"']"""  # of an unquoted value (13.2.5.35)
 BARE_NEXT = r"[^\t\n\f\r >]"  # 13.2.5.38
 
-# Formatting elements but `a` (13.2.4.3), which the parser opens again in every paragraph if they are left open. All by
-# their first letter, which makes Python's engine twice as fast; some words that are no element match too.
+# Formatting elements but `a` (13.2.4.3), which the parser opens again in every paragraph if they
+# are left open. All by their first letter, which makes Python's engine twice as fast; some words
+# that are no element match too.
 _ENDINGS = ("", "m", "t", "ig", "ode", "ont", "obr", "mall", "trike", "trong")
 FORMATTING = f"[bBiIuUsSeEtTcCfFnN](?:{'|'.join(map(_any_case, _ENDINGS))})"
 ANCHOR = "[aA]"  # no more than one is open at a time
@@ -40,7 +45,9 @@ _BARE = f"{BARE_FIRST}{BARE_NEXT}*"
 _QUOTED = """(?:"[^"]*"|'[^']*')"""  # 13.2.5.36 and .37
 _ATTRIBUTE = f"(?:{GAP}+{_NAME}(?:{_EQUALS}{_BARE})?|{GAP}*{_NAME}{_EQUALS}{_QUOTED})"
 _LONG_NAME = f"{GAP}+{NAME_NEXT}{{500}}"
-_LONG_VALUE = f"""{GAP}*{_NAME}{_EQUALS}(?:"[^"]{{500}}|'[^']{{500}}|{BARE_FIRST}{BARE_NEXT}{{500}})"""
+_LONG_VALUE = (
+    f"""{GAP}*{_NAME}{_EQUALS}(?:"[^"]{{500}}|'[^']{{500}}|{BARE_FIRST}{BARE_NEXT}{{500}})"""
+)
 _LONG_ATTRIBUTE = f"(?:{_LONG_NAME}|{_LONG_VALUE})"
 _OPENING = f"<(?:{ANCHOR}|{FORMATTING})"
 _LARGE = f"{_OPENING}{_ATTRIBUTE}{{12}}|{_OPENING}{_ATTRIBUTE}*{_LONG_ATTRIBUTE}"
@@ -49,8 +56,8 @@ _LARGE = f"{_OPENING}{_ATTRIBUTE}{{12}}|{_OPENING}{_ATTRIBUTE}*{_LONG_ATTRIBUTE}
 _EXACT_VALUE = f"""(?:"[^"]*+"|'[^']*+'|(?=>)|{BARE_FIRST}{BARE_NEXT}*+)"""  # (?=>): `x=>` has none
 _EXACT_ATTRIBUTE = f"{NAME_FIRST}{NAME_NEXT}*+(?:{SPACE}*+={SPACE}*+{_EXACT_VALUE}|(?!{SPACE}*+=))"
 _GAP_OR_ATTRIBUTE = f"(?:{GAP}++|{_EXACT_ATTRIBUTE})"
-# Nearly all tags have only such attributes. They contain no bracket, so wherever a tag of them is thought to begin,
-# even in a comment or a script, it ends before a real one begins.
+# Nearly all tags have only such attributes. They contain no bracket, so wherever a tag of them is
+# thought to begin, even in a comment or a script, it ends before a real one begins.
 _PLAIN_VALUE = """(?:="[^"<>]*+"|='[^'<>]*+'|=[^\\t\\n\\f\\r "'<>][^\\t\\n\\f\\r <>]*+|(?=[\\t\\n\\f\\r />]))"""
 _PLAIN_ATTRIBUTE = rf"{GAP}++[a-zA-Z][-:.\w]*+{_PLAIN_VALUE}"
 _REST = f"(?={GAP})(?P<rest>(?:{_PLAIN_ATTRIBUTE})*+{GAP}*+>)?+"  # no group: the tag is not plain
@@ -65,8 +72,8 @@ def _automaton(pattern: str) -> re2._Regexp[bytes]:
     options.never_capture = True
     options.max_mem = 64 << 20
     found = re2.compile(pattern.encode(), options)
-    # RE2 makes its automata at the first match, under a lock that it never releases if memory ends meanwhile: the next
-    # search would wait for ever. So they are made before memory can be short.
+    # RE2 makes its automata at the first match, under a lock that it never releases if memory ends
+    # meanwhile: the next search would wait for ever. So they are made before memory can be short.
     found.search(_CROWDED)
     return found
 
@@ -77,7 +84,8 @@ def _exact(pattern: str) -> re.Pattern[bytes]:
 
 # An anchor or formatting element of 12 attributes, or one attribute of 500 bytes.
 LARGE_TAG = _automaton(_LARGE)
-# Such a tag, or any formatting element with attributes: without them the parser opens at most three equal ones again.
+# Such a tag, or any formatting element with attributes: without them the parser opens at most three
+# equal ones again.
 SUSPECT = _automaton(f"{_LARGE}|<{FORMATTING}{GAP}")
 CROWDED_TAG = _automaton(f"<{TAG_FIRST}{TAG_NAME}*{_ATTRIBUTE}{{{ATTRIBUTES}}}")
 
@@ -89,7 +97,8 @@ ATTRIBUTES_OF_TAG = _exact(f"{_GAP_OR_ATTRIBUTE}{{0,{2 * ATTRIBUTES}}}+")  # gap
 
 
 MANY_TAGS = 12_000  # nested, they take lexbor 0.2 s at worst
-COPIES = 4_000_000  # bytes of formatting tags times all tags: at worst 190 MB of elements opened again
+# bytes of formatting tags times all tags: at worst 190 MB of elements opened again
+COPIES = 4_000_000
 HARMLESS = 2_500  # with so few tags, small anchors do no harm
 LONG = 64 << 10  # in shorter bodies the attributes of one tag cost 0.3 s at worst
 REACH = 64 << 10
@@ -97,8 +106,10 @@ REACH = 64 << 10
 
 def heavy(body: bytes) -> bool:
     """Return whether a tree of this page could take more time or memory than a page is worth."""
-    tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))  # three times as fast as bytes.count
-    if tags * len(body) <= COPIES or (tags <= HARMLESS and not SUSPECT.search(body)):  # no tag is longer than the body
+    # three times as fast as bytes.count
+    tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))
+    # no tag is longer than the body
+    if tags * len(body) <= COPIES or (tags <= HARMLESS and not SUSPECT.search(body)):
         return False
     if tags > MANY_TAGS:
         return True
@@ -109,7 +120,8 @@ def heavy(body: bytes) -> bool:
 def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
     """Bytes that may be opened again at every tag: all formatting tags, and the largest anchor.
 
-    Every place where such a tag may begin is measured, even inside a comment: that only raises the bound.
+    Every place where such a tag may begin is measured, even inside a comment: that only raises the
+    bound.
     """
     found = tag.findall(body)
     anchor = max((len(rest) for name, rest in found if name), default=0)
@@ -120,7 +132,9 @@ def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
 
 
 def _odd(body: bytes, tag: re.Pattern[bytes]) -> int:
-    """Return `_copied` for tags whose attributes are not plain; one that does not end counts as COPIES bytes."""
+    """Return `_copied` for tags whose attributes are not plain; one that does not end counts as
+    COPIES bytes.
+    """
     size = 0
     for found in tag.finditer(body):
         if not found["rest"]:

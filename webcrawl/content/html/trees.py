@@ -11,7 +11,13 @@ from itertools import islice
 from typing import Protocol
 
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
-from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import (
+    LexborCSSSelector,
+    LexborDocumentOptions,
+    LexborHTMLParser,
+    LexborNode,
+    SelectolaxError,
+)
 
 from webcrawl.content.html import encodings, mimetype, tree_guard
 from webcrawl.content.html.encodings import is_xml
@@ -38,7 +44,8 @@ def markup(content_type: str, body: bytes) -> str:
         if _BEGINS_AS_HTML.match(body):
             return "html"
         essence = "text/xml" if _BEGINS_AS_XML.match(body) else ""
-    # Feeds and sitemaps are XML too; only a document that names the namespace has links that a browser shows.
+    # Feeds and sitemaps are XML too; only a document that names the namespace has links that a
+    # browser shows.
     return "xml" if is_xml(essence) and (_XHTML in body or b"\0" in body[:4]) else ""
 
 
@@ -47,10 +54,14 @@ class ElementReader:
 
     def __init__(self, selector: str, tags: frozenset[str]) -> None:
         """Both say the same: `tags` is for libxml2, and empty means all."""
-        self._lexbor, self._plain, self._xml = LexborTree(selector), PlainTree(tags), XmlTree()
+        self._lexbor = LexborTree(selector)
+        self._plain = PlainTree(tags)
+        self._xml = XmlTree()
 
     def elements(self, text: bytes, kind: str) -> Iterable[Element]:
-        """The elements of a document in UTF-8; `kind` is what `document` said. libxml2 reads what lexbor must not."""
+        """The elements of a document in UTF-8; `kind` is what `document` said. libxml2 reads what
+        lexbor must not.
+        """
         tree = kept_tree().take(text)
         if tree is not None:
             return self._lexbor.within(tree.root)
@@ -66,16 +77,23 @@ def defused(text: bytes) -> bytes:
 
 
 def document(body: bytes, content_type: str, encoding: str) -> tuple[bytes, str]:
-    """The body in UTF-8 without a byte order mark, and its kind of markup: empty for what is neither HTML nor XHTML."""
+    """The body in UTF-8 without a byte order mark, and its kind of markup: empty for what is
+    neither HTML nor XHTML.
+    """
     kind = markup(content_type, body)
-    same = not kind or encoding == encodings.UTF_8 or (encoding == encodings.WINDOWS_1252 and body.isascii())
+    same = (
+        not kind
+        or encoding == encodings.UTF_8
+        or (encoding == encodings.WINDOWS_1252 and body.isascii())
+    )
     return body.removeprefix(BOM_UTF8) if same else encodings.decode(body, encoding).encode(), kind
 
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
 _NAMESPACES = {"{http://www.w3.org/1999/xlink}": "xlink:"}
-_PIECES = 256  # text nodes read below one element: libxml2 nests 2048 deep, and text is read at each level
+# text nodes read below one element: libxml2 nests 2048 deep, and text is read at each level
+_PIECES = 256
 
 
 class Element(Protocol):
@@ -118,7 +136,10 @@ def lexbor_tree(html: bytes) -> LexborHTMLParser:
 
 
 class KeptTree:
-    """The tree of a document that was parsed to see what it is. The next reader of the same document may take it."""
+    """The tree of a document that was parsed to see what it is.
+
+    The next reader of the same document may take it.
+    """
 
     def __init__(self) -> None:
         self._kept: tuple[bytes, LexborHTMLParser] | None = None
@@ -128,7 +149,10 @@ class KeptTree:
         self._kept = text, tree
 
     def take(self, text: bytes) -> LexborHTMLParser | None:
-        """Return the tree of this document, or None if another one is kept. Nothing is kept afterwards."""
+        """Return the tree of this document, or None if another one is kept.
+
+        Nothing is kept afterwards.
+        """
         kept, self._kept = self._kept, None
         return kept[1] if kept is not None and kept[0] == text else None
 
@@ -144,8 +168,11 @@ class PlainElement:
 
     __slots__ = ("_element", "attributes", "tag")
 
-    def __init__(self, element: etree._Element, tag: str, attributes: dict[str, str | None]) -> None:
-        self.tag, self.attributes = tag, attributes
+    def __init__(
+        self, element: etree._Element, tag: str, attributes: dict[str, str | None]
+    ) -> None:
+        self.tag = tag
+        self.attributes = attributes
         self._element = element
 
     def text(self) -> str:
@@ -155,7 +182,10 @@ class PlainElement:
 
 
 class PlainTree:
-    """HTML by libxml2. It never reopens elements, so it is always linear; it nests at most 2048 deep."""
+    """HTML by libxml2.
+
+    It never reopens elements, so it is always linear; it nests at most 2048 deep.
+    """
 
     def __init__(self, tags: frozenset[str] = frozenset()) -> None:
         self._tags = tags  # empty: all
@@ -175,7 +205,8 @@ class PlainTree:
 class XmlTree:
     """XHTML served as XML. Entities are never expanded and nothing is loaded.
 
-    lxml looks up each attribute's value by a scan from the first: 27,000 attributes of one tag took 2.4 s.
+    lxml looks up each attribute's value by a scan from the first: 27,000 attributes of one tag took
+    2.4 s.
     """
 
     def elements(self, xml: bytes) -> Iterator[Element]:
@@ -191,7 +222,10 @@ class XmlTree:
 
 def plain_root(html: bytes) -> etree._Element | None:
     """The root of libxml2's tree of an HTML document."""
-    return _parse(html, etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True))
+    return _parse(
+        html,
+        etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True),
+    )
 
 
 def xml_root(xml: bytes) -> etree._Element | None:
@@ -209,9 +243,12 @@ _REFERENCE = re.compile(
     rb"|&(?:#0*([0-9]{1,7});|#[xX]0*([0-9A-Fa-f]{1,6});|([A-Za-z_][\w.-]*+);)?",
     re.DOTALL,
 )
-_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})  # no characters of XML: after one, libxml2 drops a reference
+# no characters of XML: after one, libxml2 drops a reference
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _SUBSET = re.compile(rb"<!DOCTYPE[^\[>]*+\[(.*?)\]\s*+>", re.DOTALL)
-_ENTITY = re.compile(rb"""<!ENTITY\s++([^\s%]\S*+)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)[^>]{0,999}+)\s*+>""")
+_ENTITY = re.compile(
+    rb"""<!ENTITY\s++([^\s%]\S*+)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)[^>]{0,999}+)\s*+>"""
+)
 _PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 NESTED = 16  # entities within entities
 LONGEST_ENTITY = 2000  # bytes that one stands for: no address is longer, but bombs are
@@ -221,8 +258,9 @@ EXPANDED = 1 << 20  # bytes that references may become beyond twice the document
 def with_sound_references(xml: bytes) -> bytes:
     """An XML document in UTF-8 in which each `&` begins a reference that libxml2 resolves.
 
-    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities become characters,
-    and those that the document declares become what they stand for: libxml2 would end at many.
+    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities
+    become characters, and those that the document declares become what they stand for: libxml2
+    would end at many.
     """
     xml = xml.translate(None, _CONTROLS)
     if _UNSOUND.search(xml) is None:
@@ -231,16 +269,24 @@ def with_sound_references(xml: bytes) -> bytes:
     subset = _SUBSET.match(xml, begin) if begin >= 0 else None
     if subset is None:
         return _References({}, 0).sound(xml)
-    entities = {name: double or single for name, double, single in reversed(_ENTITY.findall(subset[1]))}
+    entities = {
+        name: double or single for name, double, single in reversed(_ENTITY.findall(subset[1]))
+    }
     rest = _References(entities, EXPANDED + 2 * len(xml)).sound(xml[subset.end() :])
-    return xml[: subset.start(1)] + _ENTITY.sub(b"", subset[1]) + xml[subset.end(1) : subset.end()] + rest
+    return (
+        xml[: subset.start(1)]
+        + _ENTITY.sub(b"", subset[1])
+        + xml[subset.end(1) : subset.end()]
+        + rest
+    )
 
 
 class _References:
     """What the references of a document become, whose own entities are `declared`."""
 
     def __init__(self, declared: Mapping[bytes, bytes], room: int) -> None:
-        self._declared, self._room = declared, room
+        self._declared = declared
+        self._room = room
         self._expanded: dict[bytes, bytes] = {}
         self._nested = 0
 
@@ -255,7 +301,9 @@ class _References:
             return self._entity(name)
         if name is not None:
             text = html5.get(name.decode("latin-1") + ";")
-            return b"".join(b"&#%d;" % ord(char) for char in text) if text else b"&amp;" + found[0][1:]
+            return (
+                b"".join(b"&#%d;" % ord(char) for char in text) if text else b"&amp;" + found[0][1:]
+            )
         if decimal or hexadecimal:
             return b"&#%d;" % _number(found)
         return b"&amp;"
@@ -268,7 +316,8 @@ class _References:
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1
             self._expanded[name] = b""
-            literal = _REFERENCE.sub(_character, self._declared[name])  # XML 1.0, 4.5: before it is read again
+            # XML 1.0, 4.5: before it is read again
+            literal = _REFERENCE.sub(_character, self._declared[name])
             text = self.sound(literal)
             self._nested -= 1
             if b"<" not in text:  # in an attribute its quotes are text
@@ -291,7 +340,12 @@ def _number(found: re.Match[bytes]) -> int:
 
 def _is_character(number: int) -> bool:
     """As XML 1.0 has it (2.2)."""
-    return number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number < 0xFFFE or 0xFFFF < number < 0x110000
+    return (
+        number in (9, 10, 13)
+        or 0x20 <= number < 0xD800
+        or 0xE000 <= number < 0xFFFE
+        or 0xFFFF < number < 0x110000
+    )
 
 
 def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:

@@ -1,4 +1,6 @@
-"""What an answer is, beside what it says: a page, or a wall, a soft 404, a shell and their like (docs/recognise.md)."""
+"""What an answer is, beside what it says: a page, or a wall, a soft 404, a shell and their like
+(docs/recognise.md).
+"""
 
 from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import Marks
@@ -6,4 +8,14 @@ from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.recogniser import PARKED, SHELL, Recogniser, recogniser
 from webcrawl.content.recognise.self_description import PAGE, SOFT404
 
-__all__ = ["PAGE", "PARKED", "SHELL", "SOFT404", "Marks", "Probe", "Recogniser", "recogniser", "wall_of"]
+__all__ = [
+    "PAGE",
+    "PARKED",
+    "SHELL",
+    "SOFT404",
+    "Marks",
+    "Probe",
+    "Recogniser",
+    "recogniser",
+    "wall_of",
+]

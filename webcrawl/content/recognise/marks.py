@@ -1,4 +1,6 @@
-"""The table of marks: one search of a body's beginning for all of them, and one look at the names of its headers."""
+"""The table of marks: one search of a body's beginning for all of them, and one look at the names
+of its headers.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,19 @@ MEMORY = 64 << 20  # limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
 VERSION = 1  # of a table's form
 KEYS = frozenset(("version", "date", "mark", "words", "names", "denial"))
-KIND = re.compile(r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell")
-FORMS = {"is": str, "source": str, "any": list, "all": list, "header": dict, "bare": bool, "status": list}  # of a mark
+KIND = re.compile(
+    r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell"
+)
+# of a mark
+FORMS = {
+    "is": str,
+    "source": str,
+    "any": list,
+    "all": list,
+    "header": dict,
+    "bare": bool,
+    "status": list,
+}
 NAMES = {str: "text", list: "list", dict: "table", bool: "boolean"}
 MOUNT, CODED, GUARD = "mount", "coded", "guard"
 APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
@@ -29,7 +42,8 @@ GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
 LETTERS = re.compile(r"[^\W\d_]")
 COMMON = "server system url"  # on most pages, in scripts and attributes
 NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
-# Where a framework puts the page, or what it says to who has no scripts; words that a search would not see; who denies
+# Where a framework puts the page, or what it says to who has no scripts; words that a search would
+# not see; who denies
 HINTS = {
     MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b|-(root|app)["']>"""
     r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
@@ -67,7 +81,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The result of one search: marks in the table's order, and the names of words and hints that are worth a look."""
+    """The result of one search: marks in the table's order, and the names of words and hints that
+    are worth a look.
+    """
 
     marks: list[Mark]
     hints: AbstractSet[str]
@@ -81,21 +97,30 @@ class Marks:
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
         tables = list(tables)
-        self._groups: list[tuple[frozenset[int], Mark]] = []  # which expressions together are a mark
+        # which expressions together are a mark
+        self._groups: list[tuple[frozenset[int], Mark]] = []
         self._headers: dict[bytes, list[tuple[Any, Mark]]] = {}
         self._search = re2.Set.SearchSet(OPTIONS)
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
-        words, names = ({kind: _of(tables, key, kind) for kind in WORDS} for key in ("words", "names"))
-        self._denial = {part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in ErrorMarks}
+        words, names = (
+            {kind: _of(tables, key, kind) for kind in WORDS} for key in ("words", "names")
+        )
+        self._denial = {
+            part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in ErrorMarks
+        }
         self._words = {kind: _compiled(_either(words[kind]), OPTIONS) for kind in WORDS}
         self._names = {kind: _compiled(_either(names[kind]), OPTIONS) for kind in WORDS}
-        self._whole = {kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS}
+        self._whole = {
+            kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS
+        }
         self._any_word = re2.Set.SearchSet(OPTIONS)
         for kind in WORDS:
             self._any_word.Add(_either(_ends(kind, words[kind]) + names[kind]))
         self._any_word.Compile()
-        self._hints = {self._search.Add(_spaced(_either(_ends(kind, words[kind])))): kind for kind in WORDS}
+        self._hints = {
+            self._search.Add(_spaced(_either(_ends(kind, words[kind])))): kind for kind in WORDS
+        }
         self._hints |= {self._search.Add(_element(kind, names[kind])): kind for kind in WORDS}
         self._hints |= {self._search.Add(expression): name for name, expression in HINTS.items()}
         self._search.Compile()
@@ -116,7 +141,9 @@ class Marks:
             if group:
                 self._groups.append((frozenset(map(self._search_for, group)), mark))
         for name, value in row.get("header", {}).items():
-            self._headers.setdefault(name.lower().encode(), []).append((_compiled(value, LATIN), mark))
+            self._headers.setdefault(name.lower().encode(), []).append(
+                (_compiled(value, LATIN), mark)
+            )
 
     def _search_for(self, expression: str) -> int:
         _compiled(expression, OPTIONS)  # a set's own errors do not say what is wrong
@@ -135,7 +162,11 @@ class Marks:
         if not found:
             return NOTHING
         hints = {self._hints[one] for one in found if one in self._hints}
-        marks = [mark for group, mark in self._groups if group.issubset(found)] if len(found) > len(hints) else []
+        marks = (
+            [mark for group, mark in self._groups if group.issubset(found)]
+            if len(found) > len(hints)
+            else []
+        )
         return Glance(marks, hints)
 
     def shown(self, text: str) -> list[Mark]:
@@ -179,7 +210,10 @@ def _table(path: Path | Traversable) -> Mapping[str, Any]:
 
 
 def _check(table: Mapping[str, Any]) -> None:
-    """Raises ValueError for values of another form. A text in the place of a list would be a list of letters."""
+    """Raises ValueError for values of another form.
+
+    A text in the place of a list would be a list of letters.
+    """
     for row in _formed("mark", table.get("mark", []), list):
         for key, value in _formed("mark", row, dict).items():
             if key not in FORMS:
@@ -214,10 +248,11 @@ def _either(expressions: Iterable[str]) -> str:
 
 
 def _ends(kind: str, words: list[str]) -> list[str]:
-    """The part of each sentence that is looked for first. With its gaps, the automaton would have states without end.
+    """The part of each sentence that is looked for first. With its gaps, the automaton would have
+    states without end.
 
-    Of a missing page it is the end, since sentences on pages begin like that; of others the beginning, unless most
-    pages have that in their sources.
+    Of a missing page it is the end, since sentences on pages begin like that; of others the
+    beginning, unless most pages have that in their sources.
     """
     return [_end(GAP.split(one), kind) for one in words]
 
@@ -228,7 +263,10 @@ def _end(parts: list[str], kind: str) -> str:
 
 
 def _element(kind: str, names: list[str]) -> str:
-    """For a source. What names a missing page is in many addresses and numbers, but there it is no whole element."""
+    """For a source.
+
+    What names a missing page is in many addresses and numbers, but there it is no whole element.
+    """
     named = _spaced(_either(names))
     return rf"[>{APART}-]\s*(?:{named})\W{{0,3}}\s*[<{APART}-]" if kind == "soft404" else named
 

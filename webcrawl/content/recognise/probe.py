@@ -1,4 +1,6 @@
-"""What a host shows for a URL that cannot exist, as far as it takes to know that again on other pages."""
+"""What a host shows for a URL that cannot exist, as far as it takes to know that again on other
+pages.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from webcrawl.content.near_duplicates import fingerprint
 NEAR = 3  # bits in which near-duplicates differ at most
 NAME = 4  # characters that a word of a URL has at least if a page repeats it
 FORM = struct.Struct(">?IQBB")
-TRIAL = 16  # pages that are compared before anything follows; if most are like it, the host has one page for everything
+# pages that are compared before anything follows; if most are like it, the host has one page for
+# everything
+TRIAL = 16
 
 
 class Probe(NamedTuple):
@@ -39,7 +43,9 @@ class Probe(NamedTuple):
         """
         if self.title != other.title or self.long != other.long:
             return False
-        return (self.text ^ other.text).bit_count() <= NEAR if self.long else self.text == other.text
+        return (
+            (self.text ^ other.text).bit_count() <= NEAR if self.long else self.text == other.text
+        )
 
     @property
     def is_tried(self) -> bool:
@@ -71,7 +77,11 @@ def _words_of(url: str) -> list[str]:
     path = url[url.find("/", url.find("//") + 2) :]
     last = path.partition("?")[0].rstrip("/").rpartition("/")[2]
     found = {url, path, last, last.partition(".")[0]}
-    return sorted((word for one in found | set(map(unquote, found)) if len(word := one) > NAME), key=len, reverse=True)
+    return sorted(
+        (word for one in found | set(map(unquote, found)) if len(word := one) > NAME),
+        key=len,
+        reverse=True,
+    )
 
 
 def _without(words: list[str], text: str) -> str:

@@ -44,31 +44,43 @@ SEARCHED_ERROR_BYTES = 16_384  # in this much of an error,
 SEARCHED_LEAN_BYTES = 32_768  # and in the whole of a page up to this size that has few links
 TITLE_BYTES = 512
 MAX_SHELL_CHARS = 160  # visible text of a page that its scripts have still to make
-# Visible text of an answer with a vendor's mark, by kind. Parked domains and server defaults may have any length.
+# Visible text of an answer with a vendor's mark, by kind. Parked domains and server defaults may
+# have any length.
 MAX_MARKED_CHARS = {"wall": MAX_TITLED_CHARS, "login": MAX_ERROR_CHARS, "consent": MAX_TITLED_CHARS}
 ACCEPTED = 202  # with a page: challenges are sent like this
-OFFERED = re.compile(r"\S+\.\w+ is for sale\b", re.IGNORECASE)  # a title, by which a trader begins to describe a name
+# a title, by which a trader begins to describe a name
+OFFERED = re.compile(r"\S+\.\w+ is for sale\b", re.IGNORECASE)
 LOADING = re.compile(
     r"\b(load(ing)?|wait|javascript|geladen|laden|lädt|chargement|cargando|caricamento|carregando)\b"
     r"|загруз|加载|等待|読み込|로딩",
     re.IGNORECASE,
 )
-# What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what it does
-ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL)
+# What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what
+# it does
+ASKS_AGAIN = re.compile(
+    rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL
+)
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-CHECKING = re.compile(r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE)  # what it does
+# what it does
+CHECKING = re.compile(
+    r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE
+)
 PARKED, SHELL = "parked", "shell"
-ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED, GUARD))  # hints that count with any status
+# hints that count with any status
+ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED, GUARD))
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class Recogniser:
-    """Names what an answer is where it is not the page: `wall:VENDOR`, `soft404`, `shell` and others."""
+    """Names what an answer is where it is not the page: `wall:VENDOR`, `soft404`, `shell` and
+    others.
+    """
 
     def __init__(self, marks: Marks) -> None:
-        self._marks, self._self_description = marks, SelfDescription(marks)
+        self._marks = marks
+        self._self_description = SelfDescription(marks)
 
     def recognise(
         self,
@@ -80,8 +92,8 @@ class Recogniser:
     ) -> str:
         """Return the name of what the answer is, empty for a page.
 
-        `names`: of the headers in lower case; `kind`: their type, if they are known. Most answers cost one look at
-        these names and one search.
+        `names`: of the headers in lower case; `kind`: their type, if they are known. Most answers
+        cost one look at these names and one search.
         """
         marks: list[Mark] = []
         if names is None or not names.isdisjoint(self._marks.header_names):
@@ -101,7 +113,9 @@ class Recogniser:
         return self._kind_of_document(status, body, kind, marks)
 
     def _look(self, status: int, body: bytes, kind: str) -> tuple[Glance, bool]:
-        """Search the beginning of a body, or the whole of a lean one; return what is found, and whether it is lean."""
+        """Search the beginning of a body, or the whole of a lean one; return what is found, and
+        whether it is lean.
+        """
         size = SEARCHED_ERROR_BYTES if status >= 400 else SEARCHED_BYTES
         glance = self._glance(body[:size], body, kind)
         is_searched = len(body) <= size
@@ -117,8 +131,16 @@ class Recogniser:
         html, form = document(body, kind, encoding_of(body, kind, ""))
         tree = tree_of(html, form)
         if tree is None:
-            return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
-        if status < 400 and all(map(_needs_short_text, marks)) and shows_more(tree.body, MAX_TITLED_CHARS):
+            return (
+                next((mark.kind for mark in marks if not mark.bare), PAGE)
+                if status >= 400
+                else PAGE
+            )
+        if (
+            status < 400
+            and all(map(_needs_short_text, marks))
+            and shows_more(tree.body, MAX_TITLED_CHARS)
+        ):
             kept_tree().keep(html, tree)  # links are read from it
             return PAGE  # every rule that is left needs a shorter text
         shape = DocumentShape.of(tree)
@@ -138,7 +160,9 @@ class Recogniser:
         return next((mark.kind for mark in found if mark.fits(status) and not mark.bare), PAGE)
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
-        """Return what a page shows, to compare it with other URLs of its host; None if this is not a page."""
+        """Return what a page shows, to compare it with other URLs of its host; None if this is not
+        a page.
+        """
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return None
@@ -153,7 +177,9 @@ class Recogniser:
             beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
         return self._marks.glance(beginning)
 
-    def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
+    def _is_worth_a_look(
+        self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
+    ) -> bool:
         """Return whether a page without a mark may be something else, and is to be parsed."""
         is_small_error = may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES
         if status == 429 or is_small_error:
@@ -167,13 +193,16 @@ class Recogniser:
     def _titled(self, body: bytes) -> bool:
         """A title counts whatever the links of the page."""
         start = body.find(b"<title", 0, SEARCHED_BYTES)
-        return start >= 0 and bool(self._marks.kinds(body[start : body.find(b"</", start, start + TITLE_BYTES)]))
+        return start >= 0 and bool(
+            self._marks.kinds(body[start : body.find(b"</", start, start + TITLE_BYTES)])
+        )
 
     def _kind_by_marks(self, answer: HtmlAnswer, marks: list[Mark]) -> str:
         """Return the kind of the first mark that counts, or PAGE.
 
-        A mark counts if the answer shows no more than such an answer shows. With a good status it must also be
-        invisible: a challenge has its mark in scripts and attributes, an article about challenges in its text.
+        A mark counts if the answer shows no more than such an answer shows. With a good status it
+        must also be invisible: a challenge has its mark in scripts and attributes, an article about
+        challenges in its text.
         """
         candidates = [mark for mark in marks if _has_fitting_size(mark, answer)]
         if not candidates:
@@ -190,8 +219,12 @@ class Recogniser:
 
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
         """Return the marks that a reader sees on a page that may be about walls or parked domains."""
-        in_title = self._marks.shown(f"<title>{answer.shape.title}</title><h1>{answer.shape.heading}</h1>")
-        is_more_than_a_statement = answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
+        in_title = self._marks.shown(
+            f"<title>{answer.shape.title}</title><h1>{answer.shape.heading}</h1>"
+        )
+        is_more_than_a_statement = (
+            answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
+        )
         may_be_about_walls = answer.is_part_of_site or answer.quotes_code
         may_be_about_parked_domains = answer.is_dated or _is_about_domains(answer)
         visible = []
@@ -222,21 +255,31 @@ def _is_wall(mark: Mark) -> bool:
 
 
 def _is_about_domains(answer: HtmlAnswer) -> bool:
-    """Return whether a text on the domain trade has a parked domain's words in its title, and is no offer itself."""
+    """Return whether a text on the domain trade has a parked domain's words in its title, and is no
+    offer itself.
+    """
     is_text = answer.prose_chars > MAX_ERROR_CHARS or own_words(answer.shape.prose) is None
     return is_text and OFFERED.match(answer.shape.title) is None
 
 
 def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
-    """Return whether a page has few links. Most have more in their first part, where the count ends."""
-    return (MOUNT in hints and b'"__next"' in body) or len(body.split(b"<a ", MAX_LINKS + 1)) <= MAX_LINKS + 1
+    """Return whether a page has few links.
+
+    Most have more in their first part, where the count ends.
+    """
+    return (MOUNT in hints and b'"__next"' in body) or len(
+        body.split(b"<a ", MAX_LINKS + 1)
+    ) <= MAX_LINKS + 1
 
 
 def _is_left_to_scripts(body: bytes) -> bool:
-    """Return whether a page has scripts, and neither links nor images but those that are commented out."""
+    """Return whether a page has scripts, and neither links nor images but those that are commented
+    out.
+    """
     link = body.find(b"<a ")
     is_shown = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
-    if is_shown or b"<script" not in body:  # most pages show a link in their first part, where the search ends
+    # most pages show a link in their first part, where the search ends
+    if is_shown or b"<script" not in body:
         return False
     if len(body) <= SEARCHED_LEAN_BYTES:
         body = COMMENT.sub(b"", body)
@@ -273,7 +316,9 @@ def _structure(status: int, shape: DocumentShape, body: bytes) -> str:
 
 
 def _is_challenge(status: int, shape: DocumentShape, body: bytes) -> bool:
-    """Return whether scripts alone decide who gets the page: it shows nothing else, and asks for itself again."""
+    """Return whether scripts alone decide who gets the page: it shows nothing else, and asks for
+    itself again.
+    """
     if shape.blank and _is_gate(status, body):
         return True
     links_and_media = shape.links + shape.images + shape.players + shape.mounts
@@ -295,24 +340,39 @@ def _is_shell(shape: DocumentShape) -> bool:
 
 
 def _has_a_page(status: int) -> bool:
-    """Return whether a body without words says more than this status does. The body of a redirect is not a page."""
+    """Return whether a body without words says more than this status does.
+
+    The body of a redirect is not a page.
+    """
     return not 300 <= status < 400 and status not in MISSING
 
 
 def _is_gate(status: int, body: bytes) -> bool:
-    """Return whether this is a challenge of scripts and nothing else. A site's own errors have words."""
-    return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
+    """Return whether this is a challenge of scripts and nothing else.
+
+    A site's own errors have words.
+    """
+    return (
+        status == ACCEPTED
+        or status >= 400
+        or ASKS_AGAIN.search(body) is not None
+        or HIDDEN.search(body) is not None
+    )
 
 
 def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:
-    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it.
+    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody
+    reads it.
 
-    A packed one of a page with words or places of its own may serve these, unless text or title says what it does.
+    A packed one of a page with words or places of its own may serve these, unless text or title
+    says what it does.
     """
     if b"location.reload" in body and ASKS_AGAIN.search(body) is not None:
         return True
     says = CHECKING.search(f"{shape.title}\n{shape.text}") or LOADING.search(shape.text)
-    return (status == ACCEPTED or status >= 400 or shape.blank or says is not None) and HIDDEN.search(body) is not None
+    return (
+        status == ACCEPTED or status >= 400 or shape.blank or says is not None
+    ) and HIDDEN.search(body) is not None
 
 
 @cache

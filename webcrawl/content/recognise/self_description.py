@@ -1,7 +1,9 @@
-"""Recognises answers that say what they are: "Too many requests", "Page not found", "Please log in".
+"""Recognises answers that say what they are: "Too many requests", "Page not found", "Please log
+in".
 
-What counts are a page's own words, without what it quotes, supposes or asks, and in nobody else's name. A denial is
-recognised by its structure, too: an error that turns away who asks, and not what was asked for.
+What counts are a page's own words, without what it quotes, supposes or asks, and in nobody else's
+name. A denial is recognised by its structure, too: an error that turns away who asks, and not what
+was asked for.
 """
 
 from __future__ import annotations
@@ -52,12 +54,15 @@ def own_words(prose: str) -> str | None:
     prose = BOX.sub(" ", QUOTED.sub(" ", prose))
     if PERSON.search(prose):
         return None
-    found = (one for one in ENDS.split(INNER.sub("", prose)) if one and not SUPPOSED.search(one.strip()))
+    found = (
+        one for one in ENDS.split(INNER.sub("", prose)) if one and not SUPPOSED.search(one.strip())
+    )
     return "\n".join(islice(found, FIRST))
 
 
 WAYS = 4  # links to other pages: whoever has more shows a site
-ELSE = frozenset((401, 402, 404, 407, 410))  # these ask for a password, for money, or say that there is nothing
+# these ask for a password, for money, or say that there is nothing
+ELSE = frozenset((401, 402, 404, 407, 410))
 FAILED = frozenset((*range(500, 503), *range(504, 520)))  # and these that the server failed
 # What nobody writes: a long number, a mixture with digits, an address. Versions come after a slash
 TOKEN = re.compile(r"(?<![\w/.])#?(?:[A-Za-z]{1,4}[-_])?[0-9A-Za-z.:=_+-]{7,}")
@@ -65,7 +70,10 @@ WRITTEN = re.compile(
     r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
 )  # versions, times, dates
 DIGITS = 3  # in it
-SPARED = re.compile(r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b", re.IGNORECASE)
+SPARED = re.compile(
+    r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b",
+    re.IGNORECASE,
+)
 
 
 def may_deny(status: int) -> bool:
@@ -86,15 +94,27 @@ def denies(marks: Marks, status: int, shape: DocumentShape, *, walled: bool) -> 
         return True
     if status == 400 or status >= 500:  # these may fail a request without a reason against it
         return False
-    return not marks.says(ErrorMarks.RIGHTS, said) and (marks.says(ErrorMarks.YOURS, said) or refers(said))
+    return not marks.says(ErrorMarks.RIGHTS, said) and (
+        marks.says(ErrorMarks.YOURS, said) or refers(said)
+    )
 
 
 def accuses(marks: Marks, shape: DocumentShape, said: str) -> bool:
-    """Return whether a short page with a good status says that a guard has denied a request, and which."""
-    if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
+    """Return whether a short page with a good status says that a guard has denied a request, and
+    which.
+    """
+    if (
+        shape.links > 1
+        or shape.codes
+        or shape.fields
+        or not _is_alone(shape)
+        or not refers(shape.text)
+    ):
         return False
     said = SPARED.sub(" ", said)
-    return all(marks.says(part, said) for part in (ErrorMarks.DENIES, ErrorMarks.GUARDS, ErrorMarks.YOURS))
+    return all(
+        marks.says(part, said) for part in (ErrorMarks.DENIES, ErrorMarks.GUARDS, ErrorMarks.YOURS)
+    )
 
 
 def refers(said: str) -> bool:
@@ -104,19 +124,23 @@ def refers(said: str) -> bool:
 
 
 def _is_alone(shape: DocumentShape) -> bool:
-    return shape.links <= WAYS and not (shape.sites or shape.passwords or shape.textareas or shape.published)
+    return shape.links <= WAYS and not (
+        shape.sites or shape.passwords or shape.textareas or shape.published
+    )
 
 
 PAGE = ""
 RATELIMIT, MAINTENANCE, LOGIN, SOFT404 = "ratelimit", "maintenance", "login", "soft404"
-WALL = "wall"  # as the word lists call it; the page is then recognised as UNKNOWN, a wall without a vendor
+# as the word lists call it; the page is then recognised as UNKNOWN, a wall without a vendor
+WALL = "wall"
 
 MAX_CHARS_UNDER_TITLE = 12  # prose so short that only the title speaks
 BLOCKED = 999  # LinkedIn and others send it to crawlers; no standard has it
 BY_STATUS = {429: RATELIMIT, BLOCKED: "wall:999"}  # what a failure is whose words say nothing else
 NEEDS_PASSWORD = frozenset((401, 407))
 TITLE_SEPARATOR = re.compile(rf"[{APART}]| [-:] ")
-SUBTITLE = re.compile(r": (\w+ \w+ \w.*)")  # in "404: how we redesigned our error pages", the part after the colon
+# in "404: how we redesigned our error pages", the part after the colon
+SUBTITLE = re.compile(r": (\w+ \w+ \w.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +148,20 @@ class ClaimRule:
     """The conditions under which an answer that uses the words of a kind is of that kind."""
 
     is_possible: Callable[[HtmlAnswer], bool]
-    is_ambiguous: bool = False  # poems, films and companies have such names, so a name alone proves nothing
+    # poems, films and companies have such names, so a name alone proves nothing
+    is_ambiguous: bool = False
     bears_any_prose: bool = False  # the page may go on about other things
     bears_short_prose: bool = False  # so it may, if it is short and both title and heading agree
 
 
 RULES = {
     RATELIMIT: ClaimRule(lambda answer: answer.may_replace_page, is_ambiguous=True),
-    MAINTENANCE: ClaimRule(lambda answer: answer.may_replace_page, is_ambiguous=True, bears_short_prose=True),
-    WALL: ClaimRule(lambda answer: answer.may_replace_page and not answer.is_failure, is_ambiguous=True),
+    MAINTENANCE: ClaimRule(
+        lambda answer: answer.may_replace_page, is_ambiguous=True, bears_short_prose=True
+    ),
+    WALL: ClaimRule(
+        lambda answer: answer.may_replace_page and not answer.is_failure, is_ambiguous=True
+    ),
     LOGIN: ClaimRule(lambda answer: answer.has_password_field, bears_any_prose=True),
     SOFT404: ClaimRule(lambda answer: answer.status < 300, bears_short_prose=True),
 }
@@ -142,9 +171,11 @@ RULES = {
 class Statement:
     """The words with which a page describes itself."""
 
-    headline: str  # title and headings; all visible text, where a page is short enough to be nothing else
+    # title and headings; all visible text, where a page is short enough to be nothing else
+    headline: str
     title_parts: str  # title and headings, with each part of the title on a line of its own
-    sentences: str  # the first sentences of the prose, without quotations, conditionals and questions
+    # the first sentences of the prose, without quotations, conditionals and questions
+    sentences: str
     is_personal: bool  # somebody writes "I": that is a page, whatever it is about
 
     @classmethod
@@ -167,7 +198,9 @@ class Statement:
 
 
 class SelfDescription:
-    """Finds the kind of an answer in its own words, by the lists of words and names in the table of marks."""
+    """Finds the kind of an answer in its own words, by the lists of words and names in the table of
+    marks.
+    """
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
@@ -199,7 +232,9 @@ class SelfDescription:
         if says_wall:
             return UNKNOWN
         is_ordinary = (
-            answer.is_part_of_site or marks.says(ErrorMarks.RIGHTS, said.headline) or marks.is_stock(said.headline)
+            answer.is_part_of_site
+            or marks.says(ErrorMarks.RIGHTS, said.headline)
+            or marks.is_stock(said.headline)
         )
         names_wall = marks.names(WALL, said.headline, whole=False)
         return UNKNOWN if names_wall and not is_ordinary else PAGE
@@ -207,13 +242,17 @@ class SelfDescription:
     def _reports_a_block(self, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether a short page with a good status says that the request was blocked."""
         is_short = answer.chars <= MAX_ERROR_CHARS
-        return answer.status < 300 and is_short and accuses(self._marks, answer.shape, said.all_words)
+        return (
+            answer.status < 300 and is_short and accuses(self._marks, answer.shape, said.all_words)
+        )
 
     def _is_credible(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether the page is of the kind whose words it uses, and not about that kind."""
         is_all_there_is = answer.is_failure or not (answer.shape.text or answer.shape.mounts)
         if is_all_there_is:
-            return self._marks.words(kind, said.headline) or self._marks.names(kind, said.headline, whole=False)
+            return self._marks.words(kind, said.headline) or self._marks.names(
+                kind, said.headline, whole=False
+            )
         if answer.is_dated or (kind == WALL and answer.is_part_of_site):
             return False
         confirmed = self._is_confirmed(kind, answer, said)
@@ -233,19 +272,31 @@ class SelfDescription:
         is_caption = answer.prose_chars <= MAX_CAPTION_CHARS
         return kind == WALL and is_caption and self._marks.names(kind, first_sentence, whole=True)
 
-    def _title_names_it(self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool) -> bool:
-        """Return whether a part of the title is a name of the kind, and nothing but the kind has that name."""
+    def _title_names_it(
+        self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
+    ) -> bool:
+        """Return whether a part of the title is a name of the kind, and nothing but the kind has
+        that name.
+        """
         acts_like_wall = kind == WALL and answer.acts_by_itself
         is_trusted = confirmed or acts_like_wall or not RULES[kind].is_ambiguous
         return is_trusted and self._marks.names(kind, said.title_parts, whole=True)
 
-    def _headline_says_it(self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool) -> bool:
-        """Return whether title or headings say it in a sentence. Of a wall that needs support from the rest."""
+    def _headline_says_it(
+        self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
+    ) -> bool:
+        """Return whether title or headings say it in a sentence.
+
+        Of a wall that needs support from the rest.
+        """
         if not self._marks.words(kind, said.headline):
             return False
         if kind != WALL or confirmed or answer.acts_by_itself:
             return True
-        return self._marks.words(kind, answer.shape.headings) or answer.prose_chars <= MAX_CHARS_UNDER_TITLE
+        return (
+            self._marks.words(kind, answer.shape.headings)
+            or answer.prose_chars <= MAX_CHARS_UNDER_TITLE
+        )
 
     def _is_short_and_confirmed(self, answer: HtmlAnswer, *, confirmed: bool) -> bool:
         """Return whether a short page says it in its prose alone."""
@@ -261,10 +312,14 @@ class SelfDescription:
         if rule.bears_any_prose or answer.prose_chars <= MAX_CAPTION_CHARS:
             return False
         is_short = said.sentences != "" and answer.prose_chars <= MAX_ERROR_CHARS
-        return not (rule.bears_short_prose and is_short and self._title_and_heading_agree(kind, answer))
+        return not (
+            rule.bears_short_prose and is_short and self._title_and_heading_agree(kind, answer)
+        )
 
     def _has_other_subtitle(self, answer: HtmlAnswer) -> bool:
-        """Return whether a title has a second part, after a colon, that is not about a missing page."""
+        """Return whether a title has a second part, after a colon, that is not about a missing
+        page.
+        """
         subtitle = SUBTITLE.search(answer.shape.title)
         return subtitle is not None and not self._marks.words(SOFT404, subtitle[1])
 

@@ -1,4 +1,6 @@
-"""An HTML answer as the recogniser's rules see it: its structure, and a named predicate for each question."""
+"""An HTML answer as the recogniser's rules see it: its structure, and a named predicate for each
+question.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,11 @@ COUNTED = {
     "sites": "nav, article, aside, time, [rel=author], input[type=search i], input[type=email i]",
 }
 FORM = "form, input, select, textarea"
-UNFILLED = frozenset(("hidden", "submit", "button", "image", "password"))  # types of input that are no field
+# types of input that are no field
+UNFILLED = frozenset(("hidden", "submit", "button", "image", "password"))
 FLESH = ":not(body, style, meta, link, br, form, input)"  # of a body without what is not seen
-BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"  # of what a page says: names, ways and controls
+# of what a page says: names, ways and controls
+BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"
 
 
 # Lengths of visible text, in characters. Each is the longest text of one sort of answer.
@@ -77,7 +81,9 @@ class DocumentShape:
     def of(cls, tree: LexborHTMLParser) -> DocumentShape:
         """Return the shape of a document's tree, which is spoilt."""
         title = tree.css_first("title")
-        links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
+        links = [
+            node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"
+        ]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
         counts |= _form_counts(tree)
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
@@ -105,7 +111,10 @@ class DocumentShape:
 
 
 def tree_of(html: bytes, kind: str) -> LexborHTMLParser | None:
-    """The tree of what `trees.document` returned. None for what is no HTML, too large, or too deep for a tree."""
+    """The tree of what `trees.document` returned.
+
+    None for what is no HTML, too large, or too deep for a tree.
+    """
     html = defused(html[: MOST + 1])
     if kind == "xml" or len(html) > MOST or tree_guard.heavy(html):
         return None
@@ -144,7 +153,9 @@ class HtmlAnswer:
     def shows_nothing(self) -> bool:
         """True if a reader sees next to nothing: no text, no picture, no field to fill in."""
         shape = self.shape
-        return self.chars <= MAX_CHALLENGE_CHARS and not (shape.images or shape.textareas or shape.fields)
+        return self.chars <= MAX_CHALLENGE_CHARS and not (
+            shape.images or shape.textareas or shape.fields
+        )
 
     @property
     def is_application(self) -> bool:
@@ -153,7 +164,10 @@ class HtmlAnswer:
 
     @property
     def is_part_of_site(self) -> bool:
-        """True if the page has a menu, a search field, a date or an author. Challenges and errors have none."""
+        """True if the page has a menu, a search field, a date or an author.
+
+        Challenges and errors have none.
+        """
         return self.shape.sites > 0
 
     @property
@@ -163,7 +177,10 @@ class HtmlAnswer:
 
     @property
     def quotes_code(self) -> bool:
-        """True if the page shows source code. Pages about error messages do, error messages do not."""
+        """True if the page shows source code.
+
+        Pages about error messages do, error messages do not.
+        """
         return self.shape.codes > 0
 
     @property
@@ -177,7 +194,9 @@ class HtmlAnswer:
 
     @property
     def may_replace_page(self) -> bool:
-        """True if this can be what a server sends in place of a page: no login, no editor, few links."""
+        """True if this can be what a server sends in place of a page: no login, no editor, few
+        links.
+        """
         is_login = self.has_password_field and self.status < 500
         return not is_login and self.shape.links <= MAX_LINKS and not self.shape.textareas
 
@@ -189,7 +208,9 @@ def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
         "passwords": elements.count(("input", "password")),
         "forms": sum(tag in ("form", "input") for tag, _ in elements),
         "textareas": sum(tag == "textarea" for tag, _ in elements),
-        "fields": sum(tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in elements),
+        "fields": sum(
+            tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in elements
+        ),
     }
 
 

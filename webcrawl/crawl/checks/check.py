@@ -1,4 +1,6 @@
-"""The kinds of all settings, rules between two of them, and the one place that checks them before the first request."""
+"""The kinds of all settings, rules between two of them, and the one place that checks them before
+the first request.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ from webcrawl.crawl.checks.scrapys import Given, translated
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
-REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
+# the clients run on its event loop
+REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
     "key file": Maybe(KeyFile()),
@@ -106,7 +109,8 @@ NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
 }
 
 KINDS: dict[str, SettingKind] = {  # of each setting of the table, in its order
-    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind for name, one in SETTINGS.items()
+    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind
+    for name, one in SETTINGS.items()
 }
 
 # What a single domain or host may have of a setting that is itself about domains and hosts
@@ -174,11 +178,18 @@ class Rule:
     allowed: str
 
 
-FOCUSED = ("webcrawl.frontier.prioritizers.focus.ByFocus", "webcrawl.frontier.prioritizers.language.ByLanguage")
+FOCUSED = (
+    "webcrawl.frontier.prioritizers.focus.ByFocus",
+    "webcrawl.frontier.prioritizers.language.ByLanguage",
+)
 RULES = (
     Rule(
         "SCORER",
-        lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[0] or values["SCORER"] or values["FOCUS_LANGUAGES"],
+        lambda values: (
+            values["FRONTIER_PRIORITIZER"] != FOCUSED[0]
+            or values["SCORER"]
+            or values["FOCUS_LANGUAGES"]
+        ),
         "set with FRONTIER_PRIORITIZER = {FRONTIER_PRIORITIZER}, which goes by scores",
     ),
     Rule(
@@ -198,7 +209,10 @@ RULES = (
     ),
     Rule(
         "WEBSUB_PORT",
-        lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        lambda values: (
+            not values["HIVE_DRONES"]
+            or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536
+        ),
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
     ),
     Rule(
@@ -245,24 +259,35 @@ ARCHIVED_TRUNCATE = 64 << 20  # bytes of a body in a crawl that is to keep what 
 
 
 class SettingError(ValueError):
-    """A setting with an invalid value; the message is one line with its name, the value and what is allowed."""
+    """A setting with an invalid value; the message is one line with its name, the value and what is
+    allowed.
+    """
 
     def __init__(self, name: str, value: object, allowed: str, detail: str = "") -> None:
         shown = dict(value) if isinstance(value, Mapping) else value
-        line = f"{name} = {shortened(repr(shown))}: must be {allowed}" + (f" ({shortened(detail)})" if detail else "")
+        line = f"{name} = {shortened(repr(shown))}: must be {allowed}" + (
+            f" ({shortened(detail)})" if detail else ""
+        )
         super().__init__(" ".join(line.split()))
 
 
 def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[str, Any]:
     """Returns every setting of the tables as a plain value, defaults included. Raises SettingError.
 
-    A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that was given too.
+    A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that
+    was given too.
     """
     kinds = {name: kind for name, kind in SCRAPYS.items() if name not in DEPRECATED or given(name)}
-    theirs = {name: _read(name, kind, settings[name]) for name, kind in kinds.items() if settings.get(name) is not None}
+    theirs = {
+        name: _read(name, kind, settings[name])
+        for name, kind in kinds.items()
+        if settings.get(name) is not None
+    }
     ours = translated(theirs, given)
     if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
-        ours["POLITENESS_MAX_DELAY"] = max(ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY)
+        ours["POLITENESS_MAX_DELAY"] = max(
+            ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY
+        )
     if not given("RETRY_HTTP_CODES"):
         theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
     values = RETRIES | UNFOCUSED | theirs
@@ -277,21 +302,27 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     if values["OBEY_NOFOLLOW"] is None:
         values["OBEY_NOFOLLOW"] = "search" in values["PURPOSE"]
     values["READ_TRUNCATE"] = sys.maxsize
-    is_default = "DOWNLOAD_TRUNCATE" not in ours and values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
+    is_default = (
+        "DOWNLOAD_TRUNCATE" not in ours
+        and values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
+    )
     if is_default and not given("DOWNLOAD_TRUNCATE") and _is_archive(values):
         values |= whole_bodies(values)
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
 
 
 def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    """Return the value of a setting as it was written: what one of Scrapy's says comes first, the default last."""
+    """Return the value of a setting as it was written: what one of Scrapy's says comes first, the
+    default last.
+    """
     if name in ours:
         return ours[name]
     return settings[name] if name in settings else getattr(defaults, name)
 
 
 def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: object) -> None:
-    """Raise SettingError if a library is missing, or a setting, without which one of these outputs cannot be written.
+    """Raise SettingError if a library is missing, or a setting, without which one of these outputs
+    cannot be written.
 
     `given`: OUTPUTS as the user wrote it.
     """
@@ -319,13 +350,20 @@ def check_contact(values: Mapping[str, Any]) -> None:
 
 
 def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings by which large bodies are kept. Of a document no more is read than without them."""
+    """Return the settings by which large bodies are kept.
+
+    Of a document no more is read than without them.
+    """
     return {"READ_TRUNCATE": values["DOWNLOAD_TRUNCATE"], "DOWNLOAD_TRUNCATE": ARCHIVED_TRUNCATE}
 
 
 def _is_archive(values: Mapping[str, Any]) -> bool:
     """Return whether these settings are those of a crawl whose pages are to be kept whole."""
-    return bool(values["REQUISITES"]) or "archive" in values["PURPOSE"] or values["URL_SCOPE"] == "host"
+    return (
+        bool(values["REQUISITES"])
+        or "archive" in values["PURPOSE"]
+        or values["URL_SCOPE"] == "host"
+    )
 
 
 def read(name: str, value: Any) -> Any:
@@ -340,7 +378,10 @@ def read_for_host(name: str, value: Any) -> Any:
 
 
 def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked values with other ones for some settings, which are checked like all. Raises SettingError."""
+    """Checked values with other ones for some settings, which are checked like all.
+
+    Raises SettingError.
+    """
     values = {**values, **{name: read(name, value) for name, value in new.items()}}
     _hold(values)
     return values
@@ -358,7 +399,9 @@ def _read(name: str, kind: SettingKind, value: Any) -> Any:
     except Secret as error:
         raise SettingError(name, error, kind.allowed, str(error)) from None
     except (ValueError, TypeError, OSError, OverflowError, RecursionError) as error:
-        raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
+        raise SettingError(
+            name, getattr(error, "shown", value), kind.allowed, str(error)
+        ) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

@@ -60,17 +60,20 @@ class DottedList:
 class Filters:
     """Dotted paths of filters with their order, as in Scrapy's ITEM_PIPELINES.
 
-    They are added to those of the default, so that whoever adds one loses neither scope nor exclusions. A dict that
-    gives one of these an order, or is empty, is the whole list.
+    They are added to those of the default, so that whoever adds one loses neither scope nor
+    exclusions. A dict that gives one of these an order, or is empty, is the whole list.
     """
 
     allowed: str = (
-        "a dict or JSON object: importable dotted paths as keys, whole numbers from 0 to 1000 or None as values"
+        "a dict or JSON object: importable dotted paths as keys, whole numbers from 0 to "
+        "1000 or None as values"
     )
 
     def read(self, value: Any, /) -> dict[str, int | None]:
         given = {text(path): self._order(path, order) for path, order in _mapping(value).items()}
-        whole = not given or any(order is not None for path, order in given.items() if path in URL_FILTERS)
+        whole = not given or any(
+            order is not None for path, order in given.items() if path in URL_FILTERS
+        )
         return given if whole else {**URL_FILTERS, **given}
 
     def _order(self, path: str, order: Any) -> int | None:
@@ -79,24 +82,30 @@ class Filters:
             return _ORDER.read(order)
         if path.startswith(OURS) and path not in URL_FILTERS:
             near = get_close_matches(path, URL_FILTERS, 1)
-            raise ValueError(f"{path} is none of the filters{f': is {near[0]} meant?' if near else ''}")
+            raise ValueError(
+                f"{path} is none of the filters{f': is {near[0]} meant?' if near else ''}"
+            )
         return None  # switched off, perhaps because it cannot be imported
 
 
 class Components:
     """Scrapy's components with their orders: dotted paths, or the classes themselves.
 
-    Checks that their modules exist and name them, without importing one: that may install a reactor, which Scrapy
-    chooses later.
+    Checks that their modules exist and name them, without importing one: that may install a
+    reactor, which Scrapy chooses later.
     """
 
     allowed: str = (
-        "a dict or JSON object: dotted paths of classes in existing modules as keys, a number or None as values"
+        "a dict or JSON object: dotted paths of classes in existing modules as keys, a "
+        "number or None as values"
     )
 
     def read(self, value: Any, /) -> dict[Any, int | float | None]:
         found = _mapping(value)
-        return {_found(path) if order is not None else path: _order(order) for path, order in found.items()}
+        return {
+            _found(path) if order is not None else path: _order(order)
+            for path, order in found.items()
+        }
 
 
 class Component:
@@ -134,14 +143,18 @@ def _found(path: Any) -> Any:
         raise ValueError(f"{path}: {error}") from error
     if names is not None and name not in names:
         close = get_close_matches(name, names, 1)
-        raise ValueError(f"{path}: the module has no {name}" + (f"; is {close[0]} meant?" if close else ""))
+        raise ValueError(
+            f"{path}: the module has no {name}" + (f"; is {close[0]} meant?" if close else "")
+        )
     return path
 
 
 def _names(module: str, name: str) -> Collection[str] | None:
-    """What a module defines or imports, by its source unless it is loaded; None if only an import can tell.
+    """What a module defines or imports, by its source unless it is loaded; None if only an import
+    can tell.
 
-    Nearly all modules have a line that defines the name: then nothing else of them is read, for that takes 2 ms each.
+    Nearly all modules have a line that defines the name: then nothing else of them is read, for
+    that takes 2 ms each.
     """
     if module in sys.modules:
         found = {*vars(sys.modules[module])}
@@ -150,7 +163,9 @@ def _names(module: str, name: str) -> Collection[str] | None:
         if spec is None:
             raise ModuleNotFoundError("there is no such module")
         source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
-        if source is not None and any(f"\n{kind} {name}{end}" in source for kind in ("class", "def") for end in "(:"):
+        if source is not None and any(
+            f"\n{kind} {name}{end}" in source for kind in ("class", "def") for end in "(:"
+        ):
             return {name}
         found = {"*"} if source is None else _defined(source)
     return None if found & {"*", "__getattr__"} else found
@@ -160,7 +175,11 @@ def _defined(source: str) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+            case (
+                ast.ClassDef(name=name)
+                | ast.FunctionDef(name=name)
+                | ast.Name(id=name, ctx=ast.Store())
+            ):
                 found.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 found.update((one.asname or one.name).partition(".")[0] for one in names)
@@ -190,7 +209,10 @@ class Expressions:
 
 
 def _written(value: Any) -> list[str]:
-    """The expressions. Several come as a JSON array, because commas and spaces may be part of one."""
+    """The expressions.
+
+    Several come as a JSON array, because commas and spaces may be part of one.
+    """
     if isinstance(value, list | tuple):
         return [text(one) for one in value]
     if value == "":
@@ -201,7 +223,8 @@ def _written(value: Any) -> list[str]:
     except ValueError:
         return [one]
     is_array = isinstance(several, list) and all(isinstance(each, str) for each in several)
-    return [text(each) for each in several] if is_array else [one]  # a single [1] is JSON too, but an expression
+    # a single [1] is JSON too, but an expression
+    return [text(each) for each in several] if is_array else [one]
 
 
 class Extensions:
@@ -297,7 +320,8 @@ def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
         yield f"OUTPUTS: {' and '.join(sorted(texts))} will have nothing of PDFs, {MISSING}"
 
 
-OF_ENGINES = ("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID")  # an Indexed Job of Kubernetes, an array of Slurm
+# an Indexed Job of Kubernetes, an array of Slurm
+OF_ENGINES = ("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID")
 _ORDINAL = re.compile(r"-([0-9]{1,4})\Z")  # of a pod of a StatefulSet
 
 
@@ -307,14 +331,18 @@ class DroneNumber:
     allowed: str = f"a whole number from 0 to {MOST_DRONES - 1}, or {AUTO}"
 
     def read(self, value: Any, /) -> int:
-        return Whole(0, MOST_DRONES - 1).read(_ordinal(socket.gethostname()) if value == AUTO else value)
+        return Whole(0, MOST_DRONES - 1).read(
+            _ordinal(socket.gethostname()) if value == AUTO else value
+        )
 
 
 def _ordinal(host: str) -> str:
     found = [os.environ[name] for name in OF_ENGINES if os.environ.get(name)]
     found += _ORDINAL.findall(host)
     if not found:
-        raise ValueError(f"neither {' nor '.join(OF_ENGINES)} is set, and the host's name, {host}, ends in no number")
+        raise ValueError(
+            f"neither {' nor '.join(OF_ENGINES)} is set, and the host's name, {host}, ends in no number"
+        )
     return found[0]
 
 
@@ -340,7 +368,9 @@ OF_A_POLICY = "early", "observe", "due", "state", "restore"  # what such a class
 
 
 class RevisitPolicy:
-    """A policy that is shipped, by its short name in any case, or one by its dotted path; the value is the path."""
+    """A policy that is shipped, by its short name in any case, or one by its dotted path; the value
+    is the path.
+    """
 
     allowed: str = f"one of {NONE}, {', '.join(POLICIES)}, or {Dotted.allowed}"
 

@@ -34,7 +34,9 @@ class Folder:
         if value is None:
             return None
         found = _path(value)
-        there = next(place for place in (Path(found), *Path(found).absolute().parents) if place.exists())
+        there = next(
+            place for place in (Path(found), *Path(found).absolute().parents) if place.exists()
+        )
         if not there.is_dir():
             raise ValueError(f"{there} is not a folder")
         return found
@@ -88,7 +90,8 @@ class MetricsPort:
     """A port on loopback, or on another address."""
 
     allowed: str = (
-        "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180; or 0 for any that is free"
+        "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180; or 0 "
+        "for any that is free"
     )
 
     def read(self, value: Any, /) -> tuple[str, int]:
@@ -140,7 +143,8 @@ class Networks:
     allowed: str = "comma-separated networks in CIDR form, such as 127.0.0.0/8,fd00::/8, or none"
 
     def read(self, value: Any, /) -> tuple[IPv4Network | IPv6Network, ...]:
-        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a wrong guess here opens private networks
+        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a wrong guess here opens
+        # private networks
         return tuple(ip_network(word) for word in words(value))
 
 
@@ -156,7 +160,9 @@ class LocalAddress:
 class PortRanges:
     """Ports, alone or from one to another."""
 
-    allowed: str = "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"
+    allowed: str = (
+        "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"
+    )
 
     def read(self, value: Any, /) -> tuple[range, ...]:
         if isinstance(value, list):
@@ -224,8 +230,14 @@ class HostConnections:
     allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
 
     def read(self, value: Any, /) -> dict[str, int]:
-        given = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
-        pairs = given.items() if isinstance(given, Mapping) else [_pair(word) for word in words(given)]
+        given = (
+            json.loads(value)
+            if isinstance(value, str) and value.lstrip().startswith("{")
+            else value
+        )
+        pairs = (
+            given.items() if isinstance(given, Mapping) else [_pair(word) for word in words(given)]
+        )
         rules: dict[str, int] = {}
         for name, number in pairs:
             most, host = OF_ONE.read(number), _host(text(name))
@@ -248,7 +260,8 @@ def _host(name: str) -> str:
         host = host_of(canonical(f"http://{name}/"))
     except InvalidUrl as error:
         raise ValueError(f"{name} is neither a domain nor a host") from error
-    return host.removesuffix(".")  # URLs hardly ever have the dot of DNS: a rule with it would hold for nobody
+    # URLs hardly ever have the dot of DNS: a rule with it would hold for nobody
+    return host.removesuffix(".")
 
 
 # -- who the crawler is, and where it is reached
@@ -256,7 +269,8 @@ def _host(name: str) -> str:
 LONGEST = 200  # characters of an origin or address
 LONGEST_URL = 1000
 _CONTENT = re.compile(r"-----|[{}\"\n]|PRIVATE KEY")  # of a key, not of its file's name
-_BARE = re.compile(r"[\w+=-][\w+/=-]{39,}")  # perhaps what stands between a key's first line and its last
+# perhaps what stands between a key's first line and its last
+_BARE = re.compile(r"[\w+=-][\w+/=-]{39,}")
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _ORIGIN = re.compile(r"https://[^/?#@\\\"]+/")
 
@@ -277,7 +291,9 @@ class KeyFile:
         except FileNotFoundError as error:
             if _BARE.fullmatch(found):
                 raise Secret("there is no such file, and it may be a key itself") from None
-            raise ValueError(f"there is no such file: {program()} identity new makes one") from error
+            raise ValueError(
+                f"there is no such file: {program()} identity new makes one"
+            ) from error
         except BadKey as error:
             raise ValueError(str(error)) from None
         except OSError as error:
@@ -289,8 +305,8 @@ class KeyFile:
 def _hold_key(path: str) -> None:
     """Raises BadKey or OSError unless the file holds a key.
 
-    Settings are checked at any time of a crawl, which has read its key at the start: a file that held one is not looked
-    at again, so that it may be moved or exchanged.
+    Settings are checked at any time of a crawl, which has read its key at the start: a file that
+    held one is not looked at again, so that it may be moved or exchanged.
     """
     from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - as above
 
@@ -298,9 +314,13 @@ def _hold_key(path: str) -> None:
 
 
 class AgentOrigin:
-    """The place of a key directory: scheme, host and port; before it, perhaps, the form of Signature-Agent."""
+    """The place of a key directory: scheme, host and port; before it, perhaps, the form of
+    Signature-Agent.
+    """
 
-    allowed: str = "an https origin, without a path, such as https://bot.example.org, also after `string:`"
+    allowed: str = (
+        "an https origin, without a path, such as https://bot.example.org, also after `string:`"
+    )
 
     def read(self, value: Any, /) -> str:
         if not isinstance(value, str) or len(value) > LONGEST:

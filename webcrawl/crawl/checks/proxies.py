@@ -25,10 +25,12 @@ def check_proxies(found: Mapping[str, str]) -> None:
 
 
 def _check_proxy_of_all(found: Mapping[str, str]) -> None:
-    """Refuse ALL_PROXY where it would be ignored: nothing but http_proxy and https_proxy is heeded, as in Scrapy.
+    """Refuse ALL_PROXY where it would be ignored: nothing but http_proxy and https_proxy is heeded,
+    as in Scrapy.
 
-    A crawl that went past the proxy would show the address that its operator wants to hide. A proxy that cannot be
-    used is refused beside the other two as well: it is named for what those do not carry.
+    A crawl that went past the proxy would show the address that its operator wants to hide. A proxy
+    that cannot be used is refused beside the other two as well: it is named for what those do not
+    carry.
     """
     name, shown = "ALL_PROXY in the environment", _without_credentials(found["all"])
     try:

@@ -1,4 +1,5 @@
-"""Scrapy's settings here: which are taken as one of ours, which have no effect. docs/scrapy.md lists all of them.
+"""Scrapy's settings here: which are taken as one of ours, which have no effect. docs/scrapy.md
+lists all of them.
 
 A setting that is in none of these tables works as Scrapy documents it.
 """
@@ -13,7 +14,8 @@ from typing import Any
 
 Given = Callable[[str], bool]
 """Tells if the user has set a setting."""
-NEAR = 0.88  # likeness of a mistyped name: above MYSQL_HOST and MAIL_HOST, below URL_MAX_DEPHT and URL_MAX_DEPTH
+# likeness of a mistyped name: above MYSQL_HOST and MAIL_HOST, below URL_MAX_DEPHT and URL_MAX_DEPTH
+NEAR = 0.88
 OFF = frozenset(("", "0", "0.0", "false", "off", "no", "none", "[]", "{}"))
 ON = frozenset(("1", "true", "on", "yes"))
 # What reads a setting, beside components of Scrapy's by the names of their classes
@@ -23,7 +25,9 @@ REQUESTS = "requests"  # any other spider
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A setting of Scrapy's that stands for one of ours if that is not set; a `value` of None says nothing."""
+    """A setting of Scrapy's that stands for one of ours if that is not set; a `value` of None says
+    nothing.
+    """
 
     theirs: str
     ours: str
@@ -34,8 +38,16 @@ TAKEN = (
     Taken("DOWNLOAD_DELAY", "POLITENESS_MIN_DELAY"),
     Taken("CONCURRENT_REQUESTS_PER_IP", "POLITENESS_PER_IP", lambda most: most > 0 or None),
     Taken("DEPTH_LIMIT", "URL_MAX_DEPTH", lambda most: most or None),
-    Taken("URLLENGTH_LIMIT", "URL_MAX_LENGTH", lambda most: min(max(most, 64), 65_536) if most else 65_536),
-    Taken("DOWNLOAD_MAXSIZE", "DOWNLOAD_TRUNCATE", lambda most: min(max(most, 1024), 2**31 - 1) if most else None),
+    Taken(
+        "URLLENGTH_LIMIT",
+        "URL_MAX_LENGTH",
+        lambda most: min(max(most, 64), 65_536) if most else 65_536,
+    ),
+    Taken(
+        "DOWNLOAD_MAXSIZE",
+        "DOWNLOAD_TRUNCATE",
+        lambda most: min(max(most, 1024), 2**31 - 1) if most else None,
+    ),
     Taken("REDIRECT_MAX_TIMES", "REDIRECT_MAX_HOPS"),
     Taken("REDIRECT_ENABLED", "REDIRECT_MAX_HOPS", lambda on: None if on else 0),
 )
@@ -43,7 +55,10 @@ TAKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """Settings without effect, unless one of `readers` is there. Values in `fine` ask for what happens anyway."""
+    """Settings without effect, unless one of `readers` is there.
+
+    Values in `fine` ask for what happens anyway.
+    """
 
     names: str
     why: str
@@ -56,10 +71,15 @@ def _without(reader: str, names: str, fine: frozenset[str] = OFF, why: str = "")
 
 
 _NEVER: frozenset[str] = frozenset()
-_OWN_TLS = "the client has its own TLS context: see DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_VERIFY_CERTIFICATES"
+_OWN_TLS = (
+    "the client has its own TLS context: see DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_VERIFY_CERTIFICATES"
+)
 
 UNHEARD = (
-    Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY says how long a host's wait is"),
+    Unheard(
+        "AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG",
+        "POLITENESS_POLICY says how long a host's wait is",
+    ),
     Unheard(
         "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",
         "see POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY",
@@ -78,8 +98,14 @@ UNHEARD = (
         fine=_NEVER,
     ),
     Unheard("DOWNLOADER_CLIENTCONTEXTFACTORY DOWNLOADER_CLIENT_TLS_METHOD", _OWN_TLS, fine=_NEVER),
-    Unheard("DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING", "the archive has versions and cipher suites, if OUTPUTS has warc"),
-    Unheard("RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER", "no wait is drawn by chance: see POLITENESS_POLICY"),
+    Unheard(
+        "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
+        "the archive has versions and cipher suites, if OUTPUTS has warc",
+    ),
+    Unheard(
+        "RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER",
+        "no wait is drawn by chance: see POLITENESS_POLICY",
+    ),
     Unheard("DOWNLOAD_SLOTS", "there are no slots: every host has its own queue and wait"),
     Unheard("DUPEFILTER_DEBUG SCHEDULER_DEBUG", "stats.json counts what is filtered and queued"),
     Unheard(
@@ -88,14 +114,26 @@ UNHEARD = (
         "the frontier keeps its own queues",
         fine=_NEVER,
     ),
-    Unheard("REQUEST_FINGERPRINTER_CLASS", "the seen store compares canonical URLs: see URL_FOLDINGS", fine=_NEVER),
+    Unheard(
+        "REQUEST_FINGERPRINTER_CLASS",
+        "the seen store compares canonical URLs: see URL_FOLDINGS",
+        fine=_NEVER,
+    ),
     Unheard("FTP_USER FTP_PASSWORD", "FTP logs in anonymously", fine=_NEVER),
     Unheard("FTP_PASSIVE_MODE", "FTP transfers are always passive", fine=ON),
     Unheard("HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED", "see HTTP2, and DOWNLOAD_HANDLERS"),
-    Unheard("RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST", "the frontier retries what docs/frontier.md says", fine=_NEVER),
-    Unheard("RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER),
+    Unheard(
+        "RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST",
+        "the frontier retries what docs/frontier.md says",
+        fine=_NEVER,
+    ),
+    Unheard(
+        "RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER
+    ),
     Unheard("ROBOTSTXT_PARSER", "robots.txt is read by the crawl's own parser", fine=_NEVER),
-    _without("LogFormatter", "DEFAULT_DROPITEM_LOG_LEVEL", _NEVER, "LOG_FORMATTER logs no dropped items"),
+    _without(
+        "LogFormatter", "DEFAULT_DROPITEM_LOG_LEVEL", _NEVER, "LOG_FORMATTER logs no dropped items"
+    ),
     _without("LogStats", "LOGSTATS_INTERVAL", why="the progress line takes its place"),
     _without(
         "RemoteControl",
@@ -113,7 +151,11 @@ UNHEARD = (
         "HTTPCACHE_GZIP HTTPCACHE_IGNORE_HTTP_CODES HTTPCACHE_IGNORE_MISSING "
         "HTTPCACHE_IGNORE_RESPONSE_CACHE_CONTROLS HTTPCACHE_IGNORE_SCHEMES HTTPCACHE_POLICY HTTPCACHE_STORAGE",
     ),
-    _without("HttpErrorMiddleware", "HTTPERROR_ALLOW_ALL HTTPERROR_ALLOWED_CODES", why="pages of any status are kept"),
+    _without(
+        "HttpErrorMiddleware",
+        "HTTPERROR_ALLOW_ALL HTTPERROR_ALLOWED_CODES",
+        why="pages of any status are kept",
+    ),
     _without(
         "MetaRefreshMiddleware",
         "METAREFRESH_ENABLED METAREFRESH_IGNORE_TAGS METAREFRESH_MAXDELAY",
@@ -121,8 +163,17 @@ UNHEARD = (
         "LINK_SOURCES decides whether a refresh is followed",
     ),
     _without("MetaCopyDetectionMiddleware", "META_COPY_WARN_SKIP_KEYS"),
-    _without("RedirectMiddleware", "REDIRECT_PRIORITY_ADJUST", _NEVER, "a redirect is a link like any other"),
-    _without("RefererMiddleware", "REFERER_ENABLED REFERRER_POLICY REFERRER_POLICIES", why="no Referer is sent"),
+    _without(
+        "RedirectMiddleware",
+        "REDIRECT_PRIORITY_ADJUST",
+        _NEVER,
+        "a redirect is a link like any other",
+    ),
+    _without(
+        "RefererMiddleware",
+        "REFERER_ENABLED REFERRER_POLICY REFERRER_POLICIES",
+        why="no Referer is sent",
+    ),
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
         PAGES,
@@ -131,12 +182,19 @@ UNHEARD = (
         _NEVER,
         "this spider makes its requests itself",
     ),
-    _without(PAGES, "REDIRECT_MAX_HOPS", _NEVER, "this spider's redirects are bounded by REDIRECT_MAX_TIMES"),
+    _without(
+        PAGES,
+        "REDIRECT_MAX_HOPS",
+        _NEVER,
+        "this spider's redirects are bounded by REDIRECT_MAX_TIMES",
+    ),
 )
 
 
 def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    """Values for our settings that the user has set by Scrapy's names only; these must be checked already."""
+    """Values for our settings that the user has set by Scrapy's names only; these must be checked
+    already.
+    """
     found: dict[str, Any] = {}
     for one in TAKEN:
         if one.theirs in settings and given(one.theirs) and not given(one.ours):
@@ -154,14 +212,24 @@ def overruled(given: Given) -> Iterator[str]:
 
 
 def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str]:
-    """A line for all settings that have no effect for the same reason; `readers`: the components that are enabled."""
+    """A line for all settings that have no effect for the same reason; `readers`: the components
+    that are enabled.
+    """
     for row in UNHEARD:
-        names = [name for name in row.names.split() if name in given and str(given[name]).lower() not in row.fine]
+        names = [
+            name
+            for name in row.names.split()
+            if name in given and str(given[name]).lower() not in row.fine
+        ]
         if names and not row.readers & readers:
             yield f"{', '.join(names)}: no effect, {row.why}"
 
 
 def mistyped(given: Iterable[str], known: AbstractSet[str]) -> dict[str, str]:
     """The unknown settings whose names are nearly those of known ones, with these."""
-    near = {name: get_close_matches(name.upper(), known, n=1, cutoff=NEAR) for name in given if name not in known}
+    near = {
+        name: get_close_matches(name.upper(), known, n=1, cutoff=NEAR)
+        for name in given
+        if name not in known
+    }
     return {name: meant[0] for name, meant in near.items() if meant}

@@ -1,17 +1,18 @@
-"""The control socket of a crawl: the language that is spoken there, and a client that speaks it (docs/control.md).
+"""The control socket of a crawl: the language that is spoken there, and a client that speaks it
+(docs/control.md).
 
 One line of JSON each way:
 
     {"command": "set", "words": ["POLITENESS_FACTOR", "5"]}
     {"ok": true, "answer": "POLITENESS_FACTOR is 5.0"}        or {"ok": false, "error": "one line"}
 
-The socket is a file of JOBDIR, whose path may be longer than the 108 bytes that an address has room for: it is reached
-through a descriptor of its folder.
+The socket is a file of JOBDIR, whose path may be longer than the 108 bytes that an address has room
+for: it is reached through a descriptor of its folder.
 
-Seeds that a client names are made into what the crawl can open, elsewhere and later. Standard input is spooled into
-JOBDIR first: written, synced and renamed before the crawl hears of it, so that a kill at any moment leaves either no
-file that the crawl knows of or the whole of it. The crawl knows the file by its place below JOBDIR, which may be moved
-between two runs.
+Seeds that a client names are made into what the crawl can open, elsewhere and later. Standard input
+is spooled into JOBDIR first: written, synced and renamed before the crawl hears of it, so that a
+kill at any moment leaves either no file that the crawl knows of or the whole of it. The crawl knows
+the file by its place below JOBDIR, which may be moved between two runs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ KEYS = {"command", "words"}
 UNKEPT = "done, but "  # begins the refusal of what was carried out and may be forgotten
 PIECE = 1 << 16
 PAUSE = 0.02  # seconds between two tries to connect
-SILENCE = 5.0  # seconds without an answer until the crawl is asked how it is, and between two such questions
+# seconds without an answer until the crawl is asked how it is, and between two such questions
+SILENCE = 5.0
 ALIVE = 10.0  # seconds for the answer to that, which takes a turn of the event loop
 GONE = "the crawl ended before it answered: look into its log, or ask again"
 STILL = (
@@ -89,9 +91,15 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
         raise CommandError('a request is a line such as {"command": "status", "words": []}')
     unknown = sorted(values.keys() - KEYS)
     if unknown:
-        raise CommandError(f"{unknown[0][:40]!r}: a request has no such key, only command and words")
+        raise CommandError(
+            f"{unknown[0][:40]!r}: a request has no such key, only command and words"
+        )
     command, words = values["command"], values.get("words", [])
-    if not isinstance(command, str) or not isinstance(words, list) or not all(isinstance(one, str) for one in words):
+    if (
+        not isinstance(command, str)
+        or not isinstance(words, list)
+        or not all(isinstance(one, str) for one in words)
+    ):
         raise CommandError("command must be a text, and words a list of texts")
     if len(words) > MOST_WORDS:
         raise CommandError(f"more than {MOST_WORDS} words")
@@ -102,7 +110,9 @@ def answer(given: Any) -> bytes:
     """Return an answer as a line. Raise CommandError if it is too long."""
     line = json.dumps({"ok": True, "answer": given}).encode() + b"\n"
     if len(line) > LONGEST_ANSWER:
-        raise CommandError(f"the answer has {len(line)} bytes, more than {LONGEST_ANSWER}: ask for less")
+        raise CommandError(
+            f"the answer has {len(line)} bytes, more than {LONGEST_ANSWER}: ask for less"
+        )
     return line
 
 
@@ -111,7 +121,10 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """Return the answer. Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten."""
+    """Return the answer.
+
+    Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten.
+    """
     values = _read(line)
     if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
         return values["answer"]
@@ -134,24 +147,32 @@ class Client:
     """One connection for each question. `patience`: seconds to wait for an answer."""
 
     def __init__(self, jobdir: Path, patience: float = 10.0) -> None:
-        self._jobdir, self._patience = jobdir, patience
+        self._jobdir = jobdir
+        self._patience = patience
 
     def ask(self, command: str, *words: str) -> Any:
-        """Returns the crawl's answer. NotRunning: none listens there. CommandError: it refuses, or does not answer."""
+        """Returns the crawl's answer.
+
+        NotRunning: none listens there. CommandError: it refuses, or does not answer.
+        """
         try:
             return read_answer(self._exchange(request(command, words), self._patience, self._look))
         except TimeoutError as error:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its event loop."""
+        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its
+        event loop.
+        """
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)
         except TimeoutError as error:
             raise NoAnswer(STILL % (process, count(round(SILENCE + ALIVE), "second"))) from error
 
-    def _exchange(self, line: bytes, patience: float, silent: Callable[[int], None] | None = None) -> bytes:
+    def _exchange(
+        self, line: bytes, patience: float, silent: Callable[[int], None] | None = None
+    ) -> bytes:
         """Return the answer to a line. Raise TimeoutError after `patience` seconds.
 
         `silent` is told the process that has answered nothing for some seconds.
@@ -173,15 +194,22 @@ class Client:
         except BlockingIOError:
             return False
         except PermissionError as error:
-            raise CommandError(f"{self._jobdir}: {error.strerror}: only who runs a crawl may command it") from error
+            raise CommandError(
+                f"{self._jobdir}: {error.strerror}: only who runs a crawl may command it"
+            ) from error
         except OSError as error:  # no such folder or socket, or nobody behind it
-            raise NotRunning(f"{self._jobdir}: no crawl is running there, or none that listens") from error
+            raise NotRunning(
+                f"{self._jobdir}: no crawl is running there, or none that listens"
+            ) from error
         return True
 
 
-def _exchanged(connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None) -> bytes:
+def _exchanged(
+    connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None
+) -> bytes:
     """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic."""
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who refuses unread: the reason may be there
+    # who refuses unread: the reason may be there
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         connection.sendall(line)
     pieces: list[bytes] = []
     size = 0
@@ -214,7 +242,8 @@ BLOCK = 1 << 16
 
 
 def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
-    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard input, and names it.
+    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard
+    input, and names it.
 
     CommandError if one of their lists cannot be read; then nothing is spooled.
     """
@@ -225,8 +254,11 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
     return [spool() if source == "-" else source for source in sources]
 
 
-def add_seeds(ask: Callable[..., Any], jobdir: Path, words: Sequence[str], stream: IO[bytes]) -> Any:
-    """Give a crawl these sources, as it can open them; `-` is the stream. Return its answer to `ask`.
+def add_seeds(
+    ask: Callable[..., Any], jobdir: Path, words: Sequence[str], stream: IO[bytes]
+) -> Any:
+    """Give a crawl these sources, as it can open them; `-` is the stream. Return its answer to
+    `ask`.
 
     The stream is read only if a crawl is there, and no file is left of it if the crawl refuses.
     """
@@ -249,12 +281,17 @@ def add_seeds(ask: Callable[..., Any], jobdir: Path, words: Sequence[str], strea
 
 
 def source_named(source: str) -> str:
-    """Return SRC with whole paths, for a crawl in another folder. Raise CommandError if a list cannot be read."""
+    """Return SRC with whole paths, for a crawl in another folder.
+
+    Raise CommandError if a list cannot be read.
+    """
     try:
         Seeds(source).close()
     except (SeedError, OSError) as error:
         raise CommandError(str(error)) from error
-    return ",".join(path if is_url(path) else str(Path(path).absolute()) for path in list_paths(source))
+    return ",".join(
+        path if is_url(path) else str(Path(path).absolute()) for path in list_paths(source)
+    )
 
 
 def spooled(jobdir: Path, stream: IO[bytes]) -> str:
@@ -282,7 +319,9 @@ def _seed_folder(jobdir: Path) -> Iterator[int]:
     """Follows no link, for whoever commands a crawl may have more rights than who runs it."""
     with contextlib.suppress(FileExistsError):
         (jobdir / SEED_FOLDER).mkdir()
-    folder = os.open(jobdir / SEED_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    folder = os.open(
+        jobdir / SEED_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    )
     try:
         yield folder
     finally:
@@ -291,7 +330,9 @@ def _seed_folder(jobdir: Path) -> Iterator[int]:
 
 def _write(folder: int, name: str, stream: IO[bytes]) -> None:
     part = f".{name}.part"
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    descriptor = os.open(
+        part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder
+    )
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
             shutil.copyfileobj(stream, file, BLOCK)

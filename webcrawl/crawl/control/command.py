@@ -1,4 +1,6 @@
-"""A command to a running crawl: its row in the table, why one is not carried out, and hosts as operators name them."""
+"""A command to a running crawl: its row in the table, why one is not carried out, and hosts as
+operators name them.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ class Command:
     """One row of the table."""
 
     name: str
-    run: Callable[..., Answer | Awaitable[Answer]]  # quick, between two pages; what takes long is awaited
+    # quick, between two pages; what takes long is awaited
+    run: Callable[..., Answer | Awaitable[Answer]]
     words: str  # what follows the name
     says: str
     least: int = 0
     most: int | None = 0  # words; None: any number
     lasting: bool = False  # in force after a restart too, until it is taken back
-    check: Callable[..., object] | None = None  # raises CommandError for words that no crawl would take
-    only_looks: Callable[..., bool] | None = None  # whether a lasting command changes nothing with these words
+    # raises CommandError for words that no crawl would take
+    check: Callable[..., object] | None = None
+    # whether a lasting command changes nothing with these words
+    only_looks: Callable[..., bool] | None = None
 
     @property
     def usage(self) -> str:
@@ -54,11 +59,15 @@ def mistake(error: Exception) -> str:
 
 
 def url_named(word: str) -> str:
-    """Return the URL, or the root of the host that is named, with or without a port. Raise CommandError."""
+    """Return the URL, or the root of the host that is named, with or without a port.
+
+    Raise CommandError.
+    """
     if "://" in word:
         return _canonical(word, word)
     written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
-    if "*" in written:  # a URL may have it, but who writes it here means many hosts, and would think that they obey
+    # a URL may have it, but who writes it here means many hosts, and would think that they obey
+    if "*" in written:
         raise CommandError(f"{word[:LONGEST]}: a host is named, and a * stands for nothing here")
     if any(mark in written for mark in "/?#@\\ %"):
         raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
@@ -76,4 +85,6 @@ def _canonical(url: str, word: str) -> str:
     try:
         return canonical(url)
     except InvalidUrl as error:
-        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL: {error.reason}") from error
+        raise CommandError(
+            f"{word[:LONGEST]} is neither a host nor a URL: {error.reason}"
+        ) from error

@@ -1,7 +1,7 @@
 """The commands to a crawl that runs: one table, for whoever passes orders on.
 
-A command is a plain function of the crawl and the words after its name. It returns what there is to say, in a line or
-as figures, or raises CommandError; then nothing has changed.
+A command is a plain function of the crawl and the words after its name. It returns what there is to
+say, in a line or as figures, or raises CommandError; then nothing has changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from webcrawl.base.dates import iso
 from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, read, read_for_host
-from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named, url_named
+from webcrawl.crawl.control.command import (
+    DEFAULT,
+    LONGEST,
+    Answer,
+    Command,
+    CommandError,
+    host_named,
+    url_named,
+)
 from webcrawl.crawl.control.exclusions import USAGE, wish_of
 from webcrawl.crawl.control.in_force import ALIASES, check_set
 from webcrawl.crawl.control.sheets import ALONE, FOR, SETTINGS
@@ -47,7 +55,9 @@ class Commanded(Protocol):
         """Ends the run as Ctrl-C does."""
 
     def checkpoint(self) -> Awaitable[None]:
-        """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
+        """Takes a checkpoint as soon as possible; done when it is taken, which has all that was
+        done before.
+        """
 
     def get(self, name: str) -> Mapping[str, Any]:
         """Return the value of a setting, and who says so. May raise CommandError."""
@@ -59,7 +69,9 @@ class Commanded(Protocol):
         """Return the downloads under way."""
 
     def status(self) -> Mapping[str, Any]:
-        """Return the progress: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
+        """Return the progress: `state` (running, paused, stopping), `seconds` of this run, and all
+        counters.
+        """
 
 
 # -- the run
@@ -73,7 +85,9 @@ def stop(order: Commanded) -> Answer:
 def pause(order: Commanded) -> Answer:
     if not order.crawl.pause():
         return "it is paused already"
-    return "paused, after a restart too, until you resume it; downloads under way go on to their ends"
+    return (
+        "paused, after a restart too, until you resume it; downloads under way go on to their ends"
+    )
 
 
 def resume(order: Commanded) -> Answer:
@@ -132,17 +146,25 @@ def check_value(name: str, value: str) -> None:
 def get(order: Commanded, *names: str) -> Answer:
     if names:
         return order.get(*names)
-    return {"settings": [order.get(name) for name in order.crawl.parts.in_force.values if name.isupper()]}
+    return {
+        "settings": [
+            order.get(name) for name in order.crawl.parts.in_force.values if name.isupper()
+        ]
+    }
 
 
 def set_for(order: Commanded, domain: str, name: str, value: str) -> Answer:
-    return _hosts(order).set_for(_domain(domain), name, None if value == DEFAULT else read_for_host(name, value))
+    return _hosts(order).set_for(
+        _domain(domain), name, None if value == DEFAULT else read_for_host(name, value)
+    )
 
 
 def check_set_for(domain: str, name: str, value: str) -> None:
     _domain(domain)
     if name not in SETTINGS:
-        raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
+        raise CommandError(
+            f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}"
+        )
     if value != DEFAULT:
         try:
             read_for_host(name, value)
@@ -196,7 +218,9 @@ def include(order: Commanded, rule: str) -> Answer:
 def _first_url(rule: str) -> str:
     """Return the first of the URLs that a rule names."""
     rule = without_comment(rule)
-    return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
+    return canonical(
+        rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}"
+    )
 
 
 def excluded(order: Commanded, word: str = "") -> Answer:
@@ -239,7 +263,9 @@ def check_host(word: str, verb: str = "", value: str = "") -> None:
     if verb and verb not in VERBS:
         raise CommandError(f"{verb[:40]}: a host can be told to {', '.join(VERBS)}")
     if bool(value) is not (verb == "delay"):
-        raise CommandError(f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}")
+        raise CommandError(
+            f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}"
+        )
     if verb == "delay" and value != DEFAULT:
         _seconds(value)
 
@@ -281,7 +307,9 @@ def robots(order: Commanded, word: str) -> Answer:
 
 
 def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
-    """Return the facts about URLs that the last checkpoint does not have, by canonical URL, for `scrapy why`."""
+    """Return the facts about URLs that the last checkpoint does not have, by canonical URL, for
+    `scrapy why`.
+    """
     return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
 
 
@@ -291,7 +319,9 @@ def _canonical(*urls: str) -> list[str]:
         try:
             found.append(canonical(url, max_length=LONGEST_URL))
         except InvalidUrl as error:
-            raise CommandError(f"{url[:80]}: not a URL that a crawl could fetch ({error.reason})") from error
+            raise CommandError(
+                f"{url[:80]}: not a URL that a crawl could fetch ({error.reason})"
+            ) from error
     return found
 
 
@@ -314,7 +344,9 @@ def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
     while left:
         name, equals, value = left.pop(0).partition("=")
         if name not in defaults or not (equals or left):
-            raise CommandError(f"{name[:40]}: there are {', '.join(f'{one} VALUE' for one in defaults)}")
+            raise CommandError(
+                f"{name[:40]}: there are {', '.join(f'{one} VALUE' for one in defaults)}"
+            )
         found[name] = value if equals else left.pop(0)
     return [found[name] for name in defaults]
 
@@ -340,21 +372,69 @@ COMMANDS: dict[str, Command] = {
         Command("pause", pause, "", "fetch nothing more for now", lasting=True),
         Command("resume", resume, "", "go on after a pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
-        Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 10, True, check_exclude),
+        Command(
+            "exclude",
+            exclude,
+            USAGE,
+            "fetch nothing of a domain or prefix any more",
+            1,
+            10,
+            True,
+            check_exclude,
+        ),
         Command("include", include, "RULE", "take an exclude back", 1, 1, True),
         Command("excluded", excluded, "[NAME|URL]", _EXCLUDED, 0, 1, False, check_excluded),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
-        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
+        Command(
+            "set",
+            set_value,
+            "NAME VALUE",
+            "change a setting that may change",
+            2,
+            2,
+            True,
+            check_value,
+        ),
         Command("status", status, "", "how it is going"),
-        Command("host", host, _OF_HOST, "what is known of a host; steer it", 1, 3, True, check_host, _looks),
+        Command(
+            "host",
+            host,
+            _OF_HOST,
+            "what is known of a host; steer it",
+            1,
+            3,
+            True,
+            check_host,
+            _looks,
+        ),
         Command("hosts", hosts, _OF_HOSTS, "the first hosts", 0, 4, False, _by_and_most),
-        Command("queue", queue, "NAME [-n 20]", "the next URLs of a host", 1, 3, False, _host_and_most),
-        Command("robots", robots, "NAME|URL", "the rules in force; what they say of a URL", 1, 1, False, url_named),
+        Command(
+            "queue", queue, "NAME [-n 20]", "the next URLs of a host", 1, 3, False, _host_and_most
+        ),
+        Command(
+            "robots",
+            robots,
+            "NAME|URL",
+            "the rules in force; what they say of a URL",
+            1,
+            1,
+            False,
+            url_named,
+        ),
         Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
         Command("threads", threads, "", "what is being downloaded, and for how long"),
         Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
-        Command(f"get {FOR}", get_for, "DOMAIN", "what holds there, and who says so", 1, 1, False, _domain),
+        Command(
+            f"get {FOR}",
+            get_for,
+            "DOMAIN",
+            "what holds there, and who says so",
+            1,
+            1,
+            False,
+            _domain,
+        ),
         Command("about", about, "URL…", _ABOUT, 1, None, False, _canonical),
     )
 }
@@ -383,7 +463,9 @@ def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]
 
 
 def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
-    """Return the row, and the words that are its own: what is done for one domain has a row of its own."""
+    """Return the row, and the words that are its own: what is done for one domain has a row of its
+    own.
+    """
     of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
     return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
 

@@ -1,6 +1,7 @@
 """Owners' wishes to be left alone: as the words of a command, and as records in the crawl's state.
 
-The state has those given by command and those of the exclusion file; urls/exclusion_rules.py says what is kept of each.
+The state has those given by command and those of the exclusion file; urls/exclusion_rules.py says
+what is kept of each.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
-    """Reads these words; it begins now unless they say otherwise. CommandError if they cannot be understood."""
+    """Reads these words; it begins now unless they say otherwise.
+
+    CommandError if they cannot be understood.
+    """
     said, left, forget = dict[str, str](), list(words), False
     rules: list[str] = []
     while left:
@@ -57,16 +61,24 @@ def _date(said: Mapping[str, str], name: str) -> float:
         return read_date(said[name], end=name == "--until")
     except ValueError as error:
         written = f"{name} {said[name][:40]}"
-        raise CommandError(f"{written}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z") from error
+        raise CommandError(
+            f"{written}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z"
+        ) from error
 
 
 def dated(words: Sequence[str], now: float) -> list[str]:
     """Return the words with the time of the order: whoever hears of it later keeps the same record."""
-    return [*words] if any(one.partition("=")[0] == SINCE for one in words) else [*words, SINCE, iso(now)]
+    return (
+        [*words]
+        if any(one.partition("=")[0] == SINCE for one in words)
+        else [*words, SINCE, iso(now)]
+    )
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """Return the record of a rule that is excluded once more, or None if the wish adds nothing to the old record."""
+    """Return the record of a rule that is excluded once more, or None if the wish adds nothing to
+    the old record.
+    """
     says_more = bool(wish.by or wish.why or wish.until or wish.forget)
     if old.holds(now) and not says_more:
         return None
@@ -92,7 +104,9 @@ def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
 
 
 def _commanded(state: State, excluded: Sequence[str]) -> list[OptOut]:
-    """A version that has no records keeps rules alone: what it took back is gone, what it added is not dated."""
+    """A version that has no records keeps rules alone: what it took back is gone, what it added is
+    not dated.
+    """
     saved = {one.rule: one for one in _unpacked(state.get(COMMANDED))}
     kept = [one for one in saved.values() if one.until or one.rule in excluded]
     return [*kept, *(OptOut(rule) for rule in excluded if rule not in saved)]
@@ -106,7 +120,8 @@ class SavedOptOuts:
     """Those given by command, for whoever has them in force."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db, self._saved = db, SavedValue(db, COMMANDED)
+        self._db = db
+        self._saved = SavedValue(db, COMMANDED)
 
     def commanded(self, excluded: Sequence[str]) -> list[OptOut]:
         return _commanded(self._db, excluded)
@@ -117,13 +132,16 @@ class SavedOptOuts:
 
 
 class FileOptOuts(Part):
-    """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone has no record.
+    """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone
+    has no record.
 
-    `filters`: those in force now. A rule is dated when its line is read first, unless the line says more.
+    `filters`: those in force now. A rule is dated when its line is read first, unless the line says
+    more.
     """
 
     def __init__(self, db: CrawlDB, filters: Callable[[], Sequence[UrlFilter]]) -> None:
-        self._filters, self._saved = filters, SavedValue(db, OF_FILE)
+        self._filters = filters
+        self._saved = SavedValue(db, OF_FILE)
         self._known: Sequence[OptOut] = _unpacked(self._saved.data)
         self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
         self._text: str | None = None  # not looked at
@@ -137,7 +155,9 @@ class FileOptOuts(Part):
             since = {one.rule: one.since for one in self._known}
             found = file.records() if file is not None else []
             now = file.read_at if file is not None else 0.0
-            self._known = [one if one.since else replace(one, since=since.get(one.rule, now)) for one in found]
+            self._known = [
+                one if one.since else replace(one, since=since.get(one.rule, now)) for one in found
+            ]
             self._text = text
         return self._known
 

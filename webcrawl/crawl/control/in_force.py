@@ -1,9 +1,11 @@
-"""Orders given while the crawl ran that last: a pause, paused hosts, exclusions, other values of settings.
+"""Orders given while the crawl ran that last: a pause, paused hosts, exclusions, other values of
+settings.
 
-They are part of the checkpoint, and in force again after a restart. What the command line says then goes before them.
+They are part of the checkpoint, and in force again after a restart. What the command line says then
+goes before them.
 
-A setting may change if the part that holds its value takes another one, from what begins next: `crawl/assembly.py`,
-`adapter/commanding.py` and the extensions connect the two by `InForce.listen`.
+A setting may change if the part that holds its value takes another one, from what begins next:
+`crawl/assembly.py`, `adapter/commanding.py` and the extensions connect the two by `InForce.listen`.
 """
 
 from __future__ import annotations
@@ -31,22 +33,53 @@ logger = logging.getLogger(__name__)
 
 
 OF_FRONTIER = (  # with each outcome
-    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "CRAWL_DELAY_MAX", "RETRY_AFTER_MAX"),
-    *("HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_RETRY_WAIT", "HOST_PATIENCE", "HOST_CONNECTIONS"),
+    *(
+        "POLITENESS_FACTOR",
+        "POLITENESS_MIN_DELAY",
+        "POLITENESS_MAX_DELAY",
+        "CRAWL_DELAY_MAX",
+        "RETRY_AFTER_MAX",
+    ),
+    *(
+        "HOST_MAX_PAGES",
+        "HOST_MAX_FAILURES",
+        "HOST_RETRY_WAIT",
+        "HOST_PATIENCE",
+        "HOST_CONNECTIONS",
+    ),
 )
 SCOPE = "URL_SCOPE"
 OF_FILTERS = (  # with each page whose links are filtered
-    *("URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE"),
+    *(
+        "URL_SCHEMES",
+        "URL_MAX_LENGTH",
+        "URL_MAX_DEPTH",
+        "URL_EXCLUDE_EXTENSIONS",
+        "URL_INCLUDE",
+        "URL_EXCLUDE",
+    ),
     *("URL_EXCLUDE_FILE", "TRAP_RULES", "TRAP_MAX_PAGES"),
 )
 OF_REQUESTS = ("DOWNLOAD_TIMEOUT", "DOWNLOAD_MIN_RATE", "DOWNLOAD_TRUNCATE")  # with each request
 OF_REVISITS = ("REVISIT_AGE", "REVISIT_RATE", "REVISIT_SHARE")  # with each page that becomes due
-OF_LIMITS = ("CLOSESPIDER_TIMEOUT", "CLOSESPIDER_PAGECOUNT", "CLOSESPIDER_ITEMCOUNT", "CLOSESPIDER_ERRORCOUNT")
+OF_LIMITS = (
+    "CLOSESPIDER_TIMEOUT",
+    "CLOSESPIDER_PAGECOUNT",
+    "CLOSESPIDER_ITEMCOUNT",
+    "CLOSESPIDER_ERRORCOUNT",
+)
 CHANGEABLE = (
     *(SCOPE, *OF_FILTERS, *OF_FRONTIER, *OF_REQUESTS, *OF_LIMITS),
     *OF_REVISITS,
     *("CONCURRENT_REQUESTS", "DOMAIN_BUDGET_PAGES", "OUTAGE_END_WAIT"),
-    *("BANDWIDTH_MAX", "CLOSESPIDER_BYTES", "CHECKPOINT_INTERVAL", "MIN_FREE_DISK", "ERROR_BREAKER", "LOG_LEVEL"),
+    *(
+        "BANDWIDTH_MAX",
+        "CLOSESPIDER_BYTES",
+        "CHECKPOINT_INTERVAL",
+        "MIN_FREE_DISK",
+        "ERROR_BREAKER",
+        "LOG_LEVEL",
+    ),
 )
 ALIASES = {"scope": SCOPE}  # as the spider calls it
 KEYS = frozenset(("URL_FOLDINGS", "URL_HOST_RULES"))  # which URLs count as one
@@ -62,7 +95,9 @@ def check_set(name: str, value: str) -> None:
     except SettingError as error:
         raise CommandError(str(error)) from error
     if isinstance(kind, File) and found is not None and not Path(found).is_absolute():
-        raise CommandError(f"{name} = {value}: give the whole path, for the crawl may run in another folder")
+        raise CommandError(
+            f"{name} = {value}: give the whole path, for the crawl may run in another folder"
+        )
 
 
 def _why_not(name: str) -> str:
@@ -77,7 +112,8 @@ def _why_not(name: str) -> str:
 
 
 META = "commands in force"
-NEEDED = frozenset(("URL_EXCLUDE_FILE",))  # without it a crawl would ask whom it was told to leave alone
+# without it a crawl would ask whom it was told to leave alone
+NEEDED = frozenset(("URL_EXCLUDE_FILE",))
 Listener = Callable[[Mapping[str, Any]], None]
 
 PAUSED_HOSTS = "hosts paused"
@@ -85,7 +121,9 @@ MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
 
 
 def ordered(db: CrawlDB) -> Mapping[str, Any]:
-    """Return the settings that former runs were ordered to change, whether or not they are in force in this one."""
+    """Return the settings that former runs were ordered to change, whether or not they are in force
+    in this one.
+    """
     data = db.get(META)
     found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
     return found
@@ -104,12 +142,15 @@ class InForce(Part):
         fixed: Collection[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._db, self._clock = db, clock
+        self._db = db
+        self._clock = clock
         self._optouts = SavedOptOuts(db)
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
-        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
-        self.is_cut_off: Callable[[], bool] = lambda: False  # of a drone: whether its hosts may be another's by now
+        # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
+        self.held = ""
+        # of a drone: whether its hosts may be another's by now
+        self.is_cut_off: Callable[[], bool] = lambda: False
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
         self.values: Mapping[str, Any] = values
@@ -120,12 +161,16 @@ class InForce(Part):
 
     @property
     def hands_out_nothing(self) -> bool:
-        """True if no URL may be taken now, because of a command or because the drone is cut off from its hive."""
+        """True if no URL may be taken now, because of a command or because the drone is cut off
+        from its hive.
+        """
         return self.paused or self.is_cut_off()
 
     @property
     def rests(self) -> bool:
-        """True if nothing is to be fetched now: no URL may be taken, or somebody around the crawl holds it."""
+        """True if nothing is to be fetched now: no URL may be taken, or somebody around the crawl
+        holds it.
+        """
         return self.hands_out_nothing or self.held != ""
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
@@ -135,7 +180,9 @@ class InForce(Part):
         for name in [name for name in kept if name in fixed]:
             ordered, given = kept.pop(name), self.values.get(name)
             if ordered != given:
-                logger.info("%s = %s of the command line goes before %s by command", name, given, ordered)
+                logger.info(
+                    "%s = %s of the command line goes before %s by command", name, given, ordered
+                )
         while True:  # one may be possible only with another
             fits = [name for name in kept if self._fits(name, kept[name])]
             for name in fits:
@@ -163,7 +210,9 @@ class InForce(Part):
                 raise
             logger.warning("%s = %s by command is not in force any more: %s", name, value, error)
         except KeyError:  # a setting of another version
-            logger.warning("%s = %s by command is not in force any more: there is no such setting", name, value)
+            logger.warning(
+                "%s = %s by command is not in force any more: there is no such setting", name, value
+            )
 
     def told(self) -> Iterator[str]:
         """Yield a line for each order."""
@@ -194,7 +243,9 @@ class InForce(Part):
         records = self.excluded.records
         if all(one.rule != rule for one in records):
             last = ", ".join(one.rule for one in records[-5:])
-            raise CommandError(f"{rule} is not excluded by command; {f'those are: {last}' if last else 'nothing is'}")
+            raise CommandError(
+                f"{rule} is not excluded by command; {f'those are: {last}' if last else 'nothing is'}"
+            )
         self.excluded.use([one for one in records if one.rule != rule])
 
     def set(self, name: str, value: str) -> Any:
@@ -214,7 +265,8 @@ class InForce(Part):
                 call(before)
             raise CommandError(str(error)) from error
         found = self.values[name]
-        self.set_values[name] = found if isinstance(found, (int, float, str)) else value  # what msgpack can keep
+        # what msgpack can keep
+        self.set_values[name] = found if isinstance(found, (int, float, str)) else value
         return found
 
     def may_change(self, name: str) -> bool:
@@ -222,9 +274,11 @@ class InForce(Part):
         return name in self._listeners
 
     def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
-        """Calls whenever one of these settings has another value, and `now`, unless the caller has the value already.
+        """Calls whenever one of these settings has another value, and `now`, unless the caller has
+        the value already.
 
-        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the one before.
+        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the
+        one before.
         """
         for name in names:
             self._listeners.setdefault(name, []).append(call)
@@ -255,7 +309,9 @@ class PausedHosts(Part):
         if name in self.names:
             return False
         if len(self.names) >= MOST:
-            raise CommandError(f"{MOST} hosts are paused already: resume one, or exclude what is not to be fetched")
+            raise CommandError(
+                f"{MOST} hosts are paused already: resume one, or exclude what is not to be fetched"
+            )
         self.names[name] = None
         return True
 

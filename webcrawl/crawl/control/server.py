@@ -1,8 +1,10 @@
-"""The socket in JOBDIR on which a crawl takes commands; on the crawl's own event loop, in bounded room.
+"""The socket in JOBDIR on which a crawl takes commands; on the crawl's own event loop, in bounded
+room.
 
-Whatever comes in costs little: a few connections are kept, each with one line of bounded length at a time, and one that
-is silent is closed. Only the crawl's own user, and root, are answered: the file's mode says so to the kernel, and the
-server asks who is there all the same, for a mode can be changed by hand.
+Whatever comes in costs little: a few connections are kept, each with one line of bounded length at
+a time, and one that is silent is closed. Only the crawl's own user, and root, are answered: the
+file's mode says so to the kernel, and the server asks who is there all the same, for a mode can be
+changed by hand.
 """
 
 from __future__ import annotations
@@ -21,14 +23,24 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.errors import with_place
-from webcrawl.crawl.control.client import LONGEST, NAME, address, answer, peer, read_request, refusal
+from webcrawl.crawl.control.client import (
+    LONGEST,
+    NAME,
+    address,
+    answer,
+    peer,
+    read_request,
+    refusal,
+)
 from webcrawl.crawl.control.command import CommandError, mistake
 
 logger = logging.getLogger(__name__)
 
 MOST = 16  # connections; one more ends the one that has been silent for longest
-SILENCE = 10.0  # seconds after which a connection that sends no whole line, or takes no answer, is closed
-RETRY = 1.0  # seconds until the next try after a connection could not be accepted: descriptors may be free then
+# seconds after which a connection that sends no whole line, or takes no answer, is closed
+SILENCE = 10.0
+# seconds until the next try after a connection could not be accepted: descriptors may be free then
+RETRY = 1.0
 BACKLOG = 64
 MODE = 0o600
 
@@ -36,11 +48,14 @@ Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
 
 
 class ControlServer:
-    """`obey` carries a command out, or raises CommandError; nothing else that it raises ends the crawl."""
+    """`obey` carries a command out, or raises CommandError; nothing else that it raises ends the
+    crawl.
+    """
 
     def __init__(self, jobdir: Path, obey: Obey) -> None:
         self._obey = obey
-        self._open: dict[asyncio.Task[None], float] = {}  # connections that wait for a line: since when
+        # connections that wait for a line: since when
+        self._open: dict[asyncio.Task[None], float] = {}
         self._busy: set[asyncio.Task[None]] = set()
         self._folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -53,12 +68,16 @@ class ControlServer:
             raise
 
     def _bind(self) -> None:
-        """Replaces what a run left that was killed: JOBDIR's lock says that it is gone. OSError if it cannot be."""
+        """Replaces what a run left that was killed: JOBDIR's lock says that it is gone.
+
+        OSError if it cannot be.
+        """
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISSOCK(self._look().st_mode):
                 raise FileExistsError(errno.EEXIST, "there is something that is no socket", NAME)
             os.unlink(NAME, dir_fd=self._folder)
-        os.fchmod(self._listener.fileno(), MODE)  # Linux gives the file the socket's mode: it never has a wider one
+        # Linux gives the file the socket's mode: it never has a wider one
+        os.fchmod(self._listener.fileno(), MODE)
         self._listener.bind(address(self._folder))
         here = self._look()
         self._here = here.st_dev, here.st_ino
@@ -82,7 +101,9 @@ class ControlServer:
         self._accepting.add_done_callback(lambda _: self._listener.close())
 
     def close(self) -> None:
-        """Takes the file away, wherever the folder is now, and leaves who is still there without an answer."""
+        """Takes the file away, wherever the folder is now, and leaves who is still there without an
+        answer.
+        """
         self._remove()
         for task in (self._accepting, *self._open, *self._busy):
             if task is not None:
@@ -96,7 +117,8 @@ class ControlServer:
         while True:
             try:
                 connection, _ = await loop.sock_accept(self._listener)
-            except OSError as error:  # our lack of descriptors or memory; who waits is accepted later
+            except OSError as error:
+                # our lack of descriptors or memory; who waits is accepted later
                 logger.debug("control: no connection: %s", error)
                 await asyncio.sleep(RETRY)
                 continue
@@ -139,14 +161,19 @@ class ControlServer:
                     line, rest = await _line(loop, connection, rest)
                 if line is None:
                     if rest:
-                        await _send(loop, connection, refusal(f"no line, or one of more than {LONGEST} bytes"))
+                        await _send(
+                            loop,
+                            connection,
+                            refusal(f"no line, or one of more than {LONGEST} bytes"),
+                        )
                     return
                 self._open.pop(task, None)
                 self._busy.add(task)
                 said = await self._answered(line)
                 self._wait(task)
                 await _send(loop, connection, said)
-                await asyncio.sleep(0)  # what is there already is sent and received without a turn of the loop
+                # what is there already is sent and received without a turn of the loop
+                await asyncio.sleep(0)
 
     async def _answered(self, line: bytes) -> bytes:
         try:
@@ -165,8 +192,12 @@ async def _send(loop: asyncio.AbstractEventLoop, connection: socket.socket, line
         await loop.sock_sendall(connection, line)
 
 
-async def _line(loop: asyncio.AbstractEventLoop, connection: socket.socket, rest: bytes) -> tuple[bytes | None, bytes]:
-    """Return the next line and what came behind it, or None if there is none, with what there is instead."""
+async def _line(
+    loop: asyncio.AbstractEventLoop, connection: socket.socket, rest: bytes
+) -> tuple[bytes | None, bytes]:
+    """Return the next line and what came behind it, or None if there is none, with what there is
+    instead.
+    """
     while b"\n" not in rest:
         if len(rest) > LONGEST:
             return None, rest

@@ -1,8 +1,9 @@
-"""Settings that hold for one domain or host only (Heritrix calls them sheets), in force until they are taken back.
+"""Settings that hold for one domain or host only (Heritrix calls them sheets), in force until they
+are taken back.
 
-A sheet is for a name and all names below it. Of several the most specific one says what a setting is. A sheet for a
-single host alone, without what is below it, has a name that begins with `=`. The commands are `set --for` and
-`get --for`.
+A sheet is for a name and all names below it. Of several the most specific one says what a setting
+is. A sheet for a single host alone, without what is below it, has a name that begins with `=`. The
+commands are `set --for` and `get --for`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ FOR = "--for"
 
 
 class PerHost(dict[str, T | None], Generic[T]):
-    """The value that sheets give each host: one look-up for those asked for lately. None: nothing of its own."""
+    """The value that sheets give each host: one look-up for those asked for lately.
+
+    None: nothing of its own.
+    """
 
     def __init__(self, find: Callable[[str], T | None]) -> None:
         super().__init__()
@@ -57,7 +61,10 @@ Make = Callable[[Mapping[str, Any]], Any]
 
 
 class Sheets(Part):
-    """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
+    """A part of the checkpoint.
+
+    Who listens to settings gets None as long as no sheet has any of them.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         self._listeners: list[tuple[frozenset[str], Make, Heard]] = []
@@ -93,7 +100,10 @@ class Sheets(Part):
     # -- commands
 
     def set(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Gives these settings these values for a name; None takes one back. CommandError if nobody could heed one."""
+        """Gives these settings these values for a name; None takes one back.
+
+        CommandError if nobody could heed one.
+        """
         for setting, value in settings.items():
             if value is not None and not self._is_heeded(setting):
                 raise CommandError(f"{setting} has no effect in this crawl")
@@ -116,12 +126,17 @@ class Sheets(Part):
 
     def said_by(self, host: str, setting: str) -> str | None:
         """Return the sheet that says what a setting is for this host."""
-        return next((name for name in names_for(host) if setting in self.sheets.get(name, ())), None)
+        return next(
+            (name for name in names_for(host) if setting in self.sheets.get(name, ())), None
+        )
 
     # -- those who heed it
 
     def listen(self, names: Collection[str], make: Make, heard: Heard) -> None:
-        """Calls `heard` now and with every change. `make` turns the settings of a host's sheets into what is needed."""
+        """Calls `heard` now and with every change.
+
+        `make` turns the settings of a host's sheets into what is needed.
+        """
         self._listeners.append((frozenset(names), make, heard))
         self.tell(names)
 
@@ -138,7 +153,9 @@ class Sheets(Part):
         self._saved.save(msgpack.packb(self.sheets), is_empty=not self.sheets)
 
 
-def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]) -> Callable[[str], T | None]:
+def _finder(
+    sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]
+) -> Callable[[str], T | None]:
     def find(host: str) -> T | None:
         own = {name: value for name, value in sheets.of(host).items() if name in names}
         return make(own) if own else None
@@ -158,6 +175,8 @@ def names_for(host: str) -> Iterator[str]:
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
+    """Return these settings, with the longer wait where a minimum of one sheet is more than a
+    maximum of another.
+    """
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}

@@ -1,5 +1,5 @@
 """Many drones that share one crawl (docs/hive.md).
 
-Public: `running` (a drone among the others), `drone`, `member`, `hive_folder`, `operator`, `supervising`, `process`
-(and the server on one machine), `partition`, `letter`, `errors`.
+Public: `running` (a drone among the others), `drone`, `member`, `hive_folder`, `operator`,
+`supervising`, `process` (and the server on one machine), `partition`, `letter`, `errors`.
 """

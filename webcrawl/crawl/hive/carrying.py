@@ -1,4 +1,5 @@
-"""The two loops of a drone that carry letters: one sends, the other takes in what other drones send.
+"""The two loops of a drone that carry letters: one sends, the other takes in what other drones
+send.
 
 Both see the crawl of the drone, and whether the server is there.
 """
@@ -28,7 +29,8 @@ WAIT = 1.0  # seconds that a look for letters of others may take
 LETTERS = 64  # at once
 SLICE = 8  # letters taken in before others have their turn: some 2,000 links
 FULL = 1.0  # seconds until a full server is tried again
-AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, or a server that was away
+# seconds until a letter is read again that waits for a slot map, or a server that was away
+AGAIN = 0.2
 
 
 class Crawling(Protocol):
@@ -67,11 +69,14 @@ class Contact:
     """Knows whether the server answers: `there` is set as long as it does."""
 
     def __init__(self, post: Post, server: Server) -> None:
-        self._post, self._server = post, server
+        self._post = post
+        self._server = server
         self.there = asyncio.Event()
         self._acknowledged = ""
-        self._away_since, self._told_at = 0.0, 0.0
-        self.absent_since: float | None = None  # by the machine's clock; None while the server answers
+        self._away_since = 0.0
+        self._told_at = 0.0
+        # by the machine's clock; None while the server answers
+        self.absent_since: float | None = None
 
     def begin(self, epoch: str) -> None:
         """Send and read from the beginning of the streams of this epoch."""
@@ -81,7 +86,9 @@ class Contact:
         self._acknowledged = ""
 
     def lost(self, error: Away) -> None:
-        """Note that the server does not answer; the log says so at once, and again every ten minutes."""
+        """Note that the server does not answer; the log says so at once, and again every ten
+        minutes.
+        """
         now = time.monotonic()
         if self.there.is_set() or not self._told_at:
             self._away_since = self._told_at = now
@@ -89,7 +96,9 @@ class Contact:
             logger.warning("the hive's server is away (%s): going on with our own hosts", error)
         elif now - self._told_at >= REMIND:
             self._told_at = now
-            logger.warning("the hive's server is away for %.0f s now (%s)", now - self._away_since, error)
+            logger.warning(
+                "the hive's server is away for %.0f s now (%s)", now - self._away_since, error
+            )
         self.there.clear()
 
     def found(self) -> None:
@@ -97,7 +106,9 @@ class Contact:
         self.there.set()
         self.absent_since = None
         if self._told_at:
-            logger.info("the hive's server is back after %.0f s", time.monotonic() - self._away_since)
+            logger.info(
+                "the hive's server is back after %.0f s", time.monotonic() - self._away_since
+            )
             self._told_at = 0.0
 
     async def acknowledge(self) -> None:
@@ -122,7 +133,8 @@ class Carrying:
         self._post = post
         self._server = server
         self._contact = contact
-        self._crawling, self._get_map = crawling, get_map
+        self._crawling = crawling
+        self._get_map = get_map
         self.handled = 0  # letters, since the start
         self.taken = 0  # bytes of letters, since the last checkpoint
         self._full = False  # the last time that letters were to be sent
@@ -143,7 +155,10 @@ class Carrying:
             except Full as error:
                 pause = FULL
                 if not self._full:
-                    logger.warning("the hive's server is full (%s): letters to other drones wait on our disk", error)
+                    logger.warning(
+                        "the hive's server is full (%s): letters to other drones wait on our disk",
+                        error,
+                    )
                 self._full = True
             except Away as error:
                 self._contact.lost(error)
@@ -186,7 +201,9 @@ class Carrying:
             try:
                 inbox.received(place, data)
             except ForeignMessage as error:
-                logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
+                logger.warning(
+                    "a letter in our stream is not of this hive, and passed over: %s", error
+                )
                 inbox.skip(place)
             self.handled += 1
             self.taken += len(data)

@@ -1,7 +1,9 @@
-"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from them.
+"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from
+them.
 
-What pages link to is divided: what is ours stays, and what belongs to another drone goes to it, once. In front of the
-wire stands a URL cache (Broder, Najork, Wiener, section 2): a link that was sent lately is not sent again.
+What pages link to is divided: what is ours stays, and what belongs to another drone goes to it,
+once. In front of the wire stands a URL cache (Broder, Najork, Wiener, section 2): a link that was
+sent lately is not sent again.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class Home(Protocol):
         """Takes what came of a robots.txt that another drone fetched for us."""
 
     def forget(self) -> None:
-        """Forgets what was submitted lately, which may have to be submitted again: there are other owners."""
+        """Forgets what was submitted lately, which may have to be submitted again: there are other
+        owners.
+        """
 
     def seeds_again(self) -> None:
         """Reads all seeds once more: some have become ours."""
@@ -68,7 +72,8 @@ class Drone:
         keep: Callable[[SlotMap], None] = lambda _: None,
         sound: LetterCheck | None = None,
     ) -> None:
-        """`slot_of` names the slot of a host; `make_cache` makes a cache of links that were sent to others.
+        """`slot_of` names the slot of a host; `make_cache` makes a cache of links that were sent to
+        others.
 
         `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
         """
@@ -81,8 +86,10 @@ class Drone:
         self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0
-        self.foreign = self.sent = 0  # links to hosts of others, and those of them that were not sent lately
-        self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
+        # links to hosts of others, and those of them that were not sent lately
+        self.foreign = self.sent = 0
+        # for drones that are gone: slices of the work
+        self.rerouted: dict[int, Iterator[None]] = {}
 
     @property
     def slots(self) -> SlotMap:
@@ -92,7 +99,10 @@ class Drone:
         return self.moving.map
 
     def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
-        """Takes a later map. Of drones that are lost nothing comes; what was for them goes to others."""
+        """Takes a later map.
+
+        Of drones that are lost nothing comes; what was for them goes to others.
+        """
         while self.reroute():  # before anybody else gets the number
             pass
         gone = [drone for drone in lost if drone not in slots.drones]
@@ -107,7 +117,9 @@ class Drone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """Give letters for a drone that is gone to others; the next one of its number gets letters numbered from 1."""
+        """Give letters for a drone that is gone to others; the next one of its number gets letters
+        numbered from 1.
+        """
         if drone not in self.slots.drones and drone not in self.rerouted:
             self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
 
@@ -151,7 +163,9 @@ class Drone:
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those of these links, given by fingerprint, URL and packed form, that are ours; send the others."""
+        """Return those of these links, given by fingerprint, URL and packed form, that are ours;
+        send the others.
+        """
         owned, slot_of = self.moving.owned, self.slot
         slots = [slot_of(url) for url in urls]
         away = [at for at, slot in enumerate(slots) if not owned[slot]]
@@ -164,11 +178,17 @@ class Drone:
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Like `keep_ours`, for seeds, which all drones read: those of slots that never were here are passed over."""
+        """Like `keep_ours`, for seeds, which all drones read: those of slots that never were here
+        are passed over.
+        """
         known = [at for at, url in enumerate(urls) if self.moving.had(self.slot(url))]
-        return self.keep_ours([keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known])
+        return self.keep_ours(
+            [keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known]
+        )
 
-    def _send(self, away: list[int], slots: list[int], keys: Sequence[int], records: Sequence[bytes]) -> None:
+    def _send(
+        self, away: list[int], slots: list[int], keys: Sequence[int], records: Sequence[bytes]
+    ) -> None:
         self.foreign += len(away)
         letters: defaultdict[int, list[bytes]] = defaultdict(list)
         for missed in self._sent_lately.misses([keys[at] for at in away]):
@@ -188,17 +208,26 @@ class Drone:
         return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        self.moving.send(Kind.LINKS, self.slot(_start(record)), [self._sound.leaving(record) or record])
+        self.moving.send(
+            Kind.LINKS, self.slot(_start(record)), [self._sound.leaving(record) or record]
+        )
 
-    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
+    def robots_answered(
+        self, link: Link, status: int, body: bytes, location: str | None, chain: str
+    ) -> bool:
         owner = self._owner(f"{link.history}/")
         if owner != self.me:
-            read = body[: LIMIT + 1]  # who gets it reads no more, and is to see whether there was more
-            self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), read, location or "", chain]])
+            # who gets it reads no more, and is to see whether there was more
+            read = body[: LIMIT + 1]
+            self._outbox.put(
+                owner, Kind.ROBOTS, [[link.pack(), int(status), read, location or "", chain]]
+            )
         return owner != self.me
 
     def robots_gone(self, link: Link) -> bool:
-        """Tells the drone that waits for a robots.txt that it does not come; False if that is this drone."""
+        """Tells the drone that waits for a robots.txt that it does not come; False if that is this
+        drone.
+        """
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
 
     def _owner(self, url: str) -> int:
@@ -215,8 +244,8 @@ class Drone:
     def take(self, message: Letter) -> None:
         """Books a letter. What is not ours goes on to its owner.
 
-        LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back to their sender,
-        and those that come later would be here before them.
+        LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back
+        to their sender, and those that come later would be here before them.
         """
         if message.generation > self.slots.generation:
             raise LaterMap

@@ -1,4 +1,6 @@
-"""Checks what the drones of a hive say of each other: who they are, what is on its way between them, whose a URL is."""
+"""Checks what the drones of a hive say of each other: who they are, what is on its way between
+them, whose a URL is.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.urls.host_names import RegisteredDomains
 
-Channel = tuple[int, int]  # of exact letters from one drone to another: an identifier, and the last number
+# of exact letters from one drone to another: an identifier, and the last number
+Channel = tuple[int, int]
 NEVER: Channel = 0, 0
 
 
@@ -41,7 +44,8 @@ class Standing:
 def standing_of(crawl: Path) -> Standing | None:
     """Return what this drone's last checkpoint says.
 
-    Return None if the crawl is no drone, was never let in, or cannot be read, which is reported otherwise.
+    Return None if the crawl is no drone, was never let in, or cannot be read, which is reported
+    otherwise.
     """
     with Snapshot(crawl / "state") as snapshot:
         try:
@@ -55,7 +59,8 @@ def standing_of(crawl: Path) -> Standing | None:
 def _standing(snapshot: Snapshot) -> Standing | None:
     identity = member.unpacked(snapshot.get(member.IDENTITY))
     slots, key = snapshot.get(member.MAP), snapshot.get(member.KEY)
-    if identity is None or (slots is None and key is None):  # it was refused when it came, and has done nothing
+    # it was refused when it came, and has done nothing
+    if identity is None or (slots is None and key is None):
         return None
     terms = read_terms(snapshot.get("terms") or b"{}")
     _, _, received = letter.read_inbox(snapshot.get(letter.INBOX))
@@ -80,27 +85,43 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
     first = next(iter(crawls.values()), None)
     for crawl, one in crawls.items():
         if one.drone != number_of(crawl):
-            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: this is drone {one.drone}")
+            yield DamagedFile(
+                one.path, 0, f"table meta, {member.IDENTITY}: this is drone {one.drone}"
+            )
         if first is not None and one.hive != first.hive:
-            why = f"of the hive {one.hive}, where {first.path.parent.parent.name} is of {first.hive}"
+            why = (
+                f"of the hive {one.hive}, where {first.path.parent.parent.name} is of {first.hive}"
+            )
             yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: {why}")
         elif first is not None and one.key != first.key:
-            yield DamagedFile(one.path, 0, f"table meta, key: another one than {first.path.parent.parent.name} has")
+            yield DamagedFile(
+                one.path,
+                0,
+                f"table meta, key: another one than {first.path.parent.parent.name} has",
+            )
 
 
 def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
-    """Check drones that were never let in: another state may have their number, and that state is not here."""
+    """Check drones that were never let in: another state may have their number, and that state is
+    not here.
+    """
     known = {number: state for one in drones for number, state in one.others.items()}
     for crawl in crawls:
         number = number_of(crawl)
         with Snapshot(crawl / "state") as snapshot:
             who = snapshot.get(member.IDENTITY)
         if number in known and who is not None and _state(who) not in (known[number], None):
-            yield DamagedFile(crawl / STATE, 0, f"never let in: drone {number} has its state {known[number]} elsewhere")
+            yield DamagedFile(
+                crawl / STATE,
+                0,
+                f"never let in: drone {number} has its state {known[number]} elsewhere",
+            )
 
 
 def _state(who: bytes) -> str | None:
-    """Return the id of a drone's state, or None if the row is damaged, which was reported with the drone."""
+    """Return the id of a drone's state, or None if the row is damaged, which was reported with the
+    drone.
+    """
     try:
         identity = member.unpacked(who)
     except UNREADABLE:
@@ -108,11 +129,15 @@ def _state(who: bytes) -> str | None:
     return identity.id if identity is not None else None
 
 
-def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> Iterator[DamagedFile]:
-    """Check that each exact letter that a receiver lacks is still with its sender, and that each that it has was sent.
+def check_post(
+    before: Mapping[int, Standing], after: Mapping[int, Standing]
+) -> Iterator[DamagedFile]:
+    """Check that each exact letter that a receiver lacks is still with its sender, and that each
+    that it has was sent.
 
-    What was read `before` and `after` differs in a running hive. A sender has forgotten only what a receiver that is
-    read later has, and a receiver has only what a sender that is read later has sent.
+    What was read `before` and `after` differs in a running hive. A sender has forgotten only what a
+    receiver that is read later has, and a receiver has only what a sender that is read later has
+    sent.
     """
     both = before.keys() & after.keys()
     for number in sorted(both):
@@ -122,7 +147,10 @@ def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) ->
             if other not in both or now[0] != channel:  # lost, or begun anew
                 continue
             receiver = after[other]
-            first, has = last - sender.kept.get(other, 0) + 1, _number(receiver.received, number, channel)
+            first, has = (
+                last - sender.kept.get(other, 0) + 1,
+                _number(receiver.received, number, channel),
+            )
             if has < first - 1:
                 why = f"letters {has + 1} to {first - 1} of drone {number} are lost: neither drone has them"
                 yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
@@ -143,7 +171,9 @@ UNKNOWN = -1  # the owner of what has no host
 
 
 def owner_of(drones: Iterable[Standing]) -> Owner | None:
-    """Return whose a URL has been from the beginning on, or None if the owners have changed, or depend on a file."""
+    """Return whose a URL has been from the beginning on, or None if the owners have changed, or
+    depend on a file.
+    """
     first = next(iter(drones), None)
     ways = {one.partition for one in drones}
     if first is None or first.slots is None or len(ways) > 1 or not ways <= set(WAYS):
@@ -156,13 +186,16 @@ def owner_of(drones: Iterable[Standing]) -> Owner | None:
     def of_authority(start: bytes) -> int:
         try:
             return owners[slot(host_of(f"{start.decode()}/"))]
-        except (IndexError, UnicodeDecodeError):  # of a damaged line, which was reported with its drone
+        except (IndexError, UnicodeDecodeError):
+            # of a damaged line, which was reported with its drone
             return UNKNOWN
 
     return lambda url: of_authority(b"/".join(url.split(b"/", 3)[:3]))
 
 
-def check_owners(drone: int, urls: Iterable[tuple[bytes, Path, int]], owner: Owner) -> Iterator[DamagedFile]:
+def check_owners(
+    drone: int, urls: Iterable[tuple[bytes, Path, int]], owner: Owner
+) -> Iterator[DamagedFile]:
     """Yield each URL of this drone's log that is another's."""
     for url, path, at in urls:
         theirs = owner(url)

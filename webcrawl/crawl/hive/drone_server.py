@@ -48,8 +48,9 @@ class Beat:
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
-# Bytes of links on their way that the server holds, at least and per drone. Letters stay there until a checkpoint of
-# their reader has them: 6 MiB hold 60 s at full speed. What is more waits on the senders' disks, and nothing is lost.
+# Bytes of links on their way that the server holds, at least and per drone. Letters stay there
+# until a checkpoint of their reader has them: 6 MiB hold 60 s at full speed. What is more waits on
+# the senders' disks, and nothing is lost.
 LEAST_MEMORY, DRONE_MEMORY = 64 << 20, 6 << 20
 
 
@@ -59,7 +60,10 @@ def stream_memory(drones: int) -> int:
 
 
 class Server(Session):
-    """A drone's side of the server. Every method may raise Away, HiveError or NewEpoch (errors.py, session.py)."""
+    """A drone's side of the server.
+
+    Every method may raise Away, HiveError or NewEpoch (errors.py, session.py).
+    """
 
     def __init__(
         self,
@@ -101,7 +105,9 @@ class Server(Session):
 
     # -- once a second
 
-    async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
+    async def beat(
+        self, report: bytes, *, lease: float, generation: int = 0, after: int = 0
+    ) -> Beat:
         """Give a sign of life, and return the news.
 
         `generation`: of the map that the drone knows; `after`: the last command that it knows.
@@ -123,7 +129,8 @@ class Server(Session):
         self._queen = int(queen) == self._me.drone
         if packed:
             self.knows(SlotMap.unpack(packed))
-        self._bytes, self._sent = int(size or 0), 0
+        self._bytes = int(size or 0)
+        self._sent = 0
         return Beat(
             map=packed,
             acks={int(drone): place_in(place) for drone, place in _pairs(acks)},
@@ -138,8 +145,22 @@ class Server(Session):
     async def _beat(self, report: bytes, lease: float, generation: int, after: int) -> Any:
         me, keys, epoch = self._me, self._keys, self._epoch
         names = [
-            *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}", keys.queen, keys.reports),
-            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone, keys.rest),
+            *(
+                keys.epoch,
+                keys.drones,
+                keys.map,
+                f"{keys.leases}{me.drone}",
+                keys.queen,
+                keys.reports,
+            ),
+            *(
+                keys.acks(epoch),
+                keys.commands,
+                keys.bytes,
+                keys.stream(me.drone, epoch),
+                keys.gone,
+                keys.rest,
+            ),
             *(keys.hive, keys.streams(epoch)),
         ]
         sample = "" if self._sample is None else self._sample
@@ -149,7 +170,8 @@ class Server(Session):
         ]
         pipe = self._client.pipeline(transaction=False)
         pipe.eval(BEAT, len(names), *names, *values)
-        for drone in self._members if self._queen else ():  # streams may lie on other shards than the registry
+        # streams may lie on other shards than the registry
+        for drone in self._members if self._queen else ():
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
             pipe.pexpire(keys.stream(drone, epoch), KEEP)
         found, *sizes = await pipe.execute()
@@ -159,17 +181,25 @@ class Server(Session):
         return found
 
     def _lost(self, identity: bytes | None) -> None:
-        """Raise what follows if the registry does not have us: it was emptied, or another came under our number."""
+        """Raise what follows if the registry does not have us: it was emptied, or another came
+        under our number.
+        """
         if identity is not None and identity != self._me.identity:
             with legible():
                 (host, pid), known = place_of(identity), state_of(identity) == self._me.state
             if not host and not known:
-                raise HiveError(f"drone {self._me.drone} of this hive has its state in another folder")
+                raise HiveError(
+                    f"drone {self._me.drone} of this hive has its state in another folder"
+                )
             if not host:  # by hearsay, of a drone that was there first after all was removed
                 raise OtherServer
             if known:
-                raise HiveError(f"drone {self._me.drone} was started once more, on {host} (process {pid})")
-            raise HiveError(f"drone {self._me.drone} was given to another folder, on {host} (process {pid})")
+                raise HiveError(
+                    f"drone {self._me.drone} was started once more, on {host} (process {pid})"
+                )
+            raise HiveError(
+                f"drone {self._me.drone} was given to another folder, on {host} (process {pid})"
+            )
         raise OtherServer
 
     async def _agree(self) -> None:
@@ -184,7 +214,9 @@ class Server(Session):
         """Puts letters into a drone's stream, all or none of them, and returns their places."""
         size = sum(map(len, letters))
         if self._bytes + self._sent + size > self._memory:
-            raise Full(f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, and may have no more")
+            raise Full(
+                f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, and may have no more"
+            )
         places = await self._do(lambda: self._add(drone, letters))
         if None in places:
             await self._do(lambda: self._open(drone))
@@ -196,7 +228,8 @@ class Server(Session):
 
     async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
         stream = self._keys.stream(drone, self._epoch)
-        pipe = self._client.pipeline(transaction=True)  # all or none: a letter must not overtake another
+        # all or none: a letter must not overtake another
+        pipe = self._client.pipeline(transaction=True)
         for letter in letters:
             pipe.xadd(stream, {FIELD: letter}, nomkstream=True)
         return list(await pipe.execute())
@@ -208,14 +241,21 @@ class Server(Session):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Return up to `most` letters behind a place, in order; wait up to `wait` seconds for the first one.
+        """Return up to `most` letters behind a place, in order; wait up to `wait` seconds for the
+        first one.
 
         What has no letter in it, because others put it there, is an empty one.
         """
         stream = self._keys.stream(self._me.drone, self._epoch)
         block = int(min(wait, LONGEST_WAIT) * 1000) or None
-        found: Any = await self._do(lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block))
-        return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
+        found: Any = await self._do(
+            lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block)
+        )
+        return [
+            (place.decode(), entry.get(FIELD, b""))
+            for _, entries in found or ()
+            for place, entry in entries
+        ]
 
     async def acknowledge(self, place: str) -> None:
         """Let the server forget all letters up to `place`, which the drone's checkpoint has."""
@@ -249,7 +289,8 @@ class Server(Session):
         await self._do(gone)
 
     async def forget(self, drone: int) -> None:
-        """Takes a drone out of the registry, when nobody sends to it any more; its number may be used again.
+        """Takes a drone out of the registry, when nobody sends to it any more; its number may be
+        used again.
 
         Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
         """

@@ -32,11 +32,17 @@ def reading(file: Path) -> Iterator[None]:
 
 
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
-    """The server knows another hive by this name, whose drones an operator may neither see nor command."""
+    """The server knows another hive by this name, whose drones an operator may neither see nor
+    command.
+    """
 
     def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
-        """`where`: one of its drones is; `gives_way`: to the first drone that has the state of an older hive."""
-        super().__init__(f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own")
+        """`where`: one of its drones is; `gives_way`: to the first drone that has the state of an
+        older hive.
+        """
+        super().__init__(
+            f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own"
+        )
         self.gives_way = gives_way
 
 
@@ -56,23 +62,33 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
 
 
 class LaterMap(Exception):  # noqa: N818
-    """A letter was written by a later slot map than ours, which has to be learned first. Nothing was done with it."""
+    """A letter was written by a later slot map than ours, which has to be learned first.
+
+    Nothing was done with it.
+    """
 
 
 class Away(Exception):  # noqa: N818 - reads as what it is
-    """The server does not answer, or not now: the drone goes on with its own hosts and tries again later."""
+    """The server does not answer, or not now: the drone goes on with its own hosts and tries again
+    later.
+    """
 
     state = "away"
 
 
 class Full(Away):
-    """The server takes no more for now. Nothing of the letters was sent: they wait on the sender's disk."""
+    """The server takes no more for now.
+
+    Nothing of the letters was sent: they wait on the sender's disk.
+    """
 
     state = "full"
 
 
 class NewEpoch(Exception):  # noqa: N818
-    """The streams begin anew: what is not acknowledged is to be sent again, and places of the old ones mean nothing."""
+    """The streams begin anew: what is not acknowledged is to be sent again, and places of the old
+    ones mean nothing.
+    """
 
     def __init__(self, epoch: str) -> None:
         super().__init__(f"the server's streams begin anew (epoch {epoch})")

@@ -7,17 +7,20 @@ from collections.abc import Callable
 
 
 def _since_boot() -> float:
-    """Return seconds that go on while the machine sleeps: the drone's lease in the server ends meanwhile too."""
+    """Return seconds that go on while the machine sleeps: the drone's lease in the server ends
+    meanwhile too.
+    """
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # Linux has the first
     return time.clock_gettime(clock)
 
 
 class Fence:
-    """Is closed unless the server has answered a sign of life that was made in the last so many seconds.
+    """Is closed unless the server has answered a sign of life that was made in the last so many
+    seconds.
 
-    A drone's lease begins when its sign of life reaches the server, so a fence of the same length is closed before
-    anybody can take the drone for lost. The clock is read at each question: a process that was stopped, and goes on,
-    has not noticed yet that time has passed.
+    A drone's lease begins when its sign of life reaches the server, so a fence of the same length
+    is closed before anybody can take the drone for lost. The clock is read at each question: a
+    process that was stopped, and goes on, has not noticed yet that time has passed.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = _since_boot) -> None:
@@ -26,7 +29,10 @@ class Fence:
         self._closes_at: float | None = None  # None: the server has not answered in this run
 
     def answered(self, asked_at: float) -> bool:
-        """Open the fence: a sign of life that was made at `asked_at` was answered. Return whether it was closed."""
+        """Open the fence: a sign of life that was made at `asked_at` was answered.
+
+        Return whether it was closed.
+        """
         was_closed = self.is_closed()
         self._closes_at = asked_at + self.seconds
         return was_closed and not self.is_closed()

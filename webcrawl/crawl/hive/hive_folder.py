@@ -25,7 +25,8 @@ from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lock import FileLock, Lock, is_held
 
-PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
+# seconds in which another process has changed hive.json, and between two looks
+PATIENCE, PAUSE = 10.0, 0.01
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
 NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
@@ -33,10 +34,12 @@ NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "byte
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """The facts of a hive that stay the same for its whole life, except the drones that the next start begins with.
+    """The facts of a hive that stay the same for its whole life, except the drones that the next
+    start begins with.
 
-    `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that shall share the web
-    once a change of their number has ended; none if there is no such change. Until then `drones` has those that leave.
+    `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that
+    shall share the web once a change of their number has ended; none if there is no such change.
+    Until then `drones` has those that leave.
     """
 
     name: Text
@@ -71,7 +74,10 @@ class HiveFolder:
                 appending(log).close()
 
     def read(self) -> Founding | None:
-        """Return the facts of the hive, or None if there is no hive yet. Raise HiveError for all else."""
+        """Return the facts of the hive, or None if there is no hive yet.
+
+        Raise HiveError for all else.
+        """
         file = self.path / HIVE
         try:
             with reading(file):
@@ -82,7 +88,9 @@ class HiveFolder:
         except (ValueError, RecursionError) as error:
             raise HiveError(f"{file}: damaged: {error}") from error
         if is_single:
-            raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
+            raise HiveError(
+                f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+            )
         return None
 
     def all_drones(self) -> tuple[int, ...]:
@@ -107,16 +115,21 @@ class HiveFolder:
             with Snapshot(self.drone(number) / "state") as snapshot:
                 data = snapshot.get(MAP)
                 return None if data is None else SlotMap.unpack(data)
-        except (StoreError, OSError, *ILLEGIBLE):  # this drone says itself what is wrong when it is started
+        except (StoreError, OSError, *ILLEGIBLE):
+            # this drone says itself what is wrong when it is started
             return None
 
     def leaving(self, slots: SlotMap | None, founding: Founding) -> set[int]:
         """Return the drones that have a state here and, by this map, have not been released."""
         gone = {*founding.lost}.difference(founding.drones, founding.wanted)
-        return {drone for drone in (slots.leaving if slots else ()) if is_crawl(self.drone(drone))} - gone
+        return {
+            drone for drone in (slots.leaving if slots else ()) if is_crawl(self.drone(drone))
+        } - gone
 
     def begun(self) -> tuple[int, ...]:
-        """Return the drones that have a state here, whatever hive.json says, without those never let in."""
+        """Return the drones that have a state here, whatever hive.json says, without those never
+        let in.
+        """
         return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
 
     def _with_state(self) -> Iterator[int]:
@@ -134,9 +147,11 @@ class HiveFolder:
             return False
 
     def is_of(self, key: bytes, states: Collection[str]) -> bool:
-        """True if the hive with this key, and these ids of its drones' states, is the one whose folder this is.
+        """True if the hive with this key, and these ids of its drones' states, is the one whose
+        folder this is.
 
-        Before its first checkpoint a drone has only its id. A state that cannot be read may be of any hive.
+        Before its first checkpoint a drone has only its id. A state that cannot be read may be of
+        any hive.
         """
         return any(self._is_drone_of(number, key, states) for number in self._with_state())
 
@@ -161,13 +176,15 @@ class HiveFolder:
         """Replaces hive.json as a whole, for good. HiveError: it cannot be written."""
         file, disk = self.path / HIVE, Disk()
         try:
-            with replacing(disk, file, 0o666) as fd:  # as the umask says: who changes it later opens it to write
+            # as the umask says: who changes it later opens it to write
+            with replacing(disk, file, 0o666) as fd:
                 disk.write(fd, stats_file.plain({"version": VERSION, **asdict(founding)}).encode())
         except OSError as error:
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
 
     def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:
-        """Has hive.json say what this makes of it, and returns both; what others change at the same time is kept.
+        """Has hive.json say what this makes of it, and returns both; what others change at the same
+        time is kept.
 
         HiveError: it cannot be read or written.
         """
@@ -194,7 +211,10 @@ class HiveFolder:
             time.sleep(PAUSE)
 
     def lock(self) -> Lock:
-        """Makes the folder if need be; held until it is closed. HiveError: another process has it."""
+        """Makes the folder if need be; held until it is closed.
+
+        HiveError: another process has it.
+        """
         try:
             with reading(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -204,7 +224,9 @@ class HiveFolder:
 
     @property
     def supervised(self) -> bool:
-        """True if a process runs this hive on this machine: it starts what is to run, and follows a change."""
+        """True if a process runs this hive on this machine: it starts what is to run, and follows a
+        change.
+        """
         with reading(self.path):
             return is_held(self.path)
 
@@ -212,7 +234,9 @@ class HiveFolder:
     def finished(self) -> bool:
         """True if all drones have crawled to the end, as of their last checkpoints."""
         drones = self.known().drones
-        return bool(drones) and all(self.figures(number).get("reason") == stats_file.FINISHED for number in drones)
+        return bool(drones) and all(
+            self.figures(number).get("reason") == stats_file.FINISHED for number in drones
+        )
 
     def running(self, number: int) -> bool:
         """True if a process has the JOBDIR of this drone."""
@@ -248,7 +272,8 @@ def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
-    """True if all drones are at the end, and no seed gave anything but a robots.txt, and redirects if they follow some.
+    """True if all drones are at the end, and no seed gave anything but a robots.txt, and redirects
+    if they follow some.
 
     `hops`: so many in a row.
     """

@@ -1,12 +1,15 @@
-"""The messages between drones: how they lie on the wire and in spools, and how each exact one is handled once.
+"""The messages between drones: how they lie on the wire and in spools, and how each exact one is
+handled once.
 
-A message is a head, and its items as the zstd frame of a msgpack array. The head has magic, version, kind, sender,
-generation, channel, number, how many items there are, 16 bytes that stand for the hive, and the crc32 of all that and
-of the frame (docs/hive.md). Whatever the bytes are, reading them gives a message of plain values, or ForeignMessage;
-nothing of them is ever executed. What the items are is checked one by one, in letter_check.py.
+A message is a head, and its items as the zstd frame of a msgpack array. The head has magic,
+version, kind, sender, generation, channel, number, how many items there are, 16 bytes that stand
+for the hive, and the crc32 of all that and of the frame (docs/hive.md). Whatever the bytes are,
+reading them gives a message of plain values, or ForeignMessage; nothing of them is ever executed.
+What the items are is checked one by one, in letter_check.py.
 
-However often an exact message comes, it has effects once: the epoch, the place in the stream, and for each sender the
-number of the last exact message are part of the checkpoint that has the effects of all these messages.
+However often an exact message comes, it has effects once: the epoch, the place in the stream, and
+for each sender the number of the last exact message are part of the checkpoint that has the effects
+of all these messages.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.rowcrc import crc32_of_many
 
 MAGIC, VERSION = b"WCHV", 1
-HEAD = struct.Struct("<4sBBHIIQI16s")  # magic, version, kind, sender, generation, channel, number, count, hive
+# magic, version, kind, sender, generation, channel, number, count, hive
+HEAD = struct.Struct("<4sBBHIIQI16s")
 CRC = struct.Struct("<I")
 START = HEAD.size + CRC.size
 LARGEST = 16 << 20  # bytes that a frame may unpack to
@@ -42,7 +46,9 @@ class Kind(IntEnum):
     VOTES = 2  # [registered domain of a page, URL that it links to]
     REQUESTS = 3  # [record, variant, free]: requests of a spider; free: without the seen test
     QUEUED = 4  # packed links that are known to be new: to the owner's frontier
-    ROBOTS = 5  # [record, status, body, location, chain]: the answer to a robots.txt that was asked for another drone
+    # [record, status, body, location, chain]: the answer to a robots.txt that was asked for another
+    # drone
+    ROBOTS = 5
     SLOT = 6  # pieces of a slot that changes hands (slot_moves.py)
 
 
@@ -60,9 +66,11 @@ class Letter:
     kind: Kind
     sender: int
     generation: int  # of the sender's slot map
-    number: int  # of an exact message: they ascend from 1 for each sender and receiver; 0 for others
+    # of an exact message: they ascend from 1 for each sender and receiver; 0 for others
+    number: int
     items: list[Any]
-    channel: int = 0  # of an exact message: another one where the numbers begin anew, after a drone was lost
+    # of an exact message: another one where the numbers begin anew, after a drone was lost
+    channel: int = 0
 
 
 class TooLong(HiveError):  # noqa: N818 - reads as what it is
@@ -76,10 +84,15 @@ def hive_id(hive: bytes) -> bytes:
 
 
 def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
-    """Return the bytes of a message. Raise TooLong if its items take more than `most` bytes uncompressed."""
+    """Return the bytes of a message.
+
+    Raise TooLong if its items take more than `most` bytes uncompressed.
+    """
     items = msgpack.packb(message.items, unicode_errors=SURROGATES)
     if len(items) > most:
-        raise TooLong(f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}")
+        raise TooLong(
+            f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}"
+        )
     head = HEAD.pack(
         MAGIC,
         VERSION,
@@ -96,33 +109,47 @@ def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
 
 
 def unpack(data: bytes, hive: bytes) -> Letter:
-    """Return the message that `pack` made these bytes of, for the same hive. Raise ForeignMessage for all else."""
+    """Return the message that `pack` made these bytes of, for the same hive.
+
+    Raise ForeignMessage for all else.
+    """
     return read(data, hive_id(hive))[1]
 
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
-    """Return the mark of a message's hive, and the message; `expected` is the only mark that is taken.
+    """Return the mark of a message's hive, and the message; `expected` is the only mark that is
+    taken.
 
     Raise ForeignMessage for other bytes.
     """
     if not data.startswith(MAGIC):
-        raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
+        raise ForeignMessage(
+            "a message of this hive was expected, but its first bytes are not those of one"
+        )
     if len(data) < START:
         raise ForeignMessage("a message is damaged: it ends within its head")
     _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
     if version != VERSION:
-        raise ForeignMessage(f"a message was written by version {version} of the hive, this program reads {VERSION}")
+        raise ForeignMessage(
+            f"a message was written by version {version} of the hive, this program reads {VERSION}"
+        )
     frame = data[START:]
-    if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(frame, crc32_of_many(data[: HEAD.size])):
+    if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(
+        frame, crc32_of_many(data[: HEAD.size])
+    ):
         raise ForeignMessage("a message is damaged: its checksum is wrong")
     if expected not in (None, hive):
         raise ForeignMessage("a message is of another hive, which has the same name on this server")
     try:
         what = Kind(kind)
     except ValueError as error:
-        raise ForeignMessage(f"a message is of kind {kind}, which this program does not know") from error
+        raise ForeignMessage(
+            f"a message is of kind {kind}, which this program does not know"
+        ) from error
     if sender >= MOST_DRONES or (what in EXACT) != bool(number) or (what in EXACT) != bool(channel):
-        raise ForeignMessage(f"a message says that drone {sender} sent it with number {number}: no hive has that")
+        raise ForeignMessage(
+            f"a message says that drone {sender} sent it with number {number}: no hive has that"
+        )
     message = Letter(what, sender, generation, number, _items(frame), channel)
     _check_items(message.items, count)
     return hive, message
@@ -131,7 +158,9 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
 def _items(frame: bytes) -> Any:
     try:
         data = zstd_frame.unpack(frame, LARGEST)
-        return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
+        return msgpack.unpackb(
+            data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES
+        )
     except (msgpack.UnpackException, ValueError, TypeError) as error:
         raise ForeignMessage(f"the items of a message cannot be read: {error!r}") from error
 
@@ -152,7 +181,10 @@ BEGINNING = "0-0"  # the place in a stream before its first entry
 
 
 def place_in(data: bytes) -> str:
-    """Return a place in a stream from what the server keeps. Raise ValueError if that is no place."""
+    """Return a place in a stream from what the server keeps.
+
+    Raise ValueError if that is no place.
+    """
     place = data.decode()
     order(place)
     return place
@@ -165,7 +197,9 @@ def order(place: str) -> int:
 
 
 def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:
-    """Return the epoch, the place in the stream, and by sender the channel and number of its last exact letter."""
+    """Return the epoch, the place in the stream, and by sender the channel and number of its last
+    exact letter.
+    """
     if saved is None:
         return "", BEGINNING, {}
     epoch, place, last = msgpack.unpackb(saved)
@@ -173,7 +207,10 @@ def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]
 
 
 class Inbox(Part):
-    """Handles each exact letter of other drones once. A Part of the checkpoint, and its follower (`committed`)."""
+    """Handles each exact letter of other drones once.
+
+    A Part of the checkpoint, and its follower (`committed`).
+    """
 
     def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
         self._db = db

@@ -1,9 +1,10 @@
-"""Checks letters: each item that comes, and what a drone's state keeps of those that have not arrived.
+"""Checks letters: each item that comes, and what a drone's state keeps of those that have not
+arrived.
 
-A checksum is no signature: a letter may hold whatever somebody put into the server. An item that got into a queue
-would stop the drone when its turn comes, and again at each start. So what is not of the closed form is left out. Links
-stay packed, and are compared with a pattern; all other items have types, which msgspec compares them with. The items
-themselves stay as they came.
+A checksum is no signature: a letter may hold whatever somebody put into the server. An item that
+got into a queue would stop the drone when its turn comes, and again at each start. So what is not
+of the closed form is left out. Links stay packed, and are compared with a pattern; all other items
+have types, which msgspec compares them with. The items themselves stay as they came.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
-LONGEST = LARGEST - (1 << 16)  # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
+# bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
+LONGEST = LARGEST - (1 << 16)
 
-KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]  # epoch, place, numbers
+# epoch, place, numbers
+KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]
 ROWS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
 
 Number = Annotated[float, Meta(ge=0, le=MOST)]
@@ -110,7 +113,8 @@ PIECES: dict[str, Any] = {  # what the value of each is
     "host": HostRecord,
     "domain": Domain,
 }
-WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")  # fields of a record that ends where none does
+# fields of a record that ends where none does
+WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")
 
 
 class UnsoundError(ValueError):
@@ -118,14 +122,18 @@ class UnsoundError(ValueError):
 
 
 def _typed(item: Any, kind: Any) -> Any:
-    """Return the item as a value of this type. Raise ValueError if it is not. No text is taken for bytes."""
+    """Return the item as a value of this type.
+
+    Raise ValueError if it is not. No text is taken for bytes.
+    """
     return msgspec.convert(item, kind, builtin_types=(bytes,))
 
 
 class LetterCheck:
     """`check` raises ValueError if what a link brings beside its URL is not of the closed form.
 
-    `lose` is told the kind and a line of each request of our own spider that no other drone would take.
+    `lose` is told the kind and a line of each request of our own spider that no other drone would
+    take.
     """
 
     def __init__(
@@ -174,7 +182,11 @@ class LetterCheck:
         if not self._told:
             self._told = True
             shown = f"{item!r:.120}"
-            self._tell("an item of a letter is refused: %s (%s); others like it are only counted", error, shown)
+            self._tell(
+                "an item of a letter is refused: %s (%s); others like it are only counted",
+                error,
+                shown,
+            )
         return False
 
     def _record(self, record: Any) -> None:
@@ -230,7 +242,9 @@ class LetterCheck:
         if len(host.missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
         for row in (host.row, *(origin[-1] for origin in host.origins)):
-            if row is not None and any(isinstance(one, list) != (at >= NUMBERS) for at, one in enumerate(row)):
+            if row is not None and any(
+                isinstance(one, list) != (at >= NUMBERS) for at, one in enumerate(row)
+            ):
                 raise UnsoundError("no failures of a host")
         for _, text, *_ in host.origins:
             if text and not (PAGE.fullmatch(f"{text}/") and host_of(f"{text}/") == host.name):
@@ -243,7 +257,8 @@ class LetterCheck:
     # -- what goes
 
     def leaving(self, record: Packed) -> Packed | None:
-        """Return a link of ours as another drone takes it, or None if the request is lost: no drone would take it.
+        """Return a link of ours as another drone takes it, or None if the request is lost: no drone
+        would take it.
 
         A robots.txt needs nothing of the request that waits for it.
         """
@@ -257,13 +272,18 @@ class LetterCheck:
         except ValueError as error:
             if is_prerequisite(record):
                 return replace(link, request="").pack()
-            self._lose(f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}")
+            self._lose(
+                f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}"
+            )
             return None
         return record
 
 
 def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads every letter once; counts letters and their items. A crawl that is in no hive has none."""
+    """Reads every letter once; counts letters and their items.
+
+    A crawl that is in no hive has none.
+    """
     yield from _inbox(snapshot)
     numbers = _Numbers(_channels(snapshot))
     for name, value in snapshot.rows(ROWS, (NAME, END)):
@@ -279,7 +299,9 @@ def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
         if flaw:
             yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
     for drone, last in numbers.ends():
-        yield snapshot.damaged(f"table meta, {outbox.META}: drone {drone} has exact letters, but not up to {last}")
+        yield snapshot.damaged(
+            f"table meta, {outbox.META}: drone {drone} has exact letters, but not up to {last}"
+        )
 
 
 def _links_flaw(message: Letter) -> str:

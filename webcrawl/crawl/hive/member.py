@@ -1,7 +1,8 @@
 """Who a drone is, and what it has as a member of its hive.
 
-The identity says whose a state is, and is part of the state itself, so that no other takes its place. Which commands to
-all drones were carried out, and who shall share the web, is part of each checkpoint.
+The identity says whose a state is, and is part of the state itself, so that no other takes its
+place. Which commands to all drones were carried out, and who shall share the web, is part of each
+checkpoint.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ class Identity:
 
 
 def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
-    """Return the identity of this state for one more run, or a new one for a new state; it is saved at once.
+    """Return the identity of this state for one more run, or a new one for a new state; it is saved
+    at once.
 
     Raise HiveError if the state belongs to another drone, or to a crawl of its own.
     """
     before = identity_of(db)
     jobdir = db.folder.parent
     if before is None and db.get(KEY) is not None:
-        raise HiveError(f"{jobdir}: holds a crawl of its own, which cannot become a drone: use another JOBDIR")
+        raise HiveError(
+            f"{jobdir}: holds a crawl of its own, which cannot become a drone: use another JOBDIR"
+        )
     if before is not None and before.name != name and db.get(KEY) is None:
         before = None  # that hive has never let it in
     if before is not None and (before.name, before.drone) != (name, drone):
@@ -57,7 +61,9 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
             f"{jobdir}: is drone {before.drone} of the hive {before.name}, not drone {drone} of {name}: "
             "use another JOBDIR"
         )
-    identity = Identity(before.id if before else os.urandom(8).hex(), name, drone, before.run + 1 if before else 1)
+    identity = Identity(
+        before.id if before else os.urandom(8).hex(), name, drone, before.run + 1 if before else 1
+    )
     db.set(IDENTITY, identity.pack())
     db.checkpoint()
     return identity
@@ -111,12 +117,16 @@ class Obeyed(Part):
         db.join(self)
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
-        """Note that these drones shall share the web, and that the states of those that are lost are gone for good."""
+        """Note that these drones shall share the web, and that the states of those that are lost
+        are gone for good.
+        """
         before = self.wanted.lost if self.wanted is not None else frozenset()
         self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
 
     def save(self) -> None:
-        wanted = None if self.wanted is None else (sorted(self.wanted.members), sorted(self.wanted.lost))
+        wanted = (
+            None if self.wanted is None else (sorted(self.wanted.members), sorted(self.wanted.lost))
+        )
         self._saved.save(msgpack.packb((self.number, wanted)))
 
 
@@ -148,4 +158,7 @@ class Post:
 
     def stats(self) -> dict[str, int]:
         """Return the counters of this run."""
-        return {**self.drone.stats(), **{f"letters/{name}": n for name, n in self.outbox.stats().items()}}
+        return {
+            **self.drone.stats(),
+            **{f"letters/{name}": n for name, n in self.outbox.stats().items()},
+        }

@@ -1,4 +1,5 @@
-"""An operator's view of the server, without being a drone: to see all of them, and to give commands.
+"""An operator's view of the server, without being a drone: to see all of them, and to give
+commands.
 
 It joins nothing and begins nothing: where there is no hive, it says so.
 """
@@ -22,20 +23,25 @@ class Look:
     """The server's knowledge at one moment."""
 
     map: SlotMap | None = None
-    places: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # of each drone: its host and process
+    # of each drone: its host and process
+    places: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     reports: Mapping[int, Report] = field(default_factory=dict)
-    leases: Mapping[int, float] = field(default_factory=dict)  # seconds left, of drones that are alive
+    # seconds left, of drones that are alive
+    leases: Mapping[int, float] = field(default_factory=dict)
     key: bytes = b""  # of the hive; empty if it is not known here
     founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
     queen: int | None = None
     bytes: int = 0  # of all streams
-    wanted: frozenset[int] = frozenset()  # the drones that somebody has asked for last; none if nobody has
+    # the drones that somebody has asked for last; none if nobody has
+    wanted: frozenset[int] = frozenset()
     states: frozenset[str] = frozenset()  # the ids of all drones' states
     fresh: bool = False  # the hive's founder had no state
 
     @property
     def gives_way(self) -> bool:
-        """True if this is a hive that is being founded, to the first drone that comes and has the state of an older."""
+        """True if this is a hive that is being founded, to the first drone that comes and has the
+        state of an older.
+        """
         return self.fresh and len(self.states) < self.founders
 
     @property
@@ -47,19 +53,27 @@ class Look:
     @property
     def silent(self) -> dict[int, int]:
         """Return the processes of drones that are not heard of, and have not said that they end."""
-        unheard = {drone: report for drone, report in self.reports.items() if drone not in self.leases}
-        return {drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS}
+        unheard = {
+            drone: report for drone, report in self.reports.items() if drone not in self.leases
+        }
+        return {
+            drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS
+        }
 
 
 class Operator(Session):
     """`open` it, then ask. Every method may raise Away or HiveError.
 
-    `is_meant` tells a hive from another one of its name; without it whichever the server knows is meant.
+    `is_meant` tells a hive from another one of its name; without it whichever the server knows is
+    meant.
     """
 
-    def __init__(self, make_client: MakeClient, name: str, is_meant: Callable[[Look], bool] = lambda _: True) -> None:
+    def __init__(
+        self, make_client: MakeClient, name: str, is_meant: Callable[[Look], bool] = lambda _: True
+    ) -> None:
         super().__init__(make_client, name)
-        self._name, self._is_meant = name, is_meant
+        self._name = name
+        self._is_meant = is_meant
         self._meant = b""  # the key of the hive that is
 
     async def look(self) -> Look:
@@ -93,7 +107,9 @@ class Operator(Session):
                 places={int(drone): place_of(identity) for drone, identity in drones.items()},
                 states=frozenset(map(state_of, drones.values())),
                 reports=_reports(reports),
-                leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
+                leases={
+                    int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0
+                },
                 key=founding.key if founding else b"",
                 founders=founding.drones if founding else 0,
                 fresh=founding is not None and founding.fresh,
@@ -103,7 +119,10 @@ class Operator(Session):
             )
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
-        """Says who shall share the web from now on; returns the command's number. The queen sees to the rest."""
+        """Says who shall share the web from now on; returns the command's number.
+
+        The queen sees to the rest.
+        """
         return await self.command(RESIZE, sorted(members), sorted(lost))
 
     async def close(self) -> None:
@@ -112,7 +131,13 @@ class Operator(Session):
 
 def _where(look: Look) -> str:
     """Return where one of its drones is, by which its operator may know the hive."""
-    return next((f" (drone {drone} in {one.jobdir} on {one.host})" for drone, one in sorted(look.reports.items())), "")
+    return next(
+        (
+            f" (drone {drone} in {one.jobdir} on {one.host})"
+            for drone, one in sorted(look.reports.items())
+        ),
+        "",
+    )
 
 
 def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:

@@ -1,8 +1,9 @@
 """Letters of this drone to others: collected, and kept until the receivers' checkpoints have them.
 
-Ordinary letters may be sent at once. Exact ones are numbered for their receiver, and sent only after a checkpoint of
-this drone has them, so that no number is ever sent with two contents. After a restart all letters of the checkpoint are
-sent again: receivers know the exact ones by their numbers, and of the others a second copy does no harm.
+Ordinary letters may be sent at once. Exact ones are numbered for their receiver, and sent only
+after a checkpoint of this drone has them, so that no number is ever sent with two contents. After a
+restart all letters of the checkpoint are sent again: receivers know the exact ones by their
+numbers, and of the others a second copy does no harm.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, Letter, TooLong, or
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-NAME, END = "hive/out/", "hive/out0"  # names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
+# names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
+NAME, END = "hive/out/", "hive/out0"
 _PLAIN, _EXACT = "plain", "exact"
 DIGITS = 15  # of a number: in this width the order of names is that of numbers
 AFTER = ":"  # follows the digits in ASCII
@@ -42,16 +44,31 @@ class PackedLetter:
 
 
 class Lane:
-    """Plain or exact letters for one drone: rows of crawl.db, and in memory those yet to be written.
+    """Plain or exact letters for one drone: rows of crawl.db, and in memory those yet to be
+    written.
 
-    They are numbered consecutively, sent in this order, and so acknowledged in this order: three numbers say what has
-    become of each. `first` is the first that is not acknowledged, `next` the first that is not sent, `end` the number
-    of the next to come. Exact letters have a lane of their own, because they wait for the sender's checkpoint.
+    They are numbered consecutively, sent in this order, and so acknowledged in this order: three
+    numbers say what has become of each. `first` is the first that is not acknowledged, `next` the
+    first that is not sent, `end` the number of the next to come. Exact letters have a lane of their
+    own, because they wait for the sender's checkpoint.
     """
 
-    __slots__ = ("_db", "_fresh", "_places", "_prefix", "_written", "end", "first", "held", "next", "ready")
+    __slots__ = (
+        "_db",
+        "_fresh",
+        "_places",
+        "_prefix",
+        "_written",
+        "end",
+        "first",
+        "held",
+        "next",
+        "ready",
+    )
 
-    def __init__(self, db: CrawlDB, drone: int, *, exact: bool, first: int = 1, end: int = 1) -> None:
+    def __init__(
+        self, db: CrawlDB, drone: int, *, exact: bool, first: int = 1, end: int = 1
+    ) -> None:
         """`first` to `end` are those that crawl.db has."""
         self._db = db
         self._prefix = f"{NAME}{drone}/{_EXACT if exact else _PLAIN}/"
@@ -80,7 +97,9 @@ class Lane:
         if number < stored:
             rows = self._db.between(self._name(number), self._name(stored))
             if len(rows) != stored - number:
-                raise DamagedFile(self._db.path, 0, f"table meta, {self._prefix}*: letters are missing")
+                raise DamagedFile(
+                    self._db.path, 0, f"table meta, {self._prefix}*: letters are missing"
+                )
             yield from enumerate((data for _, data in rows), number)
         for later in range(max(number, stored), end):
             yield later, self._fresh[later]
@@ -121,7 +140,11 @@ class Lane:
         for number in range(max(self.first, self._written), end):
             self.held -= len(self._fresh.pop(number))
         self.first = end
-        self.next, self._written, self.ready = max(self.next, end), max(self._written, end), max(self.ready, end)
+        self.next, self._written, self.ready = (
+            max(self.next, end),
+            max(self._written, end),
+            max(self.ready, end),
+        )
 
     def again(self) -> int:
         """Send all again that are not acknowledged; return how many of them were sent."""
@@ -131,7 +154,9 @@ class Lane:
 
 
 def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
-    """Return the first row, and the number after the last, of each lane of which crawl.db has letters."""
+    """Return the first row, and the number after the last, of each lane of which crawl.db has
+    letters.
+    """
     name = NAME
     while rows := db.query(NEXT, (name, END)):
         first = rows[0][0]
@@ -152,7 +177,10 @@ class RowName(NamedTuple):
 
 
 def read_name(name: str) -> RowName:
-    """Return the place of a letter from the name of its row. Raise ValueError if that is no name of a letter."""
+    """Return the place of a letter from the name of its row.
+
+    Raise ValueError if that is no name of a letter.
+    """
     try:
         _, _, drone, kind, number = name.split("/")
         return RowName(int(drone), (_PLAIN, _EXACT).index(kind) == 1, int(number))
@@ -169,8 +197,11 @@ class _Collection:
 class Collections:
     """Gives `take` the items of a letter: drone, kind, items."""
 
-    def __init__(self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]) -> None:
-        self._take, self._clock = take, clock
+    def __init__(
+        self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]
+    ) -> None:
+        self._take = take
+        self._clock = clock
         self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
 
     def __len__(self) -> int:
@@ -182,7 +213,8 @@ class Collections:
         if collection is None:
             if not items:
                 return
-            if kind in EXACT:  # their order is kept over all kinds: one begins when the other has ended
+            # their order is kept over all kinds: one begins when the other has ended
+            if kind in EXACT:
                 self.close_kinds(drone, EXACT)
             collection = self._open[drone, kind] = _Collection(self._clock(), [])
         collection.items.extend(items)
@@ -224,7 +256,10 @@ SLICE = 32  # letters written in one turn: 2 ms
 
 def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
     """Return the channel and the last number of the exact letters to each drone, as META has them."""
-    return {int(drone): (int(channel), int(last)) for drone, channel, last in msgpack.unpackb(saved or b"\x90")}
+    return {
+        int(drone): (int(channel), int(last))
+        for drone, channel, last in msgpack.unpackb(saved or b"\x90")
+    }
 
 
 class Outbox:
@@ -266,8 +301,10 @@ class Outbox:
             self._lanes[first.drone, first.exact] = lane
         self._saved = self._state()
         self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
-        self._saving = self.kept = frozenset(self.drones())  # those for which the last checkpoint has letters
-        self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
+        # those for which the last checkpoint has letters
+        self._saving = self.kept = frozenset(self.drones())
+        # exact lanes and how far the checkpoint that is being taken has them
+        self._closed: list[tuple[Lane, int]] = []
         db.join(self)
 
     # -- in
@@ -277,7 +314,9 @@ class Outbox:
         self._collections.put(drone, kind, items)
 
     def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Makes letters of the collections that are a second old, or of all; full ones are letters already."""
+        """Makes letters of the collections that are a second old, or of all; full ones are letters
+        already.
+        """
         self._collections.close(now, all=all)
 
     def _add(self, drone: int, kind: Kind, items: list[Any]) -> None:
@@ -344,19 +383,25 @@ class Outbox:
                 yield self._lanes[drone, exact], exact
 
     def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """Note that the server has this letter, the first one due that was not sent, at this place of the stream."""
+        """Note that the server has this letter, the first one due that was not sent, at this place
+        of the stream.
+        """
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
         if letter.number != lane.next:
-            raise ValueError(f"letter {letter.number} for drone {drone} was sent when it was the turn of {lane.next}")
+            raise ValueError(
+                f"letter {letter.number} for drone {drone} was sent when it was the turn of {lane.next}"
+            )
         lane.sent(order(place))
         self._counts["sent"] += 1
         if order(place) <= self._acknowledged.get(drone, 0):
             self._forget(drone)
 
     def acknowledged(self, drone: int, place: str) -> None:
-        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint has."""
+        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint
+        has.
+        """
         self._acknowledged[drone] = order(place)
         self._forget(drone)
 
@@ -375,10 +420,12 @@ class Outbox:
             self._counts["again"] += lane.again()
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """Redirects everything for a drone that is lost, item by item, to the drones that `route` names.
+        """Redirects everything for a drone that is lost, item by item, to the drones that `route`
+        names.
 
-        In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more. Call it for one that
-        has left, too, before another drone gets its number, which knows no numbers of letters.
+        In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more.
+        Call it for one that has left, too, before another drone gets its number, which knows no
+        numbers of letters.
         """
         self._turn += 1
         self._closed_lanes.add(gone)
@@ -396,11 +443,14 @@ class Outbox:
                 lane.forget(1)
                 yield
             del self._lanes[gone, exact]
-            self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
+            # a drone of this number that comes later knows no former letters
+            self._channels.pop(gone, None)
         self._acknowledged.pop(gone, None)
         self._closed_lanes.discard(gone)
 
-    def _put_again(self, gone: int, kind: Kind, items: Iterable[Any], route: Callable[[Kind, Any], int]) -> None:
+    def _put_again(
+        self, gone: int, kind: Kind, items: Iterable[Any], route: Callable[[Kind, Any], int]
+    ) -> None:
         for item in items:
             drone = route(kind, item)
             if drone == gone:
@@ -411,11 +461,15 @@ class Outbox:
 
     def drones(self) -> Iterable[int]:
         """Return the drones for which there are letters or collections."""
-        return {drone for (drone, _), lane in self._lanes.items() if lane}.union(self._collections.drones())
+        return {drone for (drone, _), lane in self._lanes.items() if lane}.union(
+            self._collections.drones()
+        )
 
     @property
     def unacknowledged(self) -> int:
-        """Return the number of letters that are not acknowledged, and of collections, which will be letters."""
+        """Return the number of letters that are not acknowledged, and of collections, which will be
+        letters.
+        """
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
     @property
@@ -425,7 +479,10 @@ class Outbox:
 
     def stats(self) -> dict[str, int]:
         """Return what was closed, sent and acknowledged by this process, and what there is now."""
-        counts = {name: self._counts[name] for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")}
+        counts = {
+            name: self._counts[name]
+            for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")
+        }
         return {**counts, "unacknowledged": self.unacknowledged, "memory": self._held}
 
     # -- the checkpoint
@@ -452,7 +509,10 @@ class Outbox:
         self._saving = frozenset(self.drones())
 
     def _state(self) -> bytes:
-        rows = [(drone, channel, self._lanes[drone, True].end - 1) for drone, channel in self._channels.items()]
+        rows = [
+            (drone, channel, self._lanes[drone, True].end - 1)
+            for drone, channel in self._channels.items()
+        ]
         return bytes(msgpack.packb(rows))
 
     def committed(self) -> None:

@@ -1,12 +1,12 @@
 """Divides the web among drones: each host belongs to one slot, and each slot to one drone.
 
-Never by URL, which would put a host in two hands. Fingerprints begin with the slot, so that those of a slot are one
-range of the sorted files, and can be moved.
+Never by URL, which would put a host in two hands. Fingerprints begin with the slot, so that those
+of a slot are one range of the sorted files, and can be moved.
 
-Of a host, `Partition` names the slot. Each slot goes to the drone that draws the greatest number for it and
-has not got its share yet; shares differ by one slot at most. A drone which joins or leaves takes or gives only its own
-share. Without shares, of 200 drones one would have 14 of 1,024 slots, and some none
-(docs/hive.md#to-the-scale-of-the-web).
+Of a host, `Partition` names the slot. Each slot goes to the drone that draws the greatest number
+for it and has not got its share yet; shares differ by one slot at most. A drone which joins or
+leaves takes or gives only its own share. Without shares, of 200 drones one would have 14 of 1,024
+slots, and some none (docs/hive.md#to-the-scale-of-the-web).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 
 SLOTS = 1 << 10  # of each group
 MOST_DRONES = 1 << 12
-DRAWS = b"webcrawl's slots"  # nothing can be won by aiming at it: it only says which drone draws which slot
+# nothing can be won by aiming at it: it only says which drone draws which slot
+DRAWS = b"webcrawl's slots"
 Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for all
 
 
@@ -34,8 +35,8 @@ Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for a
 class SlotMap:
     """The owners of all slots; a later map has a higher generation.
 
-    Reports are lost with the server. That a drone which is no member still has something to give away is therefore part
-    of the map, which every drone keeps.
+    Reports are lost with the server. That a drone which is no member still has something to give
+    away is therefore part of the map, which every drone keeps.
     """
 
     generation: int
@@ -49,11 +50,18 @@ class SlotMap:
         nobody = cls(generation - 1, (), array("H"))
         return nobody.resized(drones, groups)
 
-    def resized(self, drones: Iterable[int], groups: Groups = ((),), lost: Collection[int] = ()) -> SlotMap:
-        """The next map, with these members; no more slots move than must. Nothing is awaited of those that are lost."""
+    def resized(
+        self, drones: Iterable[int], groups: Groups = ((),), lost: Collection[int] = ()
+    ) -> SlotMap:
+        """The next map, with these members; no more slots move than must.
+
+        Nothing is awaited of those that are lost.
+        """
         members = tuple(sorted(set(drones)))
         if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
-            raise ValueError(f"drones {members}: one or more are needed, with numbers from 0 to {MOST_DRONES - 1}")
+            raise ValueError(
+                f"drones {members}: one or more are needed, with numbers from 0 to {MOST_DRONES - 1}"
+            )
         owners = array("H")
         for number, preferred in enumerate(groups):
             first = number * SLOTS
@@ -74,10 +82,14 @@ class SlotMap:
     def moved(self, later: SlotMap) -> list[tuple[int, int, int]]:
         """The differences of a later map: slot, former owner, new owner."""
         both = zip(self.owners, later.owners, strict=True)
-        return [(slot, before, after) for slot, (before, after) in enumerate(both) if before != after]
+        return [
+            (slot, before, after) for slot, (before, after) in enumerate(both) if before != after
+        ]
 
     def pack(self) -> bytes:
-        return bytes(msgpack.packb((self.generation, self.drones, self.owners.tobytes(), self.leaving)))
+        return bytes(
+            msgpack.packb((self.generation, self.drones, self.owners.tobytes(), self.leaving))
+        )
 
     @classmethod
     def unpack(cls, data: bytes) -> SlotMap:
@@ -87,14 +99,17 @@ class SlotMap:
 
 
 def _shared(first: int, before: Sequence[int], able: Sequence[int]) -> list[int]:
-    """The owners of a group's slots, which begin at `first`: those before as far as their shares allow."""
+    """The owners of a group's slots, which begin at `first`: those before as far as their shares
+    allow.
+    """
     owned: dict[int, list[int]] = {drone: [] for drone in able}
     free = [*range(first + len(before), first + SLOTS)]
     for slot, drone in enumerate(before, first):
         owned.get(drone, free).append(slot)
     share, more = divmod(SLOTS, len(able))
     shares = dict.fromkeys(able, share)
-    for drone in sorted(able, key=lambda drone: -len(owned[drone]))[:more]:  # where the fewest have to move
+    # where the fewest have to move
+    for drone in sorted(able, key=lambda drone: -len(owned[drone]))[:more]:
         shares[drone] += 1
     for drone, slots in owned.items():
         slots.sort(key=lambda slot: _draw(slot, drone), reverse=True)
@@ -128,7 +143,8 @@ PARTS = b"webcrawl's parts"  # the same in all drones
 CACHED = 1 << 16  # hosts
 
 HASH = 54  # bits below those of the slot
-AUTHORITY = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's earlier is passed over
+# a slash from here on ends the host of a URL; one that ends a shorter URL's earlier is passed over
+AUTHORITY = 9
 CACHED_ORIGINS = 1 << 16  # beginnings of URLs, one per scheme and host
 
 
@@ -136,9 +152,14 @@ class Partition:
     """The slot of a host. `groups` says which drones a region prefers (SlotMap.fair)."""
 
     def __init__(
-        self, way: str, domain_of: Callable[[str], str], regions: Mapping[str, Sequence[int]] | None = None
+        self,
+        way: str,
+        domain_of: Callable[[str], str],
+        regions: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        """`regions`: suffixes of names, such as `de` or `co.uk`, and their drones; inside them `way` divides."""
+        """`regions`: suffixes of names, such as `de` or `co.uk`, and their drones; inside them
+        `way` divides.
+        """
         keys: dict[str, Callable[[str], str]] = {
             BY_DOMAIN: domain_of,
             BY_HOST: str,
@@ -149,7 +170,10 @@ class Partition:
         self._domain_of = domain_of
         regions = regions or {}
         self._numbers = {suffix: number for number, suffix in enumerate(regions, 1)}
-        self.groups: tuple[tuple[int, ...], ...] = ((), *(tuple(drones) for drones in regions.values()))
+        self.groups: tuple[tuple[int, ...], ...] = (
+            (),
+            *(tuple(drones) for drones in regions.values()),
+        )
         self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
         self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
 
@@ -157,7 +181,9 @@ class Partition:
         return self._group(host) * SLOTS + siphash(PARTS, self._key(host)) % SLOTS
 
     def _group(self, host: str) -> int:
-        """By the registered domain, so that all hosts of one are in the same group; the longest suffix decides."""
+        """By the registered domain, so that all hosts of one are in the same group; the longest
+        suffix decides.
+        """
         rest = self._domain_of(host) if self._numbers else ""
         while rest:
             if rest in self._numbers:
@@ -172,7 +198,10 @@ def _last_label(name: str) -> str:
 
 
 def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
-    """A file with a line for each region: a suffix, and its drones: `de 0,1`. `#` begins a comment."""
+    """A file with a line for each region: a suffix, and its drones: `de 0,1`.
+
+    `#` begins a comment.
+    """
     regions: dict[str, tuple[int, ...]] = {}
     try:
         text = path.read_text(encoding="utf-8")
@@ -186,20 +215,27 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
             continue
         drones = words[1].split(",") if len(words) == 2 else []
         if not drones or not all(one.isdecimal() and int(one) < MOST_DRONES for one in drones):
-            raise HiveError(f"{path}, line {number}: expected a suffix and numbers of drones, such as: de 0,1")
+            raise HiveError(
+                f"{path}, line {number}: expected a suffix and numbers of drones, such as: de 0,1"
+            )
         regions[words[0].strip(".").lower()] = tuple(map(int, drones))
     return regions
 
 
 def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
-    """The partition of HIVE_PARTITION: by one of WAYS, or a file of regions inside which the domain decides."""
+    """The partition of HIVE_PARTITION: by one of WAYS, or a file of regions inside which the domain
+    decides.
+    """
     if way in WAYS:
         return Partition(way, domain_of)
     return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))
 
 
 class SlotFingerprints(Fingerprints):
-    """Ten bits of the slot, 54 of the hash. Slots of the same number in several groups share a range."""
+    """Ten bits of the slot, 54 of the hash.
+
+    Slots of the same number in several groups share a range.
+    """
 
     def __init__(self, key: bytes, slot_of: Callable[[str], int]) -> None:
         """`slot_of` names the slot of a host."""

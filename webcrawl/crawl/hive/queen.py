@@ -1,19 +1,22 @@
-"""The queen: the drones' reports, and what she decides from them and does: the end, the next map, who is away.
+"""The queen: the drones' reports, and what she decides from them and does: the end, the next map,
+who is away.
 
 A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
-The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide, without a network or
-a clock. What she remembers between two looks matters only for a few seconds: another one begins anew, and nothing is
-lost. `Reign` has the drone that is queen publish what follows, and `Telling` says it in her log and in a file.
+The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide,
+without a network or a clock. What she remembers between two looks matters only for a few seconds:
+another one begins anew, and nothing is lost. `Reign` has the drone that is queen publish what
+follows, and `Telling` says it in her log and in a file.
 
-**Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
-Each drone is quiet in its report (`Report.quiet`), and says the same, with the same count of its activity, in a report
-for which two more heartbeats were answered. The first of these may have been the one that she saw. The second came
-later, so its answer did too, and the report was made after that. Each drone has therefore done nothing from before the
-moment until after it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
-unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is killed then comes
-back to a checkpoint that has nothing to do either. No clock but the queen's is asked, and that one only for the time to
-wait.
+**Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the
+moment in question. Each drone is quiet in its report (`Report.quiet`), and says the same, with the
+same count of its activity, in a report for which two more heartbeats were answered. The first of
+these may have been the one that she saw. The second came later, so its answer did too, and the
+report was made after that. Each drone has therefore done nothing from before the moment until after
+it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
+unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is
+killed then comes back to a checkpoint that has nothing to do either. No clock but the queen's is
+asked, and that one only for the time to wait.
 """
 
 from __future__ import annotations
@@ -58,9 +61,9 @@ class State(StrEnum):
 class Report:
     """A drone as it sees itself at the moment when this is packed.
 
-    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has answered, not those
-    that were made: one that got no answer may arrive at any time. And `activity` differs between two reports of a run
-    if anything was done in between.
+    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has
+    answered, not those that were made: one that got no answer may arrive at any time. And
+    `activity` differs between two reports of a run if anything was done in between.
     """
 
     drone: int
@@ -69,17 +72,22 @@ class Report:
     beat: int
     generation: int  # of the map that it works by
     state: State = State.RUNNING
-    applied: int = 0  # number of the last command that it has carried out, as its last checkpoint knows too
-    refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
+    # number of the last command that it has carried out, as its last checkpoint knows too
+    applied: int = 0
+    # numbers of the last ones that it could not carry out, and why
+    refusals: tuple[tuple[int, str], ...] = ()
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
-    saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
+    # its last checkpoint has all of its activity: killed now, it comes back as it is
+    saved: bool = False
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
     activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
-    unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    # letters, and collections that are none yet, which no checkpoint of a receiver has
+    unacknowledged: int = 0
     stays: str = ""  # why none of its slots can leave, if that is so
     towards: tuple[int, ...] = ()  # drones for which it has these
-    kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
+    # drones for which its last checkpoint has letters: a kill would bring these back
+    kept: tuple[int, ...] = ()
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds
     fence: float = 0.0  # seconds after it in which the drone may fetch without another answer
@@ -97,7 +105,13 @@ class Report:
     @property
     def quiet(self) -> bool:
         """True if nothing is left to do for it, as its last checkpoint knows too."""
-        return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
+        return (
+            self.idle
+            and self.saved
+            and self.settled
+            and not self.unacknowledged
+            and self.state in AT_WORK
+        )
 
     def refusal(self, number: int) -> str:
         """Return the reason why this command was not carried out, or nothing if it was."""
@@ -109,7 +123,10 @@ class Report:
         """Return the drone's figures as `figures.merged` takes them."""
         return {
             **self.figures,
-            **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
+            **{
+                name: getattr(self, name)
+                for name in ("drone", "seconds", "jobdir", "host", "trouble")
+            },
             "state": str(self.state),
         }
 
@@ -122,14 +139,19 @@ class Report:
 
     @classmethod
     def unpack(cls, data: bytes) -> Report:
-        """Return what `pack` has packed, without what a later version has added. Raise ForeignMessage for all else."""
+        """Return what `pack` has packed, without what a later version has added.
+
+        Raise ForeignMessage for all else.
+        """
         try:
             if len(data) > LARGEST:
                 raise ValueError(f"{len(data)} bytes")
             report = msgspec.msgpack.decode(data, type=cls)
         except ILLEGIBLE as error:
             raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
-        figures = {name: value for name, value in report.figures.items() if type(value) in (int, float)}
+        figures = {
+            name: value for name, value in report.figures.items() if type(value) in (int, float)
+        }
         return replace(report, figures=figures)
 
 
@@ -140,8 +162,11 @@ logger = logging.getLogger(__name__)
 
 NAME = "hive-stats.json"
 WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
-AGAIN = 60.0  # seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in them
-GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
+# seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in
+# them
+AGAIN = 60.0
+# seconds before it is said that a drone is away: when a hive starts, some come later than others
+GRACE = 10.0
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
 
 
@@ -150,13 +175,17 @@ class Decisions:
     """The acts due to the queen now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
-    rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
+    # no drone has anything left but hosts set aside: none has to try these any more
+    rest: bool = False
     map: SlotMap | None = None  # to be published, if nobody has published another one since
     waits: str = ""  # for which drone a change of the members waits, and why; nothing if none does
-    lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
-    forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
+    # of these no slots come: they go to their new owners with nothing in them
+    lost: frozenset[int] = frozenset()
+    # lost, and nobody sends to them any more: others may get their numbers
+    forgotten: frozenset[int] = frozenset()
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
-    away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
+    # drones that are not heard of, and since when
+    away: Mapping[int, float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()  # for the log, once each
 
 
@@ -177,11 +206,18 @@ class _View:
 
     def heard(self) -> list[Report]:
         """Return the reports of the drones that take part, without those of drones that are away."""
-        return [self.reports[drone] for drone in self.taking_part() if drone in self.alive and drone in self.reports]
+        return [
+            self.reports[drone]
+            for drone in self.taking_part()
+            if drone in self.alive and drone in self.reports
+        ]
 
 
 class Queen:
-    """Decides from reports what is to be done. `groups`: the drones that each group of slots prefers."""
+    """Decides from reports what is to be done.
+
+    `groups`: the drones that each group of slots prefers.
+    """
 
     def __init__(self, groups: Groups = ((),)) -> None:
         self._groups = groups
@@ -200,9 +236,9 @@ class Queen:
     ) -> Decisions:
         """Return what is due now.
 
-        All arguments were read from the server in one piece; `now` is of a clock that only goes forward. `alive` are
-        the drones that hold a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of
-        the last command that was given.
+        All arguments were read from the server in one piece; `now` is of a clock that only goes
+        forward. `alive` are the drones that hold a lease. `wanted` is None if nobody has asked for
+        a change. `last_command` is the number of the last command that was given.
         """
         wanted = wanted or Wanted(frozenset(slots.drones))
         view = _View(reports, alive, slots, wanted.lost)
@@ -222,7 +258,9 @@ class Queen:
             map=following,
             waits=waits,
             lost=wanted.lost if following else frozenset(),
-            forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
+            forgotten=wanted.lost.difference(slots.drones)
+            if all_heard and _same_map(view)
+            else frozenset(),
             released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
@@ -233,12 +271,16 @@ class Queen:
         quiet = {
             report.drone: report
             for report in heard
-            if report.quiet and report.generation == view.map.generation and report.applied >= last_command
+            if report.quiet
+            and report.generation == view.map.generation
+            and report.applied >= last_command
         }
         if not heard or len(quiet) < len(heard) or view.lost & {*view.map.drones}:
             self._quiet = {}
             return False
-        if quiet.keys() != self._quiet.keys() or not all(_same(self._quiet[drone], quiet[drone]) for drone in quiet):
+        if quiet.keys() != self._quiet.keys() or not all(
+            _same(self._quiet[drone], quiet[drone]) for drone in quiet
+        ):
             self._quiet = quiet
         return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
 
@@ -261,12 +303,20 @@ class Queen:
 
 def _same(before: Report, after: Report) -> bool:
     """True if a drone has done nothing between these."""
-    return (before.identity, before.run, before.activity) == (after.identity, after.run, after.activity)
+    return (before.identity, before.run, before.activity) == (
+        after.identity,
+        after.run,
+        after.activity,
+    )
 
 
 def _named(drone: int, view: _View) -> str:
     report = view.reports.get(drone)
-    return f"drone {drone} ({report.host}:{report.jobdir})" if report and report.jobdir else f"drone {drone}"
+    return (
+        f"drone {drone} ({report.host}:{report.jobdir})"
+        if report and report.jobdir
+        else f"drone {drone}"
+    )
 
 
 def _same_map(view: _View) -> bool:
@@ -275,28 +325,36 @@ def _same_map(view: _View) -> bool:
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Return the retired drones for which no drone has letters, nor may get any by a new map or a kill."""
+    """Return the retired drones for which no drone has letters, nor may get any by a new map or a
+    kill.
+    """
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
     if not _same_map(view):
         return frozenset()
-    return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
+    return frozenset(retired).difference(
+        view.map.drones, *(report.towards + report.kept for report in others)
+    )
 
 
 def _is_due(view: _View, wanted: Wanted) -> bool:
-    """Return whether a map with other members is needed, or one that ends the wait for a drone that is lost."""
+    """Return whether a map with other members is needed, or one that ends the wait for a drone that
+    is lost.
+    """
     goal = wanted.members - wanted.lost
-    towards_lost = any(wanted.lost.intersection(report.moving + report.towards) for report in view.heard())
+    towards_lost = any(
+        wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
+    )
     return bool(goal) and (goal != {*view.map.drones} or towards_lost)
 
 
 def _awaited(view: _View, wanted: Wanted) -> str:
     """Return which drone the next map waits for, and why.
 
-    One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
-    Only slots to and from a drone that is lost are not waited for.
+    One change at a time: a slot that is on its way goes to where it was sent before anything else
+    is decided of it. Only slots to and from a drone that is lost are not waited for.
     """
     for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
         return f"drone {drone}, which was given up and is there"
@@ -311,7 +369,9 @@ def unsettled(
     drones: Iterable[int],
     lost: Collection[int] = (),
 ) -> str:
-    """Return the first of these drones that is not there, or has slots of the last change to exchange still."""
+    """Return the first of these drones that is not there, or has slots of the last change to
+    exchange still.
+    """
     for drone in sorted(drones):
         report = reports.get(drone)
         if report is None or drone not in alive:
@@ -322,14 +382,26 @@ def unsettled(
 
 
 class Telling:
-    """Writes the figures of all drones together into the queen's log, and into a file of her JOBDIR."""
+    """Writes the figures of all drones together into the queen's log, and into a file of her
+    JOBDIR.
+    """
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
 
-    def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
-        """Write both if it is time for it. `away`: drones that are not heard of; `last`: the crawl is over."""
+    def tell(
+        self,
+        now: float,
+        reports: Collection[Report],
+        away: Collection[int] = (),
+        *,
+        last: bool = False,
+    ) -> None:
+        """Write both if it is time for it.
+
+        `away`: drones that are not heard of; `last`: the crawl is over.
+        """
         if not last and now - self._written_at < WRITE:
             return
         found = merged(report.stats() for report in reports)
@@ -349,7 +421,9 @@ class Telling:
 class Reign:
     """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
-    def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
+    def __init__(
+        self, me: int, server: Server, post: Post, groups: Groups, telling: Telling
+    ) -> None:
         self._me = me
         self._server = server
         self._post = post
@@ -358,7 +432,8 @@ class Reign:
         self._queen: Queen | None = None
         self._released: set[int] = set()
         self._waits = ""  # what was said of a change last
-        self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
+        # drones: what was said of their reports, and when
+        self._unreadable: dict[int, tuple[str, float]] = {}
 
     async def heard(self, beat: Beat) -> None:
         """Does what follows from this beat."""
@@ -401,12 +476,16 @@ class Reign:
             self._released.update(there)
             await self._server.command(RELEASE, *there)
         for drone in sorted(drones.difference(beat.alive)):
-            logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
+            logger.info(
+                "drone %d has given away all it had, and is no part of the hive any more", drone
+            )
             self._released.discard(drone)
             await self._server.forget(drone)
 
     def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Return the reports that can be read; the log names an unreadable one once, and again if the reason is new."""
+        """Return the reports that can be read; the log names an unreadable one once, and again if
+        the reason is new.
+        """
         reports, told = {}, {}
         for drone, data in beat.reports.items():
             words, at = self._unreadable.get(drone, ("", float("-inf")))

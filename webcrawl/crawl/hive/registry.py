@@ -1,13 +1,16 @@
-"""What the server has of a hive: the names of all keys, steps that it does as one, and what drones share through it.
+"""What the server has of a hive: the names of all keys, steps that it does as one, and what drones
+share through it.
 
-In a sharded server the keys of the registry lie on one shard, and each drone's stream on any: `{…}` is what decides.
+In a sharded server the keys of the registry lie on one shard, and each drone's stream on any: `{…}`
+is what decides.
 
-The steps are short Lua scripts, sent whole each time, so that none is missing after a restart. A server that is full
-refuses the first write of a script if that takes memory, and no later one. What must work then, too, so that the server
-can be emptied, begins with a write that frees something.
+The steps are short Lua scripts, sent whole each time, so that none is missing after a restart. A
+server that is full refuses the first write of a script if that takes memory, and no later one. What
+must work then, too, so that the server can be emptied, begins with a write that frees something.
 
-Who the drones are, the hive's record, and the commands to all of them can be lost at any time with the server, and are
-rebuilt from what the drones' checkpoints know. What that gives is decided here without a server.
+Who the drones are, the hive's record, and the commands to all of them can be lost at any time with
+the server, and are rebuilt from what the drones' checkpoints know. What that gives is decided here
+without a server.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ class Keys:
         return self._streams + epoch
 
     def taken(self, crawl: int | str) -> str:
-        """Seeds from a list of the user's that no checkpoint has yet, of a drone, or of a crawl of its own."""
+        """Seeds from a list of the user's that no checkpoint has yet, of a drone, or of a crawl of
+        its own.
+        """
         return f"{self._taken}{crawl}"
 
 
@@ -163,11 +168,15 @@ return text
 """
 
 
-FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
-KEPT = 3_600_000  # milliseconds for which the server keeps what does not last, for drones that do not answer just now
+# of the registry, the letters and their meaning: drones of two formats do not work together
+FORMAT = 1
+# milliseconds for which the server keeps what does not last, for drones that do not answer just now
+KEPT = 3_600_000
 
-# Those among the drones themselves; what else a crawl can be ordered is in crawl/control/commands.py.
-RESIZE = "resize"  # its arguments: the drones that shall share the web; those of them whose state is gone for good
+# Those among the drones themselves; what else a crawl can be ordered is in
+# crawl/control/commands.py. its arguments: the drones that shall share the web; those of them whose
+# state is gone for good
+RESIZE = "resize"
 OVER = "over"  # the crawl of all has ended
 RELEASE = "release"  # these drones have given away all that they had, and may go
 AMONG_DRONES = (RESIZE, OVER, RELEASE)
@@ -193,7 +202,9 @@ class Command:
 
     @classmethod
     def unpack(cls, data: bytes) -> Command:
-        """Read what the server has: the number, and behind a blank the name and the arguments (COMMAND)."""
+        """Read what the server has: the number, and behind a blank the name and the arguments
+        (COMMAND).
+        """
         number, _, rest = data.partition(b" ")
         name, args = msgpack.unpackb(rest)
         return cls(int(number), name, tuple(args))
@@ -205,18 +216,24 @@ def number_of(data: bytes) -> int:
 
 
 def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return the known commands and those heard that last, packed, in the order in which they were given."""
+    """Return the known commands and those heard that last, packed, in the order in which they were
+    given.
+    """
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
     return tuple(sorted(lasting, key=number_of))
 
 
 def mark_of(name: str, args: tuple[Any, ...]) -> str:
-    """Return a zero for commands that are forgotten after a while, see COMMAND: orders, such as `checkpoint`."""
+    """Return a zero for commands that are forgotten after a while, see COMMAND: orders, such as
+    `checkpoint`.
+    """
     return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
-    """Return the drones that shall share the web by the last command that says so, or none without one."""
+    """Return the drones that shall share the web by the last command that says so, or none without
+    one.
+    """
     wanted: frozenset[int] = frozenset()
     for command in commands:
         if command.name == RESIZE:
@@ -242,7 +259,8 @@ class Member:
     gone: frozenset[str] = frozenset()  # states that are not to come back
     commands: tuple[bytes, ...] = ()  # in force, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
-    machine: str = ""  # of all processes of one machine since it was started; several may have one host name
+    # of all processes of one machine since it was started; several may have one host name
+    machine: str = ""
 
     @property
     def identity(self) -> bytes:
@@ -264,7 +282,17 @@ class Record:
 
     def pack(self) -> bytes:
         return bytes(
-            msgpack.packb((self.format, self.key, self.partition, self.drones, self.founded, self.founder, self.fresh))
+            msgpack.packb(
+                (
+                    self.format,
+                    self.key,
+                    self.partition,
+                    self.drones,
+                    self.founded,
+                    self.founder,
+                    self.fresh,
+                )
+            )
         )
 
     @classmethod
@@ -276,7 +304,9 @@ class Record:
                 return cls(*values)
         except (ValueError, TypeError) as error:
             raise HiveError(f"the hive's record in the server cannot be read: {error!r}") from error
-        raise HiveError(f"the hive's record in the server has format {version}, and this webcrawl knows {FORMAT}")
+        raise HiveError(
+            f"the hive's record in the server has format {version}, and this webcrawl knows {FORMAT}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +325,16 @@ class Registry:
         return wanted_by(map(Command.unpack, self.commands))
 
 
-def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, SlotMap, dict[int, bytes]]:
+def entered(
+    registry: Registry, me: Member, minted: Record
+) -> tuple[Record, SlotMap, dict[int, bytes]]:
     """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
 
     `minted` is the record to found a hive with.
 
-    A hive that was founded by a drone without a state, and that not all drones have joined yet, gives way to an older
-    one: some drone had lost its state, and was the first to come after the server had been emptied.
+    A hive that was founded by a drone without a state, and that not all drones have joined yet,
+    gives way to an older one: some drone had lost its state, and was the first to come after the
+    server had been emptied.
     """
     gone = registry.gone | me.gone
     if me.state in gone:
@@ -316,21 +349,29 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     else:
         _check(record, registry, me)
         slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
-        if registry.map is not None and registry.map.generation < slots.generation:  # it has forgotten who has left
-            known = {drone: known[drone] for drone in known.keys() & {*slots.drones, *slots.leaving}}
+        # it has forgotten who has left
+        if registry.map is not None and registry.map.generation < slots.generation:
+            known = {
+                drone: known[drone] for drone in known.keys() & {*slots.drones, *slots.leaving}
+            }
     for drone in me.others.keys() & {*slots.drones, *slots.leaving}:
         known.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:
         state, jobdir, host, *_ = msgpack.unpackb(former)
-        where = f"{jobdir} on {host}" if host and jobdir != me.jobdir else f"another folder (its state is {state})"
+        where = (
+            f"{jobdir} on {host}"
+            if host and jobdir != me.jobdir
+            else f"another folder (its state is {state})"
+        )
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
             f"part of the web to others first ({program()} hive adopt); if that is another hive, set HIVE_NAME"
         )
     known[me.drone] = me.identity
-    if record.fresh and len(known) >= record.drones:  # nobody is left who could know of an older hive
+    # nobody is left who could know of an older hive
+    if record.fresh and len(known) >= record.drones:
         record = replace(record, fresh=False)
     return record, slots, known
 
@@ -347,7 +388,9 @@ def place_of(identity: bytes) -> tuple[str, int]:
 
 
 def runs_elsewhere(identity: bytes, me: Member) -> bool:
-    """Return whether the process of this identity is on another machine; False for one that is known by hearsay."""
+    """Return whether the process of this identity is on another machine; False for one that is
+    known by hearsay.
+    """
     _, _, host, _, *machine = msgpack.unpackb(identity)
     if machine and machine[0] and me.machine:  # an earlier version has none
         return bool(machine[0] != me.machine)
@@ -365,7 +408,9 @@ def _check(record: Record, registry: Registry, me: Member) -> None:
             f"tell them apart"
         )
     if me.partition != record.partition:
-        raise HiveError(f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}")
+        raise HiveError(
+            f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}"
+        )
     if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
         return
     drones = registry.map.drones if registry.map else range(record.drones)

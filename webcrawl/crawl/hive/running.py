@@ -1,7 +1,8 @@
-"""A drone among the others: loops for signs of life, for letters out, for letters in, and for slots on their way.
+"""A drone among the others: loops for signs of life, for letters out, for letters in, and for slots
+on their way.
 
-While the server is away the crawl goes on with what it has, letters wait on disk, and the first loop tries to come
-back.
+While the server is away the crawl goes on with what it has, letters wait on disk, and the first
+loop tries to come back.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ logger = logging.getLogger(__name__)
 
 BEAT = 1.0  # seconds between two signs of life
 QUICK = 0.25  # the same while there is nothing else to do: the crawl may be over
-ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
-LITTLE = 64 << 10  # the same when the streams have half of what they may: letters of others wait on their disks
+# bytes of letters taken in after which the next checkpoint is taken early: the server holds them
+ENOUGH = 4 << 20
+# the same when the streams have half of what they may: letters of others wait on their disks
+LITTLE = 64 << 10
 PAUSE = 1.0  # seconds between two such checkpoints
 SLICES = 0.002  # seconds between two slices of slots on their way
 LOOK = 0.2  # seconds between two looks whether any are
@@ -56,7 +59,10 @@ class Running:
         join: Callable[[], Coroutine[Any, Any, str]],
         lease: float,
     ) -> None:
-        """`commanded`: the same crawl, for commands. `join` enters the hive, and returns its epoch."""
+        """`commanded`: the same crawl, for commands.
+
+        `join` enters the hive, and returns its epoch.
+        """
         self._post = post
         self._server = server
         self._crawling = crawling
@@ -71,10 +77,13 @@ class Running:
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
         self._beats = 0
-        self._saved_activity, self._kept_order = -1, post.obeyed.number  # what the last checkpoint has
+        # what the last checkpoint has
+        self._saved_activity = -1
+        self._kept_order = post.obeyed.number
         self._kept_leaving = post.drone.slots.leaving
         self._drained = False  # nothing is left of what a drone without slots has to give away
-        self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
+        # commands not carried out, and why
+        self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
         self._carried_out: set[asyncio.Future[None]] = set()  # commands that take their time
@@ -95,7 +104,9 @@ class Running:
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
-        """End the loops after the last checkpoint, tell the other drones if the server is there, and leave."""
+        """End the loops after the last checkpoint, tell the other drones if the server is there,
+        and leave.
+        """
         await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
@@ -116,7 +127,9 @@ class Running:
         """Note that a checkpoint has all that came, and all that goes out."""
         self._post.outbox.committed()
         self._post.inbox.committed()
-        self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
+        self._saved_activity = self._activity()
+        self._saved_at = time.monotonic()
+        self.carrying.taken = 0
         self._kept_order = self._post.obeyed.number
         self._kept_leaving = self._post.drone.slots.leaving
 
@@ -201,7 +214,11 @@ class Running:
         )
 
     def _activity(self) -> int:
-        return self._crawling.crawl.outlook.activity() + self.carrying.handled + self._post.outbox.stats()["letters"]
+        return (
+            self._crawling.crawl.outlook.activity()
+            + self.carrying.handled
+            + self._post.outbox.stats()["letters"]
+        )
 
     async def _heard(self, beat: Beat) -> None:
         for drone, place in beat.acks.items():
@@ -212,13 +229,18 @@ class Running:
         self._let_rest(all_rest=beat.all_rest)
         if beat.map is not None:  # after the commands: they say which drones are lost
             self._learn(SlotMap.unpack(beat.map))
-        if any(command.name == RELEASE and self._post.drone.me in command.args for command in beat.commands):
+        if any(
+            command.name == RELEASE and self._post.drone.me in command.args
+            for command in beat.commands
+        ):
             self._released()
         self._forget(beat)
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Give letters for a drone that has gone to its heirs: it went when our checkpoint had none for it."""
+        """Give letters for a drone that has gone to its heirs: it went when our checkpoint had none
+        for it.
+        """
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -274,7 +296,9 @@ class Running:
         task.add_done_callback(self._carried_out.discard)
 
     def _let_rest(self, *, all_rest: bool) -> None:
-        """Stop trying hosts set aside if `all_rest`: no drone has anything else left; begin again if one has."""
+        """Stop trying hosts set aside if `all_rest`: no drone has anything else left; begin again
+        if one has.
+        """
         crawl = self._crawling.crawl
         before, crawl.all_rest = crawl.all_rest, all_rest
         if before and not all_rest:
@@ -288,7 +312,9 @@ class Running:
     def _released(self) -> None:
         """End the crawl of a drone that has given away all, unless it is to be a member again."""
         drone, wanted = self._post.drone, self._post.obeyed.wanted
-        if drone.me not in drone.slots.drones and (wanted is None or drone.me not in wanted.members):
+        if drone.me not in drone.slots.drones and (
+            wanted is None or drone.me not in wanted.members
+        ):
             self._over()
 
     def _learn(self, slots: SlotMap) -> None:
@@ -298,7 +324,9 @@ class Running:
             self._crawling.wake()
 
     def _save_early(self) -> None:
-        """Takes one if others wait for it: of an order, at the end, for slots on their way or for the server."""
+        """Takes one if others wait for it: of an order, at the end, for slots on their way or for
+        the server.
+        """
         if self._saving is not None and not self._saving.done():
             return
         enough = LITTLE if self._server.filling else ENOUGH
@@ -311,13 +339,16 @@ class Running:
         drone = self._post.drone
         outbox = self._post.outbox
         members = drone.slots.drones
-        if self._post.obeyed.number > self._kept_order:  # whoever gave the order waits until it is kept
+        # whoever gave the order waits until it is kept
+        if self._post.obeyed.number > self._kept_order:
             return True
-        if drone.slots.leaving != self._kept_leaving:  # a kill would have all wait again for one that has left
+        # a kill would have all wait again for one that has left
+        if drone.slots.leaving != self._kept_leaving:
             return True
         if outbox.awaits_checkpoint:  # exact letters are not sent before
             return True
-        if outbox.kept.difference(outbox.drones(), members):  # a kill would bring letters back for one that has left
+        # a kill would bring letters back for one that has left
+        if outbox.kept.difference(outbox.drones(), members):
             return True
         if self._post.inbox.senders.difference(members):  # a drone leaves when its letters are kept
             return True
@@ -341,7 +372,9 @@ class Running:
         return State.RETIRED if done else State.DRAINING
 
     async def _moving(self) -> None:
-        """Exchanges slots between pages, a slice at a time; a drone that is no member any more gives away all."""
+        """Exchanges slots between pages, a slice at a time; a drone that is no member any more
+        gives away all.
+        """
         drone = self._post.drone
         while True:
             more = drone.reroute()
@@ -358,7 +391,9 @@ class Running:
 
 
 async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancels them until they have ended: a client may take a cancellation for a timeout of its own, and go on."""
+    """Cancels them until they have ended: a client may take a cancellation for a timeout of its
+    own, and go on.
+    """
     left = set(tasks)
     while left:
         for task in left:

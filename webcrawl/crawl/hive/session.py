@@ -1,10 +1,12 @@
-"""A drone's membership: its connections, one epoch with the server, one place in the registry, whatever happens.
+"""A drone's membership: its connections, one epoch with the server, one place in the registry,
+whatever happens.
 
-redis-py connects anew behind the caller's back, perhaps to a server that was restarted or restored meanwhile. So each
-new connection asks for the server's run_id before anything else is sent by it. If another process answers, or if the
-streams are gone, a new epoch begins: every method raises NewEpoch until `follow` says that the caller has begun anew,
-too. A server that was emptied hears from the drone's checkpoint who the others are, so that a drone that lost its
-folder is not taken for the one that it was, and which commands are in force, for drones that come later.
+redis-py connects anew behind the caller's back, perhaps to a server that was restarted or restored
+meanwhile. So each new connection asks for the server's run_id before anything else is sent by it.
+If another process answers, or if the streams are gone, a new epoch begins: every method raises
+NewEpoch until `follow` says that the caller has begun anew, too. A server that was emptied hears
+from the drone's checkpoint who the others are, so that a drone that lost its folder is not taken
+for the one that it was, and which commands are in force, for drones that come later.
 """
 
 from __future__ import annotations
@@ -44,20 +46,38 @@ from webcrawl.crawl.hive.registry import (
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
-# Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
+# Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in
+# this order
 REFUSALS = (
-    (("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"), "does not let us in"),
+    (
+        ("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"),
+        "does not let us in",
+    ),
     (("NoPermissionError", "NOPERM", " permission"), "does not give our user a right"),
-    (("MovedError", "CROSSSLOT", "ClusterCrossSlot"), "is part of a cluster, and the hive needs one that stands alone"),
+    (
+        ("MovedError", "CROSSSLOT", "ClusterCrossSlot"),
+        "is part of a cluster, and the hive needs one that stands alone",
+    ),
     (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that is not to be trusted"),
     (("WRONGTYPE",), "holds something else under a key of the hive"),
 )
 NOT_NOW = (
-    *("ReadOnlyError", "READONLY", "MISCONF", "LOADING", "MASTERDOWN", "MasterDown", "CLUSTERDOWN", "ClusterDown"),
+    *(
+        "ReadOnlyError",
+        "READONLY",
+        "MISCONF",
+        "LOADING",
+        "MASTERDOWN",
+        "MasterDown",
+        "CLUSTERDOWN",
+        "ClusterDown",
+    ),
     *("TRYAGAIN", "TryAgain", "BUSY", "NOREPLICAS", "UNBLOCKED"),
 )
-CLOSED = "closed"  # in what uvloop raises if a connection ends between two steps; redis-py passes it on
-PIPELINED = "of pipeline caused error: "  # after which command it was, with the beginning of its letter
+# in what uvloop raises if a connection ends between two steps; redis-py passes it on
+CLOSED = "closed"
+# after which command it was, with the beginning of its letter
+PIPELINED = "of pipeline caused error: "
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 KEY_BYTES = 16
 META = "hive/companions"
@@ -98,7 +118,8 @@ def translated() -> Iterator[None]:
         yield
     except (exceptions.RedisError, OSError, TimeoutError) as error:
         cause = error.__cause__ if isinstance(error, exceptions.ConnectionError) else None
-        told = cause if isinstance(cause, exceptions.RedisError) else error  # heard at a Unix socket while logging in
+        # heard at a Unix socket while logging in
+        told = cause if isinstance(cause, exceptions.RedisError) else error
         raise _meaning(told, _words(told)) from error
     except RuntimeError as error:
         if CLOSED not in str(error):
@@ -118,7 +139,9 @@ def legible() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    """Return the server's words without the command, and without the tuple that redis-py puts around them."""
+    """Return the server's words without the command, and without the tuple that redis-py puts
+    around them.
+    """
     words = str(error).rpartition(PIPELINED)[2]
     found = TUPLE.fullmatch(words)
     return found[2] if found else words
@@ -141,9 +164,13 @@ async def check(client: Client) -> None:
     server = await client.info("server")
     found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
     if found < OLDEST:
-        raise HiveError(f"REDIS_URL: the server is Redis {server['redis_version']}; Redis 6.2 or Valkey is needed")
+        raise HiveError(
+            f"REDIS_URL: the server is Redis {server['redis_version']}; Redis 6.2 or Valkey is needed"
+        )
     if server.get("redis_mode", server.get("server_mode")) == "cluster":
-        raise HiveError("REDIS_URL: the server is part of a cluster; the hive needs one that stands alone")
+        raise HiveError(
+            "REDIS_URL: the server is part of a cluster; the hive needs one that stands alone"
+        )
     memory = await client.info("memory")
     policy = str(memory.get("maxmemory_policy", "noeviction"))
     if memory.get("maxmemory", 0) and policy.startswith("allkeys"):
@@ -162,7 +189,8 @@ class Hive:
     epoch: str
     members: Mapping[int, str]  # drones and the ids of their states
     gone: frozenset[str]  # states that are not to come back
-    fresh: bool = False  # it is being founded: a drone that has not come yet may know of an older hive
+    # it is being founded: a drone that has not come yet may know of an older hive
+    fresh: bool = False
 
 
 class Session:
@@ -178,7 +206,8 @@ class Session:
         self._keys = Keys(name)
         self._watch = Watch()
         self._client = self._watch.watches(make_client())
-        self._clock, self._pause = clock, pause
+        self._clock = clock
+        self._pause = pause
         self._member: Member | None = None
         self._heard: bytes | None = None  # key of the hive that this drone has entered, or tried to
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
@@ -224,9 +253,14 @@ class Session:
         return self._member
 
     async def command(self, name: str, *args: Any) -> int:
-        """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""
+        """Gives a command to all drones, and returns its number.
+
+        Arguments are what msgpack takes.
+        """
         values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
-        return int(await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values)))
+        return int(
+            await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values))
+        )
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what one round trip gives, by the epoch that the caller follows."""
@@ -236,9 +270,11 @@ class Session:
                 try:
                     epoch, found = self._epoch, await work()
                 except OtherServer:
-                    await self._again()  # if the epoch stays, only something of the registry was lost
+                    # if the epoch stays, only something of the registry was lost
+                    await self._again()
                     continue
-                if epoch != self._epoch:  # somebody else has noticed meanwhile: what we heard is of the former one
+                # somebody else has noticed meanwhile: what we heard is of the former one
+                if epoch != self._epoch:
                     raise NewEpoch(self._epoch)
                 self._same()
                 return found
@@ -266,7 +302,10 @@ class Session:
         self._watch.run_id = self._agreed.partition(":")[0]
 
     async def _enter(self, lease: float) -> Hive:
-        """Writes this drone into the registry, unless it changes meanwhile: then again. Waits for another's lease."""
+        """Writes this drone into the registry, unless it changes meanwhile: then again.
+
+        Waits for another's lease.
+        """
         me, keys = self._me, self._keys
         until = self._clock() + lease + 1
         written = False
@@ -277,7 +316,9 @@ class Session:
                 registry = await self._registry(pipe)
                 if lease and await self._held(pipe, registry.drones.get(me.drone)):
                     if self._clock() > until:
-                        raise HiveError(f"drone {me.drone} of this hive runs already, on another machine")
+                        raise HiveError(
+                            f"drone {me.drone} of this hive runs already, on another machine"
+                        )
                     await pipe.unwatch()
                     await self._pause(1.0)
                     continue
@@ -286,13 +327,24 @@ class Session:
                 written = await self._write(pipe, registry, record, slots, drones)
         gone = registry.gone | me.gone
         members = {drone: state_of(identity) for drone, identity in drones.items()}
-        self._member = replace(me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone)
-        return Hive(record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh)
+        self._member = replace(
+            me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone
+        )
+        return Hive(
+            record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh
+        )
 
     async def _write(
-        self, pipe: Any, registry: Registry, record: Record, slots: SlotMap, drones: Mapping[int, bytes]
+        self,
+        pipe: Any,
+        registry: Registry,
+        record: Record,
+        slots: SlotMap,
+        drones: Mapping[int, bytes],
     ) -> bool:
-        """Has the registry say this, and what else this drone knows; False if it has changed since it was read."""
+        """Has the registry say this, and what else this drone knows; False if it has changed since
+        it was read.
+        """
         me, keys = self._me, self._keys
         orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
         news = drones != registry.drones or me.gone - registry.gone or orders
@@ -334,16 +386,23 @@ class Session:
         """True if a process with the same state, on another machine, was alive a moment ago."""
         if former is None or not runs_elsewhere(former, self._me):
             return False
-        return bool(state_of(former) == self._me.state and await pipe.exists(f"{self._keys.leases}{self._me.drone}"))
+        return bool(
+            state_of(former) == self._me.state
+            and await pipe.exists(f"{self._keys.leases}{self._me.drone}")
+        )
 
     def _minted(self) -> Record:
-        """Return the record to found a hive with: the same as before, for a server that was emptied meanwhile.
+        """Return the record to found a hive with: the same as before, for a server that was emptied
+        meanwhile.
 
-        Before its first checkpoint a drone keeps no key, and the answer to its entry may have been lost.
+        Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
+        lost.
         """
         me = self._me
         key = me.key or self._heard or os.urandom(KEY_BYTES)
-        return Record(key, me.partition, me.drones, me.founded or self._clock(), me.drone, me.key is None)
+        return Record(
+            key, me.partition, me.drones, me.founded or self._clock(), me.drone, me.key is None
+        )
 
 
 def _random(epoch: str) -> str:
@@ -356,7 +415,9 @@ def other_states(saved: bytes | None) -> Mapping[int, str]:
 
 
 class Companions(Part):
-    """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands in force."""
+    """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands
+    in force.
+    """
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
         self._server = server
@@ -370,10 +431,20 @@ class Companions(Part):
         if self._saved.data is None:
             return heard
         founded, others, gone, *commands = msgpack.unpackb(self._saved.data, strict_map_key=False)
-        return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": tuple(commands), **heard}
+        return {
+            "founded": founded,
+            "others": others,
+            "gone": frozenset(gone),
+            "commands": tuple(commands),
+            **heard,
+        }
 
     def save(self) -> None:
         me = self._server.member
         if me is None or me.key is None:  # the server was not there in this run
             return
-        self._saved.save(msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)))
+        self._saved.save(
+            msgpack.packb(
+                (me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)
+            )
+        )

@@ -1,4 +1,6 @@
-"""The slots that are here, as this drone sees it, and its steps when the slot map changes (docs/hive.md)."""
+"""The slots that are here, as this drone sees it, and its steps when the slot map changes
+(docs/hive.md).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.slot_pieces import NAME, Coming, Deliver, Item, Leaves, Leaving, Parking, all_taken, as_it_is
+from webcrawl.crawl.hive.slot_pieces import (
+    NAME,
+    Coming,
+    Deliver,
+    Item,
+    Leaves,
+    Leaving,
+    Parking,
+    all_taken,
+    as_it_is,
+)
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import host_name
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
@@ -29,7 +41,8 @@ SLICE = 500  # URLs moved at once by a drone that drains: about 2 ms
 
 
 class Moving(Part):
-    """A part of the checkpoint. Make it right after the frontier, before anything is taken from there.
+    """A part of the checkpoint. Make it right after the frontier, before anything is taken from
+    there.
 
     All is called in the event loop's thread, and nothing waits.
     """
@@ -48,14 +61,17 @@ class Moving(Part):
         lost: Callable[[str], None] = logger.error,
         leaves: Leaves = as_it_is,
     ) -> None:
-        """`slot_of`: Partition.slot. `domains`: False if the partition is by host, so that domains stay where they are.
+        """`slot_of`: Partition.slot. `domains`: False if the partition is by host, so that domains
+        stay where they are.
 
-        `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in letters. `lost` is told
-        in a line what did not come whole. `leaves`: a link as another drone takes it, if it does.
+        `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in
+        letters. `lost` is told in a line what did not come whole. `leaves`: a link as another drone
+        takes it, if it does.
         """
         self._as_taken = leaves
         self.map: SlotMap | None = None  # the latest that was learned
-        self.owned = bytearray()  # by slot: 1 if it is here, so that its links are submitted and its hosts asked
+        # by slot: 1 if it is here, so that its links are submitted and its hosts asked
+        self.owned = bytearray()
         self._had = bytearray()
         self._db = db
         self._me = me
@@ -64,14 +80,18 @@ class Moving(Part):
         self._slot_of = slot_of
         self._outbox = outbox
         self._accept = accept
-        self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
-        self.again: Callable[[], bool] | None = None  # queues pages that are to be fetched again, likewise
+        # submits links of a large page; says if there were any
+        self.portion: Callable[[float], bool] | None = None
+        # queues pages that are to be fetched again, likewise
+        self.again: Callable[[], bool] | None = None
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
-            self.leaving = Leaving(frontier.moves, seen, slot_of, self._pack, self._next, leaves, domains=domains)
-        # What is to happen to each slot that is on its way, one thing after the other. More than one only if the map
-        # has changed again before all slots were where they belong.
+            self.leaving = Leaving(
+                frontier.moves, seen, slot_of, self._pack, self._next, leaves, domains=domains
+            )
+        # What is to happen to each slot that is on its way, one thing after the other. More than
+        # one only if the map has changed again before all slots were where they belong.
         self._plans: dict[int, list[tuple[int, int]]] = {}
         self._saved = b""
         self._restore()
@@ -86,11 +106,12 @@ class Moving(Part):
     # -- the map
 
     def learn(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
-        """Take a new map; pass over an older one, or the same. Raise HiveError if slots would leave that cannot.
+        """Take a new map; pass over an older one, or the same. Raise HiveError if slots would leave
+        that cannot.
 
-        The first map that a drone ever learns is that of the founding: its slots come from nobody. A drone that joins a
-        running hive learns the map before it first, in which it has no slots. `lost`: drones whose state is gone, so
-        that nothing comes from them.
+        The first map that a drone ever learns is that of the founding: its slots come from nobody.
+        A drone that joins a running hive learns the map before it first, in which it has no slots.
+        `lost`: drones whose state is gone, so that nothing comes from them.
         """
         before, gone = self.map, set(lost)
         if before is not None and later.generation <= before.generation:
@@ -115,7 +136,9 @@ class Moving(Part):
         self._frontier.moves.freeze()
 
     def _giver(self, slot: int, before: int, gone: Collection[int]) -> int:
-        """Return the drone from which a slot comes that is to be ours: the owner before, unless that is lost."""
+        """Return the drone from which a slot comes that is to be ours: the owner before, unless
+        that is lost.
+        """
         is_parked_here = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, self._me)
         if is_parked_here:  # it was to go to a drone that is lost
             return self._me
@@ -151,7 +174,9 @@ class Moving(Part):
             self.owned[slot] = self._had[slot] = 1
 
     def _forget(self, gone: int) -> None:
-        """Expect nothing from a lost drone, and give what it was to get to others, as far as that is still here."""
+        """Expect nothing from a lost drone, and give what it was to get to others, as far as that
+        is still here.
+        """
         for slot, plan in self._plans.items():
             for at, what in enumerate(plan):
                 back = plan[at + 1 : at + 2] == [(COME, gone)]
@@ -175,7 +200,9 @@ class Moving(Part):
 
     @property
     def settled(self) -> bool:
-        """True if no slot is on its way from or to this drone: the queen publishes no map before all are settled."""
+        """True if no slot is on its way from or to this drone: the queen publishes no map before
+        all are settled.
+        """
         return not (self._plans or self.coming.arriving)
 
     @property
@@ -192,7 +219,8 @@ class Moving(Part):
         return self.map.owners[slot]
 
     def had(self, slot: int) -> bool:
-        """True if the slot was here at any time: then seeds of it that are read later go to its owner, as LINKS.
+        """True if the slot was here at any time: then seeds of it that are read later go to its
+        owner, as LINKS.
 
         Seeds of all other slots are passed over: whoever had them at the founding reads them too.
         """
@@ -201,7 +229,9 @@ class Moving(Part):
     # -- links
 
     def send(self, kind: Kind, slot: int, items: list[Any]) -> None:
-        """Send items of one slot to its owner, park them if the slot is on its way here, or accept them."""
+        """Send items of one slot to its owner, park them if the slot is on its way here, or accept
+        them.
+        """
         owner = self.owner(slot)
         if owner != self._me:
             self._outbox.put(owner, kind, self._taken(kind, items))
@@ -218,7 +248,9 @@ class Moving(Part):
         return all_taken(items, self._as_taken) if kind is Kind.QUEUED else items
 
     def receive(self, kind: Kind, items: Iterable[Any], now: float) -> None:
-        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT: as `send`, and unpack pieces of slots."""
+        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT: as `send`, and unpack
+        pieces of slots.
+        """
         if kind is Kind.SLOT:
             for item in items:
                 self._piece(item, now)
@@ -252,7 +284,9 @@ class Moving(Part):
             self._next(whole)
 
     def _pack(self, target: int, item: Item) -> None:
-        """Send a piece of a slot that leaves; park it if the slot was for a lost drone, and is ours again."""
+        """Send a piece of a slot that leaves; park it if the slot was for a lost drone, and is ours
+        again.
+        """
         if target != self._me:
             self._outbox.put(target, Kind.SLOT, [item])
             return
@@ -263,9 +297,11 @@ class Moving(Part):
     # -- between pages
 
     def step(self, now: float) -> bool:
-        """Do one slice, in a few ms; return whether there is more to do at once. Almost free if nothing moves.
+        """Do one slice, in a few ms; return whether there is more to do at once. Almost free if
+        nothing moves.
 
-        Not while our own network is out: failures that were not the hosts' could not be taken back elsewhere.
+        Not while our own network is out: failures that were not the hosts' could not be taken back
+        elsewhere.
         """
         if self.coming.torn:
             self.coming.torn = False
@@ -275,11 +311,19 @@ class Moving(Part):
         return self.coming.step(self._may_deliver, deliver) or more
 
     def _may_deliver(self, slot: int) -> bool:
-        """True if what is parked for a slot would not be parked again: but the pieces that this drone sent itself."""
-        return self.owner(slot) != self._me or bool(self.owned[slot]) or self.coming.sources.get(slot) == self._me
+        """True if what is parked for a slot would not be parked again: but the pieces that this
+        drone sent itself.
+        """
+        return (
+            self.owner(slot) != self._me
+            or bool(self.owned[slot])
+            or self.coming.sources.get(slot) == self._me
+        )
 
     def _deliver(self, kind: int, slot: int, items: list[Any], now: float) -> None:
-        """Takes what was parked: names of hosts that came, pieces that this drone sent, and what others sent."""
+        """Takes what was parked: names of hosts that came, pieces that this drone sent, and what
+        others sent.
+        """
         for item in items if kind in (NAME, Kind.SLOT) else ():
             if kind == Kind.SLOT:
                 self._piece(item, now)
@@ -293,7 +337,8 @@ class Moving(Part):
     def drain(self, now: float) -> bool:
         """Give away a slice of what a drone without slots has left; return whether nothing is left.
 
-        It has to read its seeds to the end besides, and is done when others have acknowledged its letters.
+        It has to read its seeds to the end besides, and is done when others have acknowledged its
+        letters.
         """
         if self.step(now) or not self.settled or any(self.owned):
             return False
@@ -308,7 +353,9 @@ class Moving(Part):
         return self._frontier.moves.drain(SLICE) and not (self._seen.pending or again)
 
     def stats(self) -> dict[str, int]:
-        """Return the numbers of slots that are here, that are on their way, and that have moved since the start."""
+        """Return the numbers of slots that are here, that are on their way, and that have moved
+        since the start.
+        """
         leaving = self.leaving
         return {
             "slots": sum(self.owned),
@@ -326,8 +373,11 @@ class Moving(Part):
             return
         saved = msgpack.unpackb(data, strict_map_key=False)
         self.map = SlotMap.unpack(saved["map"])
-        self.owned, self._had = bytearray(saved["owned"]), bytearray(saved["had"])
-        self._plans = {slot: [(what, drone) for what, drone in plan] for slot, plan in saved["plans"].items()}
+        self.owned = bytearray(saved["owned"])
+        self._had = bytearray(saved["had"])
+        self._plans = {
+            slot: [(what, drone) for what, drone in plan] for slot, plan in saved["plans"].items()
+        }
         self.coming.restore(saved["coming"])
         self.coming.torn = saved["strays"]
         if self.leaving is not None:

@@ -1,7 +1,9 @@
-"""Slots on their way between two drones: packed by the one that gives them, unpacked by the one that gets them.
+"""Slots on their way between two drones: packed by the one that gives them, unpacked by the one
+that gets them.
 
-A slot that leaves is frozen, packed in slices, and handed over by the drone's own checkpoint. What comes meanwhile for
-a slot that is expected is parked: as rows of the crawl's database, with a bounded part in memory.
+A slot that leaves is frozen, packed in slices, and handed over by the drone's own checkpoint. What
+comes meanwhile for a slot that is expected is parked: as rows of the crawl's database, with a
+bounded part in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ Item = list[Any]
 """Of a SLOT letter: slot, kind of piece, name, value. The kinds: those of frontier/host_handover.py, `keys`, `end`."""
 Counts = list[int]
 HOSTS, URLS, DOMAINS, KEYS = range(4)  # what is counted of a slot: both sides compare it at its end
-COUNTED = {"host": HOSTS, "urls": URLS, "later": URLS, "held": URLS, "domain": DOMAINS, "keys": KEYS}
+COUNTED = {
+    "host": HOSTS,
+    "urls": URLS,
+    "later": URLS,
+    "held": URLS,
+    "domain": DOMAINS,
+    "keys": KEYS,
+}
 PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
 AT_ONCE = 16  # such items in a slice: two pages of a file
 
@@ -51,11 +60,12 @@ def all_taken(records: Iterable[Packed], leaves: Leaves) -> list[Packed]:
 
 
 class Leaving:
-    """Packs slots that are frozen already; one batch after the other, each in a single pass over the hosts.
+    """Packs slots that are frozen already; one batch after the other, each in a single pass over
+    the hosts.
 
-    Per slot: own -> frozen (`add`) -> packed (its last item is `end`). A checkpoint keeps which slots these are, for
-    whom, what was counted, and which fingerprints have gone. All else that was packed is no longer here, so that a pass
-    may begin anew at any time.
+    Per slot: own -> frozen (`add`) -> packed (its last item is `end`). A checkpoint keeps which
+    slots these are, for whom, what was counted, and which fingerprints have gone. All else that was
+    packed is no longer here, so that a pass may begin anew at any time.
     """
 
     def __init__(
@@ -82,16 +92,21 @@ class Leaving:
         self._packed = packed
         self._domains = domains
         self._leaves = leaves or as_it_is
-        self.targets: dict[int, int] = {}  # all slots that are frozen and not yet packed, and who gets each
+        # all slots that are frozen and not yet packed, and who gets each
+        self.targets: dict[int, int] = {}
         self._batch: dict[int, Counts] = {}  # those that are being packed
-        self._cursor: dict[int, int] = {}  # of these, the one whose fingerprints are going, and the next of them
+        # of these, the one whose fingerprints are going, and the next of them
+        self._cursor: dict[int, int] = {}
         self._run: Iterator[bool] | None = None
         self._mark = 0  # in the seen store: what was submitted before has to be decided first
         self._now = 0.0
         self.packed = 0  # slots
 
     def add(self, slot: int, target: int) -> None:
-        """Takes a slot, and who gets it. The gate of the frontier keeps its hosts out from now on."""
+        """Takes a slot, and who gets it.
+
+        The gate of the frontier keeps its hosts out from now on.
+        """
         self.targets[slot] = target
         self._mark = self._seen.mark()
 
@@ -135,7 +150,9 @@ class Leaving:
             yield True
 
     def _decided(self) -> bool:
-        """True if all that was found before the slots were frozen is known as new or not: its keys go along."""
+        """True if all that was found before the slots were frozen is known as new or not: its keys
+        go along.
+        """
         if not self._seen.decided(self._mark):
             self._seen.merge()
         return self._seen.decided(self._mark)
@@ -178,14 +195,20 @@ class Leaving:
 
 
 class Parking:
-    """A FIFO for each slot. A row `hive.parked.<slot>.<n>` of `meta` is the zstd frame of a msgpack array of items."""
+    """A FIFO for each slot.
+
+    A row `hive.parked.<slot>.<n>` of `meta` is the zstd frame of a msgpack array of items.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        self._items: defaultdict[int, list[Any]] = defaultdict(list)  # behind the rows of the same slot
+        # behind the rows of the same slot
+        self._items: defaultdict[int, list[Any]] = defaultdict(list)
         self._held = 0
         self._next = 1  # the number of the next row, of whatever slot
-        for name, _ in db.query("SELECT name, crc FROM meta WHERE name >= ? AND name < ?", (PARKED, PARKED + END)):
+        for name, _ in db.query(
+            "SELECT name, crc FROM meta WHERE name >= ? AND name < ?", (PARKED, PARKED + END)
+        ):
             self._next = max(self._next, int(name.rpartition(".")[2]) + 1)
 
     def put(self, slot: int, item: Any) -> None:
@@ -198,7 +221,9 @@ class Parking:
     def take(self, slot: int) -> list[Any]:
         """Removes and returns the first items of a slot, those of one row; empty if there are none."""
         first = f"{PARKED}{slot:05}."
-        ((name,),) = self._db.query("SELECT min(name) FROM meta WHERE name >= ? AND name < ?", (first, first + END))
+        ((name,),) = self._db.query(
+            "SELECT min(name) FROM meta WHERE name >= ? AND name < ?", (first, first + END)
+        )
         if name is None:
             items = self._items.pop(slot, [])
             taken, rest = items[:ROW], items[ROW:]
@@ -215,16 +240,22 @@ class Parking:
         """Writes what is in memory."""
         for slot, items in self._items.items():
             for at in range(0, len(items), ROW):
-                self._db.set(f"{PARKED}{slot:05}.{self._next:012}", pack(msgpack.packb(items[at : at + ROW])))
+                self._db.set(
+                    f"{PARKED}{slot:05}.{self._next:012}", pack(msgpack.packb(items[at : at + ROW]))
+                )
                 self._next += 1
         self._items.clear()
         self._held = 0
 
 
 class Coming:
-    """Per slot: expected -> arriving (its `end` was read: it is here, and what was parked for it goes in) -> own."""
+    """Per slot: expected -> arriving (its `end` was read: it is here, and what was parked for it
+    goes in) -> own.
+    """
 
-    def __init__(self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
+    def __init__(
+        self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]
+    ) -> None:
         """`lost` is told in one line if a slot did not come whole."""
         self._moves = moves
         self._seen = seen
@@ -291,7 +322,9 @@ class Coming:
         came = self._counts.pop(slot, [0, 0, 0, 0])
         if came != sent:
             self.torn = True
-            self._lost(f"slot {slot} did not come whole: {_said(came)} came, and {_said(sent)} were sent")
+            self._lost(
+                f"slot {slot} did not come whole: {_said(came)} came, and {_said(sent)} were sent"
+            )
         self._arrived(slot)
         return slot
 

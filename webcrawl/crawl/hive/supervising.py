@@ -16,8 +16,10 @@ from webcrawl.crawl.hive.process import TRIES, Child, Process
 
 logger = logging.getLogger(__name__)
 
-SAME = 0.5  # seconds within which further signals count as the one before, as for a crawl of one process
-MERCY = 2.0  # seconds for drones that are to end at once; then they are killed, which loses nothing but work
+# seconds within which further signals count as the one before, as for a crawl of one process
+SAME = 0.5
+# seconds for drones that are to end at once; then they are killed, which loses nothing but work
+MERCY = 2.0
 TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first one
 WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends as it should
 AS_PLANNED = ("finished",)  # reasons that concern one drone, or end them all anyway
@@ -28,7 +30,9 @@ MOST_TOLD = 1000  # messages
 
 
 class Leftovers:
-    """Tells what a drone that has crawled to its end has left undone: another start would wait as long again."""
+    """Tells what a drone that has crawled to its end has left undone: another start would wait as
+    long again.
+    """
 
     def __init__(self, figures: Callable[[int], Mapping[str, Any]]) -> None:
         """`figures` gives what a drone's last checkpoint says of it."""
@@ -40,7 +44,9 @@ class Leftovers:
         self._before[drone] = self._figures(drone)
 
     def of(self, drone: int) -> str:
-        """Return in words what a drone that has ended has left undone, or nothing if it ended of anything else."""
+        """Return in words what a drone that has ended has left undone, or nothing if it ended of
+        anything else.
+        """
         end = self._figures(drone)
         if end == self._before.get(drone) or not str(end.get("reason")).startswith(WELL):
             return ""
@@ -55,7 +61,8 @@ class Leftovers:
 
 
 class Supervisor:
-    """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any.
+    """`step` is called a few times per second. `reason` gives the word with which a drone's crawl
+    ended, if any.
 
     `left`: in words, what a drone that has ended well has left undone.
     """
@@ -72,7 +79,8 @@ class Supervisor:
         self._clock = clock
         self._left = left
         self._drones: dict[int, Process] = {}
-        self.ended: set[int] = set()  # drones that have ended because nothing was left for them to do
+        # drones that have ended because nothing was left for them to do
+        self.ended: set[int] = set()
         self._wanted: set[int] = set()
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
         self._last_signal = float("-inf")
@@ -88,16 +96,27 @@ class Supervisor:
     @property
     def down(self) -> list[int]:
         """Drones that died, or could not be started, and are about to be started again."""
-        return [number for number, one in self._drones.items() if one.waits and one.begun is not None]
+        return [
+            number for number, one in self._drones.items() if one.waits and one.begun is not None
+        ]
 
     def hanging(self, silent: Mapping[int, int]) -> list[int]:
-        """Return the drones that run and are not heard of; `silent` has the last known process of each."""
-        there = ((number, self._drones[number].child) for number in sorted(silent.keys() & self._drones.keys()))
-        return [number for number, child in there if child is not None and child.pid == silent[number]]
+        """Return the drones that run and are not heard of; `silent` has the last known process of
+        each.
+        """
+        there = (
+            (number, self._drones[number].child)
+            for number in sorted(silent.keys() & self._drones.keys())
+        )
+        return [
+            number for number, child in there if child is not None and child.pid == silent[number]
+        ]
 
     @property
     def working(self) -> bool:
-        return any(drone.runs or (drone.waits and not self.stopping) for drone in self._drones.values())
+        return any(
+            drone.runs or (drone.waits and not self.stopping) for drone in self._drones.values()
+        )
 
     @property
     def status(self) -> int:
@@ -107,7 +126,8 @@ class Supervisor:
     def add(self, numbers: Iterable[int]) -> None:
         """Drones that are to run; those that run already, or have ended well, are left alone.
 
-        One that has left the hive, and ended, may come again. One that died and is no longer named stays down.
+        One that has left the hive, and ended, may come again. One that died and is no longer named
+        stays down.
         """
         self._wanted = wanted = set(numbers)
         for number in self._drones.keys() - wanted:
@@ -156,7 +176,9 @@ class Supervisor:
             self.stopping = True
             self._send(signal.SIGTERM)
             for number in self.down:
-                logger.warning("drone %d was down: the next start of the hive starts it too", number)
+                logger.warning(
+                    "drone %d was down: the next start of the hive starts it too", number
+                )
                 self._failed = True
 
     def checkpoint(self) -> None:
@@ -176,8 +198,13 @@ class Supervisor:
     def _look(self, number: int, process: Process, now: float) -> None:
         lines, status = process.look()
         for line in lines:
-            if (found := LOGGED.match(line)) and found[2] in SHOWN and self._is_new(number, found[0][20:], now):
-                # one that is no longer wanted is refused by the others, perhaps before it has come in: no alarm
+            if (
+                (found := LOGGED.match(line))
+                and found[2] in SHOWN
+                and self._is_new(number, found[0][20:], now)
+            ):
+                # one that is no longer wanted is refused by the others, perhaps before it has come
+                # in: no alarm
                 level = SHOWN[found[2]] if number in self._wanted else logging.INFO
                 logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
         if status is None:
@@ -206,7 +233,9 @@ class Supervisor:
         return True
 
     def _ended(self, number: int, now: float) -> None:
-        """End all drones soon if one has reached a limit or got a signal: the others would wait for it in vain."""
+        """End all drones soon if one has reached a limit or got a signal: the others would wait for
+        it in vain.
+        """
         reason = self._reason(number)
         if reason in AS_PLANNED:
             self.ended.add(number)
@@ -217,8 +246,13 @@ class Supervisor:
             self._stop_at = now + TOGETHER
 
     def _ended_badly(self, number: int, status: int) -> None:
-        if self._kill_at is None and status != -signal.SIGTERM:  # by which it ends before it listens
-            logger.error("drone %d ended with %s: its state is as of its last checkpoint", number, _how(status))
+        # by which it ends before it listens
+        if self._kill_at is None and status != -signal.SIGTERM:
+            logger.error(
+                "drone %d ended with %s: its state is as of its last checkpoint",
+                number,
+                _how(status),
+            )
             self._failed = True
 
     def _died(self, number: int, process: Process, status: int) -> None:
@@ -226,9 +260,17 @@ class Supervisor:
         if wait is not None:
             plain = status > 0 and process.said and not LOGGED.match(process.said[-1])
             said = f"; its last line: {process.said[-1]}" if plain else ""
-            logger.warning("drone %d died (%s): it is started again in %g s%s", number, _how(status), wait, said)
+            logger.warning(
+                "drone %d died (%s): it is started again in %g s%s",
+                number,
+                _how(status),
+                wait,
+                said,
+            )
             return
-        logger.error("drone %d ended %d times in a row soon after its start; its last lines:", number, TRIES)
+        logger.error(
+            "drone %d ended %d times in a row soon after its start; its last lines:", number, TRIES
+        )
         for line in process.said:
             logger.error("drone %d: %s", number, line)
         self._failed = True

@@ -1,1 +1,4 @@
-"""The outputs of a crawl: what is written of its pages. Each has the methods of a Scrapy item pipeline."""
+"""The outputs of a crawl: what is written of its pages.
+
+Each has the methods of a Scrapy item pipeline.
+"""

@@ -1,4 +1,6 @@
-"""JOBDIR/tables/documents-*.parquet: pages as documents, with their main text as Markdown (docs/outputs.md)."""
+"""JOBDIR/tables/documents-*.parquet: pages as documents, with their main text as Markdown
+(docs/outputs.md).
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
-# Bits in which the fingerprint of a document may differ from that of the first of its cluster. Each row has its own
-# fingerprint, words and language: who wants other clusters, or fewer documents, filters the table.
+# Bits in which the fingerprint of a document may differ from that of the first of its cluster. Each
+# row has its own fingerprint, words and language: who wants other clusters, or fewer documents,
+# filters the table.
 NEAR_BITS = 4
 NO_DOCUMENT: Mapping[str, Any] = {}
 

@@ -1,4 +1,6 @@
-"""The logs of links (LARM), of near-duplicates, of images, and of the URLs that were not crawled: a line for each."""
+"""The logs of links (LARM), of near-duplicates, of images, and of the URLs that were not crawled: a
+line for each.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ LINES = "link_lines"  # among what was looked up of a page
 class LinkLog(LogOutput):
     """Logs from, to as written, to normalised, kind and anchor text of each link, followed or not.
 
-    It stands before the output that drops bodies seen before: their links count too. Redirects make no page: it hears
-    of them when they end.
+    It stands before the output that drops bodies seen before: their links count too. Redirects make
+    no page: it hears of them when they end.
     """
 
     output, path = "links", "logs/links.log"
@@ -53,11 +55,15 @@ class LinkLog(LogOutput):
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         location = exchange.location if exchange is not None and outcome.status > 0 else None
         if exchange is not None and location and not link.is_prerequisite:
-            self.log.write_now(link_lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")]))
+            self.log.write_now(
+                link_lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")])
+            )
 
 
 def lines_of(page: Page) -> bytes:
-    """Those of a page's links, made once; none of an answer that is not the page, nor of a robots.txt."""
+    """Those of a page's links, made once; none of an answer that is not the page, nor of a
+    robots.txt.
+    """
     if not 200 <= page.status < 300 or page.is_prerequisite or not page.all_found.links:
         return b""
     kinds, addresses, texts, _, targets = page.columns
@@ -101,11 +107,14 @@ class Images(LogOutput):
 
 
 REMEMBERED = 1 << 17  # URLs logged lately, 8 bytes each: most pages of a site link to the same ones
-NO_URL = "scheme"  # why mailto:, javascript: and their like are no URLs for a crawler: too many to be worth a line
+# why mailto:, javascript: and their like are no URLs for a crawler: too many to be worth a line
+NO_URL = "scheme"
 
 
 class Skipped(LogOutput):
-    """It gets no pages: it hears of dropped links, of URLs without an answer, and of what is withheld."""
+    """It gets no pages: it hears of dropped links, of URLs without an answer, and of what is
+    withheld.
+    """
 
     output, path = "skipped", "logs/skipped.log"
 
@@ -129,4 +138,6 @@ class Skipped(LogOutput):
         withheld = exchange is not None and exchange.state.withheld is not None
         if withheld or (outcome.status < 0 and not link.is_prerequisite):
             reason = WITHHELD if withheld else reason_of(outcome.status).replace(" ", "_")
-            self.log.write_now(skipped_lines(outcome.at or time.time(), reason, [link.url], link.via))
+            self.log.write_now(
+                skipped_lines(outcome.at or time.time(), reason, [link.url], link.via)
+            )

@@ -22,7 +22,9 @@ TYPES = 1024  # whose verdicts are remembered: a crawl meets few
 
 
 def is_module(pipeline: object) -> bool:
-    return getattr(pipeline, "content_types", None) is not None and hasattr(pipeline, "process_item")
+    return getattr(pipeline, "content_types", None) is not None and hasattr(
+        pipeline, "process_item"
+    )
 
 
 def module(
@@ -35,11 +37,11 @@ def module(
 ) -> Process:
     """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
 
-    `unchanged`: also for pages that have not changed since they were fetched last, with a type or without. `dropped` is
-    what it raises for a page that goes no further.
+    `unchanged`: also for pages that have not changed since they were fetched last, with a type or
+    without. `dropped` is what it raises for a page that goes no further.
 
-    An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
-    module returns None.
+    An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as
+    it does if the module returns None.
     """
     patterns = _patterns(name, content_types)
 
@@ -50,7 +52,8 @@ def module(
     def is_meant(page: Page) -> bool:
         if page.change is not Change.UNCHANGED:
             return wants(page.content_type)
-        return unchanged and (wants(page.content_type) or not page.content_type)  # a 304 rarely says
+        # a 304 rarely says
+        return unchanged and (wants(page.content_type) or not page.content_type)
 
     @wraps(process)
     def called(item: Any, *spider: Any) -> Any:
@@ -75,7 +78,9 @@ def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
     if isinstance(content_types, Iterable) and not isinstance(content_types, str):
         patterns = [*content_types]
     if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
-        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
+        raise TypeError(
+            f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}"
+        )
     return [pattern.lower() for pattern in patterns]
 
 
@@ -91,5 +96,7 @@ async def _awaited(result: Awaitable[Any], name: str, page: Page, dropped: type[
 
 
 def _matters(error: Exception, dropped: type[Exception]) -> bool:
-    """Return whether the module dropped the page on purpose, or something is wrong with more than the module."""
+    """Return whether the module dropped the page on purpose, or something is wrong with more than
+    the module.
+    """
     return isinstance(error, dropped) or bool(lack(error))

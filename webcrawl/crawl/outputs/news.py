@@ -1,4 +1,6 @@
-"""Drops what is no news after the archive: bodies seen before, unchanged pages, robots.txt, walls, what is withheld."""
+"""Drops what is no news after the archive: bodies seen before, unchanged pages, robots.txt, walls,
+what is withheld.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from webcrawl.crawl.outputs.output import Output
 
 
 class News(Output):
-    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates pass.
+    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates
+    pass.
 
-    Pages that were fetched again and have not changed pass if an output asks for them, or a pipeline of the user's.
+    Pages that were fetched again and have not changed pass if an output asks for them, or a
+    pipeline of the user's.
     """
 
     wanted = False  # whether any does

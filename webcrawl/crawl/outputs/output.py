@@ -29,8 +29,8 @@ class Dropped(Exception):  # noqa: N818 - reads as what it is
 class Output:
     """One of OUTPUTS. It is opened with the crawl, and closed before the last checkpoint.
 
-    Most have `process_item`, which gets each page, and returns it for the next output or raises `dropped`. Those that
-    name `content_types` get pages of these types alone.
+    Most have `process_item`, which gets each page, and returns it for the next output or raises
+    `dropped`. Those that name `content_types` get pages of these types alone.
     """
 
     output: ClassVar[str]  # its name in OUTPUTS
@@ -54,7 +54,10 @@ class Output:
         return Path(self.values["JOBDIR"])
 
     def write(self, write: Callable[[], object]) -> None:
-        """Writes when the page under way is finished. If that fails, the crawl ends and the page goes no further."""
+        """Writes when the page under way is finished.
+
+        If that fails, the crawl ends and the page goes no further.
+        """
         try:
             when_finished(write)
         except (StoreError, MemoryError) as error:
@@ -67,12 +70,19 @@ class Output:
 
 
 class PipelineOutput:
-    """Its length is part of every checkpoint: after a crash it is cut back, so that each page is in it once."""
+    """Its length is part of every checkpoint: after a crash it is cut back, so that each page is in
+    it once.
+    """
 
     def __init__(
-        self, output: OutputFile, fail: Callable[[Exception], None], dropped: type[Exception] = Dropped
+        self,
+        output: OutputFile,
+        fail: Callable[[Exception], None],
+        dropped: type[Exception] = Dropped,
     ) -> None:
-        self._output, self._fail, self._dropped = output, fail, dropped
+        self._output = output
+        self._fail = fail
+        self._dropped = dropped
 
     def write(self, data: bytes) -> None:
         """Appends all of `data`, when the page under way is finished; at once if there is none.
@@ -86,12 +96,16 @@ class PipelineOutput:
             raise self._dropped(str(error)) from error
 
     def write_now(self, data: bytes) -> None:
-        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn, too."""
+        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn,
+        too.
+        """
         self._output.write(data)
 
 
 class NoOutput(PipelineOutput):
-    """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not kept."""
+    """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not
+    kept.
+    """
 
     def __init__(self, path: str) -> None:
         logger.warning("%s is not written: this is no crawl, and has no JOBDIR", path)
@@ -110,7 +124,9 @@ def open_output(run: Run, path: str, dropped: type[Exception] = Dropped) -> Pipe
     place = PurePosixPath(path)
     strange = place.is_absolute() or ".." in place.parts or not place.parts
     if strange or place.parts[0] in OWN or place.as_posix() in BESIDE:
-        raise ValueError(f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own")
+        raise ValueError(
+            f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own"
+        )
     if not run.is_open:
         return NoOutput(path)
     return PipelineOutput(run.crawl.parts.outputs.open(path), run.fail, dropped)
@@ -128,10 +144,12 @@ class LogOutput(Output):
 
 
 def at_hand(run: Run, look_up: Callable[[Page], object]) -> None:
-    """Has `look_up` called with each page whose links the crawl has read, right after they were followed.
+    """Has `look_up` called with each page whose links the crawl has read, right after they were
+    followed.
 
-    It may only ask for fields of the page that keep what was found: an error is raised again where the field is asked
-    for next, and what an output does for a page it does when the page gets there.
+    It may only ask for fields of the page that keep what was found: an error is raised again where
+    the field is asked for next, and what an output does for a page it does when the page gets
+    there.
     """
     if run.is_open and look_up not in run.at_hand:  # two outputs may want the same
         run.at_hand.append(look_up)
@@ -145,15 +163,17 @@ def link_columns(page: Page) -> object:
 def on_end(run: Run, hook: Hook) -> None:
     """Calls `hook` with the log line of each URL, fetched or not.
 
-    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook's own is logged, and costs
-    nothing else. A command that is no crawl, such as `scrapy parse --pipelines`, has no ends to tell of.
+    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook's own is
+    logged, and costs nothing else. A command that is no crawl, such as `scrapy parse --pipelines`,
+    has no ends to tell of.
     """
     if not run.is_open:
         return
     name = getattr(hook, "__qualname__", repr(hook))
 
     def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        another = PAGE.set(None)  # what the hook writes is this URL's, whose page is booked, and not another's
+        # what the hook writes is this URL's, whose page is booked, and not another's
+        another = PAGE.set(None)
         try:
             hook(link, outcome, exchange)
         except Exception as error:

@@ -25,10 +25,12 @@ class PageFiles(Output):
         if run.is_open:
             parts = run.crawl.parts
             self._purpose = purpose_of(self.values)
-            self._files, self._compared = Files(parts.db, parts.outputs), parts.pipeline.compared
+            self._files = Files(parts.db, parts.outputs)
+            self._compared = parts.pipeline.compared
 
     def process_item(self, item: Any) -> Any:
-        if not isinstance(item, Page) or item.change is Change.UNCHANGED:  # which comes where an output asks for it
+        # which comes where an output asks for it
+        if not isinstance(item, Page) or item.change is Change.UNCHANGED:
             return item
         if self._files is not None and item.link and 200 <= item.status < 300:
             if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):

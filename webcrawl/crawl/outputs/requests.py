@@ -35,8 +35,10 @@ class RequestLog(Output):
         self._ending = False
         self._windows: Windows | None = None
         self._pause: Callable[[str], tuple[float, str]] = _unasked
-        self._sent_out: dict[object, str] = {}  # hosts of the requests that are sent, and not answered
-        self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
+        # hosts of the requests that are sent, and not answered
+        self._sent_out: dict[object, str] = {}
+        # when each host has ended its last answer, the latest last
+        self._answered: dict[str, float] = {}
         if run.is_open:
             self._pause = run.crawl.parts.about.pause
             self._open(run.crawl.parts.db)
@@ -47,13 +49,16 @@ class RequestLog(Output):
     def _open(self, db: CrawlDB) -> None:
         path = self.folder / "logs" / "requests.log"
         asked = last_sent(path)  # before a torn line is ended
-        self._worker, self._log = db.worker, SyncedLog(db.disk, path)
+        self._worker = db.worker
+        self._log = SyncedLog(db.disk, path)
         self._windows = Windows(db, time.time, asked)
 
     def note_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
-        """Write the line before the request goes out. Without a line it does not, and nobody is charged for that.
+        """Write the line before the request goes out. Without a line it does not, and nobody is
+        charged for that.
 
-        `request` is any value by which `note_left` knows it. `link` is the scheduler's, if it has handed it out.
+        `request` is any value by which `note_left` knows it. `link` is the scheduler's, if it has
+        handed it out.
         """
         if self._log is None:
             return
@@ -90,7 +95,11 @@ class RequestLog(Output):
         if self._log is None:
             return
         try:
-            if not self._ending and self._syncing is not None and not self._worker.done(self._syncing):
+            if (
+                not self._ending
+                and self._syncing is not None
+                and not self._worker.done(self._syncing)
+            ):
                 self._timer = self._later()
                 return
             if self._syncing is not None:
@@ -102,7 +111,9 @@ class RequestLog(Output):
             self.run.fail(error)
 
     def close_spider(self) -> None:
-        """Other pipelines may still await downloads while they close: the thread will not be there for them."""
+        """Other pipelines may still await downloads while they close: the thread will not be there
+        for them.
+        """
         self._ending = True
         if self._windows is not None:
             self._windows.end()  # the last checkpoint is next

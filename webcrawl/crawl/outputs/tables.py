@@ -1,4 +1,6 @@
-"""JOBDIR/tables: what became of every URL, link and host, and what changed, as Parquet files (docs/outputs.md)."""
+"""JOBDIR/tables: what became of every URL, link and host, and what changed, as Parquet files
+(docs/outputs.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ COUNTER = "links/untabled"
 
 
 class Tables(Output):
-    """Hears of every URL's end; what only a page knows it gets here, before pages seen elsewhere are dropped."""
+    """Hears of every URL's end; what only a page knows it gets here, before pages seen elsewhere
+    are dropped.
+    """
 
     output = "tables"
 
@@ -52,7 +56,9 @@ class Tables(Output):
         return item
 
     async def close_spider(self) -> None:
-        """A checkpoint notes all hosts; the last one, which follows, has the table of them, and the finished files."""
+        """A checkpoint notes all hosts; the last one, which follows, has the table of them, and the
+        finished files.
+        """
         if self._tables is None:
             return
         if self.run.failed is None:
@@ -67,7 +73,10 @@ class Tables(Output):
 
 
 class Changes(Output):
-    """What each fetch of a page found changed, and how that is known. It hears of every URL's end; pages pass."""
+    """What each fetch of a page found changed, and how that is known.
+
+    It hears of every URL's end; pages pass.
+    """
 
     output = "changes"
 

@@ -18,7 +18,9 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import TAGS_POSITION
 
 _TAG = re.compile(rb"<([a-z][^\s/>\0]*)")
-_RAW = re.compile(rb"<(?:!--|(script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext)(?=[\s/>]))")
+_RAW = re.compile(
+    rb"<(?:!--|(script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext)(?=[\s/>]))"
+)
 
 
 def start_tags(html: bytes) -> list[bytes]:
@@ -40,7 +42,8 @@ def _markup(html: bytes) -> Iterator[bytes]:
     yield html[begin:]
 
 
-_MORE = "dialog main picture search slot template svg g path rect circle use defs math"  # it has none of these
+# it has none of these
+_MORE = "dialog main picture search slot template svg g path rect circle use defs math"
 KNOWN = frozenset(_defined) | frozenset(_MORE.split())
 OTHERS = 2000  # names beside these that are counted one by one: pages may invent any number of them
 OTHER = "(other)"  # what all further names are counted as
@@ -89,7 +92,10 @@ FOREIGN = frozenset(("utf-16le", "utf-16be", "iso-2022-jp"))
 
 
 class Tags(Output):
-    """Counts start tags. The counts are its position in the checkpoint; the file is a copy of them for people."""
+    """Counts start tags.
+
+    The counts are its position in the checkpoint; the file is a copy of them for people.
+    """
 
     output = "tags"
     state_name = TAGS_POSITION.removeprefix("pipeline.")

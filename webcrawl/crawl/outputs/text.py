@@ -1,4 +1,6 @@
-"""text/*.jsonl.gz: the visible text of every new or changed page; and index/, the full-text index made of it."""
+"""text/*.jsonl.gz: the visible text of every new or changed page; and index/, the full-text index
+made of it.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ MB = 1_000_000
 
 
 class Text(Output):
-    """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint.
+    """Writes a line for each page with a status of 2xx that shows any text; its files are part of
+    the checkpoint.
 
-    What is no longer so has a line, too: of pages that are gone, that show no text any more, or are by now what another
-    URL has, which is not processed.
+    What is no longer so has a line, too: of pages that are gone, that show no text any more, or are
+    by now what another URL has, which is not processed.
     """
 
     output = "text"
@@ -36,13 +39,17 @@ class Text(Output):
     def open(self, run: Run) -> None:
         super().open(run)
         parts = run.crawl.parts
-        self._files = files = TextFiles(parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB)
+        self._files = files = TextFiles(
+            parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB
+        )
         parts.log.hearers.append(self._hear)
         if "index" in self.values["OUTPUTS"]:
             from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
 
             obeys = purpose_of(self.values).obeys_noindex
-            run.crawl.followers.add(Indexer(parts.db, self.folder, files, RegisteredDomains(), obeys_noindex=obeys))
+            run.crawl.followers.add(
+                Indexer(parts.db, self.folder, files, RegisteredDomains(), obeys_noindex=obeys)
+            )
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and has_news(item):
@@ -87,9 +94,15 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
 def _change_of(exchange: Exchange) -> Change | None:
     """Return what the page has become since its last fetch, by this crawl or an earlier one."""
     judged = exchange.state.revisit
-    return judged.change if judged is not None and judged.change is not Change.NEW else exchange.state.since
+    return (
+        judged.change
+        if judged is not None and judged.change is not Change.NEW
+        else exchange.state.since
+    )
 
 
 def has_news(page: Page) -> bool:
     """Unchanged pages come where an output asks for them."""
-    return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)
+    return page.change is Change.GONE or (
+        200 <= page.status < 300 and page.change is not Change.UNCHANGED
+    )

@@ -1,7 +1,8 @@
 """The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz.
 
-A `Page` is archived when it reaches the outputs, with what only the page knows: its title, and whether its body was
-seen before. What nobody made a page of is archived as it came, before it is booked.
+A `Page` is archived when it reaches the outputs, with what only the page knows: its title, and
+whether its body was seen before. What nobody made a page of is archived as it came, before it is
+booked.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ class Warc(Output):
     def open(self, run: Run) -> None:
         super().open(run)
         prefix, max_size = self.values["WARC_PREFIX"], self.values["WARC_MAX_SIZE"]
-        if self.values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
+        # drones that start in the same second must not use the same names
+        if self.values["HIVE_DRONES"]:
             prefix = f"{prefix}-{self.values['HIVE_DRONE']:03d}"
         self._purpose = purpose_of(self.values)
         self._obeys_noarchive = self._purpose.obeys_noarchive
-        run.archiving.archive, run.archiving.end = self.archive, self.close_spider
+        run.archiving.archive = self.archive
+        run.archiving.end = self.close_spider
         self._writer = WarcWriter(
             run.crawl.parts.db,
             run.crawl.parts.outputs,
@@ -66,7 +69,8 @@ class Warc(Output):
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
-            again = item.duplicate or item.change is Change.CHANGED  # it may be what it was some time ago
+            # it may be what it was some time ago
+            again = item.duplicate or item.change is Change.CHANGED
             write = partial(self._write, item, item.link, item.exchange, duplicate=again)
             try:
                 when_finished(write)
@@ -75,7 +79,10 @@ class Warc(Output):
         return item
 
     def archive(self, link: Link, exchange: Exchange) -> None:
-        """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
+        """Any other answer, of any spider.
+
+        One with a payload that was archived recently becomes a revisit record.
+        """
         page = self.run.visitor.unread(link, exchange)
         self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
@@ -92,8 +99,11 @@ class Warc(Output):
                 bare = self._obeys_noarchive and self._purpose.forbids(said, "archive")
         if exchange.state.withheld is not None or bare:
             about["withheld"] = "body"
-        bare = bare or (exchange.state.withheld is not None and exchange.location is None)  # a redirect is its head
-        exchange.state.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about, bare=bare)
+        # a redirect is its head
+        bare = bare or (exchange.state.withheld is not None and exchange.location is None)
+        exchange.state.archived = self._writer.write(
+            link, exchange, duplicate=duplicate, metadata=about, bare=bare
+        )
 
     def close_spider(self) -> None:
         if self._writer is not None:
@@ -104,13 +114,17 @@ class Warc(Output):
 
 
 def _is_record(exchange: Exchange) -> bool:
-    """Leaves out errors of protocols without heads, where a record says "this is what the URL holds"."""
+    """Leaves out errors of protocols without heads, where a record says "this is what the URL
+    holds".
+    """
     return bool(exchange.head) or exchange.status == 200
 
 
 def _info(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """The settings of the crawl, for readers of the archive, who need no credentials."""
-    written = " ".join(f"{name}={settings.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper())
+    written = " ".join(
+        f"{name}={settings.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper()
+    )
     return {
         "software": f"webcrawl/{__version__}",
         "http-header-user-agent": str(values["USER_AGENT"]),

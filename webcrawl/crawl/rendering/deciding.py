@@ -24,7 +24,8 @@ RARELY = 13  # so many in a row, and one in 1024 is
 
 @dataclass(slots=True)
 class Pace:
-    """How often pages of one kind are rendered: all, and after some that were the same one in 2, in 4, up to 1024.
+    """How often pages of one kind are rendered: all, and after some that were the same one in 2, in
+    4, up to 1024.
 
     One that is not the same begins anew.
     """
@@ -75,19 +76,26 @@ class Need:
 
     def in_words(self) -> str:
         """For an operator, in one line."""
-        often = ", ".join(f"{_often(pace)} {name}" for name, pace in (("shells", self.shells), ("others", self.others)))
+        often = ", ".join(
+            f"{_often(pace)} {name}"
+            for name, pace in (("shells", self.shells), ("others", self.others))
+        )
         found = f"{self.changed} of {self.rendered} had more text or links than the server sent"
         return f"{often}; {found}, in {self.milliseconds / 1000:.1f} s of the browser's time"
 
     def pack(self) -> bytes:
         paces = (self.shells.same, self.shells.passed, self.others.same, self.others.passed)
-        return bytes(msgpack.packb((*paces, self.rendered, self.changed, self.gained, self.milliseconds)))
+        return bytes(
+            msgpack.packb((*paces, self.rendered, self.changed, self.gained, self.milliseconds))
+        )
 
     @classmethod
     def unpack(cls, data: bytes) -> Need:
         """Raises ValueError if the data is no such value, or one of msgpack's errors."""
         shells, passed, others, gone, *counts = msgpack.unpackb(data)
-        if not all(isinstance(one, int) and one >= 0 for one in (shells, passed, others, gone, *counts)):
+        if not all(
+            isinstance(one, int) and one >= 0 for one in (shells, passed, others, gone, *counts)
+        ):
             raise ValueError("not counts")
         return cls(Pace(shells, passed), Pace(others, gone), *counts)
 
@@ -124,14 +132,20 @@ class Comparison:
         """`document`: what the browser made of the page."""
         plain = _lines(page, content_type, url)
         known = set(plain)
-        more = [line for line in dict.fromkeys(_lines(document, content_type, url)) if line not in known]
+        more = [
+            line for line in dict.fromkeys(_lines(document, content_type, url)) if line not in known
+        ]
         links = self._links(document, content_type, url) - self._links(page, content_type, url)
         return Gain(sum(map(len, more)), len(links - {url}), sum(map(len, plain)))
 
     def _links(self, body: bytes, content_type: str, url: str) -> set[str]:
         found, host = self._reader.links(body, content_type, url), host_of(url)
         targets = (resolved(link[1], found.base).partition("#")[0] for link in found.links)
-        return {target for target in targets if target.startswith(("http://", "https://")) and host_of(target) == host}
+        return {
+            target
+            for target in targets
+            if target.startswith(("http://", "https://")) and host_of(target) == host
+        }
 
 
 def _lines(body: bytes, content_type: str, url: str) -> list[str]:
@@ -139,7 +153,8 @@ def _lines(body: bytes, content_type: str, url: str) -> list[str]:
 
 
 TABLE = "rendering"
-SCRIPT = re.compile(rb"<script|\bon\w+ *=", re.IGNORECASE)  # a page without any is the same in a browser
+# a page without any is the same in a browser
+SCRIPT = re.compile(rb"<script|\bon\w+ *=", re.IGNORECASE)
 
 
 @dataclass(slots=True, frozen=True)
@@ -156,11 +171,18 @@ class Deciding:
 
     def __init__(self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser) -> None:
         self.hosts = HostTable(db, TABLE, Need, Need.unpack)
-        self._counters, self._recogniser, self._comparison = counters, recogniser, Comparison()
+        self._counters = counters
+        self._recogniser = recogniser
+        self._comparison = Comparison()
 
     def wanted(self, exchange: Exchange) -> Wanted | None:
-        """None for a page that stays as it was sent. A wall is never rendered: a browser might get past it."""
-        kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
+        """None for a page that stays as it was sent.
+
+        A wall is never rendered: a browser might get past it.
+        """
+        kind = self._recogniser.recognise(
+            exchange.status, exchange.headers, exchange.body, names=exchange.names
+        )
         exchange.state.recognised = kind
         is_shell = kind == SHELL
         if not is_shell and kind != PAGE:
@@ -178,13 +200,18 @@ class Deciding:
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
-        """Takes what became of a page: the exchange has the document, or still the page. True if they differ."""
+        """Takes what became of a page: the exchange has the document, or still the page.
+
+        True if they differ.
+        """
         gain = self._comparison.gain(page, exchange.body, exchange.content_type, exchange.url)
         differs = exchange.rendered and not gain.is_slight
         text = gain.text if differs else 0
         if differs:
             exchange.state.recognised = None  # nobody has looked at the document
-        self.hosts.change(wanted.host).learn(text, milliseconds, is_shell=wanted.is_shell, same=not differs)
+        self.hosts.change(wanted.host).learn(
+            text, milliseconds, is_shell=wanted.is_shell, same=not differs
+        )
         self._counters.update(
             {
                 "rendering/pages": 1,

@@ -1,4 +1,6 @@
-"""The places in the browser, and the pages that wait for one: the best first, and no more than there may be."""
+"""The places in the browser, and the pages that wait for one: the best first, and no more than
+there may be.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,15 @@ ASKED = float("inf")  # worth of a page whose rendering its spider asks for: it 
 
 
 class Places:
-    """Of equal worth, who comes first is served first. `most`: pages that may have a place or wait for one."""
+    """Of equal worth, who comes first is served first.
+
+    `most`: pages that may have a place or wait for one.
+    """
 
     def __init__(self, places: int, most: float = float("inf")) -> None:
-        self._free, self._most, self._held = places, most, 0
+        self._free = places
+        self._most = most
+        self._held = 0
         self._waiting: list[tuple[float, int, asyncio.Future[bool]]] = []
         self._numbers = count()
 

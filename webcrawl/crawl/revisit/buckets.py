@@ -1,8 +1,10 @@
-"""Records in the order of their times, as many as the disk holds, in memory that does not depend on their number.
+"""Records in the order of their times, as many as the disk holds, in memory that does not depend on
+their number.
 
-A bucket is a FIFO of all records of an interval of time. Intervals have one of five widths, from 12 days to a second,
-and begin at a multiple of their width. Nothing is sorted until its time comes near: then a bucket of many records is
-divided into the next narrower ones, a few records with each push and pop, and the first small one is sorted in memory.
+A bucket is a FIFO of all records of an interval of time. Intervals have one of five widths, from 12
+days to a second, and begin at a multiple of their width. Nothing is sorted until its time comes
+near: then a bucket of many records is divided into the next narrower ones, a few records with each
+push and pop, and the first small one is sorted in memory.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import frame, some
 
 TICK = 256  # per second
-TIME = 5  # bytes of a time in front of each record, big-endian: records of any kind are sorted by it
-BEFORE = 10 * 365 * 86_400  # seconds before 1970 when they begin: a due time may lie far in the past
+# bytes of a time in front of each record, big-endian: records of any kind are sorted by it
+TIME = 5
+# seconds before 1970 when they begin: a due time may lie far in the past
+BEFORE = 10 * 365 * 86_400
 LAST = (1 << 8 * TIME) - 1  # in the year 2096
 WIDTHS = (8, 13, 18, 23, 28)  # powers of two: 1 s, 32 s, 17 minutes, 9 hours, 12 days in ticks
 WIDEST = len(WIDTHS) - 1
@@ -29,7 +33,8 @@ MOVES = 4  # records moved with each push and pop while a bucket is divided, so 
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
 HELD = "held."  # before these names: of records that are put aside (revisits.py)
-# Bytes of the number of all records, so that a bucket that is missing is noticed (crawl/revisit/check_revisits.py)
+# Bytes of the number of all records, so that a bucket that is missing is noticed
+# (crawl/revisit/check_revisits.py)
 COUNT = 8
 
 
@@ -69,14 +74,19 @@ class Bucket:
 
 
 class Buckets:
-    """A queue of records by time. Its order is exact but within a bucket that is too large to be divided in time."""
+    """A queue of records by time.
+
+    Its order is exact but within a bucket that is too large to be divided in time.
+    """
 
     def __init__(self, db: CrawlDB, pool: Pool, which: str = "") -> None:
-        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its own.
+        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its
+        own.
 
         `which`: before the names of what is saved, as a crawl has more than one such queue.
         """
-        self._db, self._pool = db, pool
+        self._db = db
+        self._pool = pool
         self._bucket = which + BUCKET
         self._divided_name = which + DIVIDED
         self._sorted_name = which + SORTED
@@ -145,12 +155,16 @@ class Buckets:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
-        """Return the widest bucket that there is room for, between the one before `place` and the one there."""
+        """Return the widest bucket that there is room for, between the one before `place` and the
+        one there.
+        """
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
         if len(self._starts) >= MOST:
             return self._buckets[self._starts[max(place - 1, 0)]]
-        width = min((one.width - 1 for one in self._divided if one.start <= at < one.end), default=WIDEST)
+        width = min(
+            (one.width - 1 for one in self._divided if one.start <= at < one.end), default=WIDEST
+        )
         while True:
             shift = WIDTHS[width]
             start = at >> shift << shift
@@ -174,7 +188,8 @@ class Buckets:
 
     def _load(self) -> bool:
         """Sorts the next records; whether there are any."""
-        self._sorted, self._next = [], 0
+        self._sorted = []
+        self._next = 0
         while not self._sorted and (self._starts or self._divided):
             late = min(self._divided, key=_start, default=None)
             if late is not None and (not self._starts or late.start <= self._starts[0]):
@@ -186,7 +201,10 @@ class Buckets:
         return bool(self._sorted)
 
     def _load_bucket(self, bucket: Bucket) -> None:
-        """Sorts a bucket if it is small. A large one is divided; if it cannot be, a part is sorted."""
+        """Sorts a bucket if it is small.
+
+        A large one is divided; if it cannot be, a part is sorted.
+        """
         self._prepare_next(bucket.start)
         fifo = bucket.fifo
         if fifo.count > RUN and bucket.width and len(self._starts) < MOST:
@@ -194,7 +212,8 @@ class Buckets:
             return
         found = [record for _ in range(min(fifo.count, RUN)) if (record := fifo.pop()) is not None]
         found.sort()
-        self._sorted, self._until = found, bucket.end
+        self._sorted = found
+        self._until = bucket.end
         self._stale.add(bucket.start)
         if not fifo.count:
             self._remove(bucket)
@@ -204,7 +223,8 @@ class Buckets:
         """Puts the later half of what is sorted back into buckets: too many have come since."""
         cut = self._next + RUN
         rest = self._sorted[cut:]
-        self._sorted, self._next = self._sorted[self._next : cut], 0
+        self._sorted = self._sorted[self._next : cut]
+        self._next = 0
         self._until = stamped(rest[0])
         for record in rest:
             self._put(stamped(record), record)
@@ -212,7 +232,9 @@ class Buckets:
     # -- dividing
 
     def _divide_if_near(self, bucket: Bucket) -> None:
-        """A bucket of many records is divided when the one before it is the first, so that this is done in time."""
+        """A bucket of many records is divided when the one before it is the first, so that this is
+        done in time.
+        """
         shift = WIDTHS[bucket.width]
         near = (bucket.start >> shift) - (self._starts[0] >> shift) <= 1
         if near and (not self._divided or bucket.width < self._divided[-1].width):

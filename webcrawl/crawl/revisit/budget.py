@@ -1,7 +1,8 @@
-"""How many pages are fetched again: REVISIT_RATE per second, or REVISIT_SHARE of fetches; and how many may be due.
+"""How many pages are fetched again: REVISIT_RATE per second, or REVISIT_SHARE of fetches; and how
+many may be due.
 
-The operator is told of a budget that is larger than can be used. Pages that are due wait in the frontier, counted by
-host: a host that cannot keep up holds up no others.
+The operator is told of a budget that is larger than can be used. Pages that are due wait in the
+frontier, counted by host: a host that cannot keep up holds up no others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ logger = logging.getLogger(__name__)
 SPAN = 30.0  # seconds over which new pages are counted; older ones fade
 IDLE = 10.0  # seconds for which a slot that nobody wanted says that there is room
 ENOUGH = 1000.0  # revisits per second where only due times are to bound them
-SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
+# seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
+SAVED = 5.0
 
 EVERY = 60.0  # seconds between two looks
 HOUR = 3600.0  # between two warnings
@@ -31,7 +33,8 @@ class Split:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
-        self.early = True  # whether pages may be fetched before they are due, so that the budget is used
+        # whether pages may be fetched before they are due, so that the budget is used
+        self.early = True
         self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
         self._age = 86_400.0
         self._fixed = 0.0
@@ -64,7 +67,8 @@ class Split:
     def fetched_new(self, now: float) -> None:
         """Count a page that was handed out and was never fetched before."""
         self._new = self._faded(now) + 1.0
-        self._at, self._rests = now, 0.0
+        self._at = now
+        self._rests = 0.0
 
     def idle(self, now: float) -> None:
         """Note that nothing can be fetched now."""
@@ -78,8 +82,9 @@ class Split:
     def rate(self) -> float:
         """Revisits per second.
 
-        Beside new pages they have their share of what is fetched. Where slots are idle, all pages are fetched again
-        once in REVISIT_AGE on average, or whenever they are due with a policy that is never early.
+        Beside new pages they have their share of what is fetched. Where slots are idle, all pages
+        are fetched again once in REVISIT_AGE on average, or whenever they are due with a policy
+        that is never early.
         """
         if self._fixed:
             return self._fixed * self.part()
@@ -91,7 +96,9 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """Return the rate that is of use: a policy that is never early fetches a page once in REVISIT_AGE at most."""
+        """Return the rate that is of use: a policy that is never early fetches a page once in
+        REVISIT_AGE at most.
+        """
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
@@ -117,7 +124,8 @@ class Tokens:
         most = max(1.0, rate * SAVED)
         since = self._at if self._at is not None else now
         passed = max(now - since, 0.0)
-        if self._left > most:  # more than is saved at this rate: it wavers, so they are not forgotten at once
+        # more than is saved at this rate: it wavers, so they are not forgotten at once
+        if self._left > most:
             self._left = most + (self._left - most) * exp(-passed / SAVED)
         else:
             self._left = min(self._left + passed * rate, most)
@@ -146,8 +154,12 @@ class Unused:
         self._next: float | None = None
 
     def look(self, now: float) -> None:
-        """Warn if REVISIT_RATE allows more than can be used; at most once per hour. Call it often."""
-        if self._next is None or now + 2 * HOUR < self._next:  # the first call, or the clock was set back
+        """Warn if REVISIT_RATE allows more than can be used; at most once per hour.
+
+        Call it often.
+        """
+        # the first call, or the clock was set back
+        if self._next is None or now + 2 * HOUR < self._next:
             self._next = now + EVERY
         if now < self._next:
             return
@@ -171,7 +183,8 @@ class Unused:
 # -- what waits for hosts
 
 MAX_WAITING = 10_000  # pages: what waits in the frontier comes in no better order any more
-COUNTED_OF_HOST = 10  # pages of one host that count for this: what it has beyond waits for that host alone
+# pages of one host that count for this: what it has beyond waits for that host alone
+COUNTED_OF_HOST = 10
 MAX_OF_HOST = 1_000  # pages of one host, of which no more are taken before they are due
 
 
@@ -211,7 +224,9 @@ class DueByHost:
             del self._hosts[host]
 
     def at_most(self, number: int) -> None:
-        """Count no more pages than there are URLs in the frontier: some may have gone to other drones."""
+        """Count no more pages than there are URLs in the frontier: some may have gone to other
+        drones.
+        """
         self.total = min(self.total, number)
         if self._beyond > self.total:
             self._forget()

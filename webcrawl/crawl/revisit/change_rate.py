@@ -1,8 +1,10 @@
-"""How fast pages change: estimated for each page from visits at irregular times, and for all pages from a sample.
+"""How fast pages change: estimated for each page from visits at irregular times, and for all pages
+from a sample.
 
-A record has what its visits alone say of the rate d, as d**shape * exp(-span * d). What is believed of a page of which
-nothing is known is in no record: a Gamma distribution of rates, whose mean is learned from all pages. From the sample
-the freshness of all pages is estimated, and policies find the pace of their visits by it.
+A record has what its visits alone say of the rate d, as d**shape * exp(-span * d). What is believed
+of a page of which nothing is known is in no record: a Gamma distribution of rates, whose mean is
+learned from all pages. From the sample the freshness of all pages is estimated, and policies find
+the pace of their visits by it.
 """
 
 from __future__ import annotations
@@ -50,13 +52,16 @@ class Prior:
     def given(self, page: Visited) -> Rate:
         """Return what is believed of a page by its visits, and by what other pages are like.
 
-        The more a page is known by its own visits, the less others count: of these visits only some changes count, too.
+        The more a page is known by its own visits, the less others count: of these visits only some
+        changes count, too.
         """
         others = max(1.0 - page.shape / KNOWN, 0.0) * SHAPE
         return page.shape + others, max(page.span + others / self.mean, MIN_SECONDS)
 
     def learn(self, pages: Iterable[Visited]) -> None:
-        """Take the mean rate from these pages, as they are believed to be: a step of expectation maximization."""
+        """Take the mean rate from these pages, as they are believed to be: a step of expectation
+        maximization.
+        """
         rates = [shape / span for shape, span in map(self.given, pages)]
         self.mean = (sum(rates) + SURE * MEAN) / (len(rates) + SURE)
 
@@ -64,8 +69,8 @@ class Prior:
 def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> None:
     """Put a visit, so many seconds after the one before, into what is known of a page.
 
-    No change is exact. A change makes of the Gamma distribution the difference of two, which becomes the one with the
-    same mean and variance (expectation propagation).
+    No change is exact. A change makes of the Gamma distribution the difference of two, which
+    becomes the one with the same mean and variance (expectation propagation).
     """
     seconds = max(seconds, MIN_SECONDS)
     if changed:
@@ -137,7 +142,8 @@ class SampledPage:
 
 
 class Sample:
-    """The pages whose URLs have the smallest hashes: any page is as likely to be among them, however often it comes.
+    """The pages whose URLs have the smallest hashes: any page is as likely to be among them,
+    however often it comes.
 
     The hash is keyed, so that no site can choose its URLs to be sampled.
     """
@@ -163,7 +169,13 @@ class Sample:
             return
         known = number in self._pages
         self._pages[number] = SampledPage(
-            record.fetched, record.weight, interval, record.shape, record.span, record.visits, record.changes
+            record.fetched,
+            record.weight,
+            interval,
+            record.shape,
+            record.span,
+            record.visits,
+            record.changes,
         )
         if known:
             return
@@ -179,7 +191,10 @@ class Sample:
         return self._pages.get(siphash(self._key, url))
 
     def drop(self, url: str) -> None:
-        """Forget a page that is not fetched again. Its place goes to the next one with as small a hash."""
+        """Forget a page that is not fetched again.
+
+        Its place goes to the next one with as small a hash.
+        """
         number = siphash(self._key, url)
         if self._pages.pop(number, None) is not None:
             self._largest.remove(-number)  # rare enough for a search and a sort
@@ -189,7 +204,14 @@ class Sample:
         """Return the state for a checkpoint."""
         rows = (
             _ROW.pack(
-                number, page.fetched, page.weight, page.interval, page.shape, page.span, page.visits, page.changes
+                number,
+                page.fetched,
+                page.weight,
+                page.interval,
+                page.shape,
+                page.span,
+                page.visits,
+                page.changes,
             )
             for number, page in self._pages.items()
         )
@@ -198,5 +220,7 @@ class Sample:
     def restore(self, data: bytes) -> None:
         """Go on from a state."""
         self._bar, self.prior.mean = _HEAD.unpack_from(data)
-        self._pages = {row[0]: SampledPage(*row[1:]) for row in _ROW.iter_unpack(data[_HEAD.size :])}
+        self._pages = {
+            row[0]: SampledPage(*row[1:]) for row in _ROW.iter_unpack(data[_HEAD.size :])
+        }
         self._largest = sorted(-number for number in self._pages)

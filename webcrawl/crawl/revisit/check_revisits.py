@@ -1,4 +1,6 @@
-"""Checks pages that wait to be fetched again, what was fetched ahead, what listings said, what is known of hosts."""
+"""Checks pages that wait to be fetched again, what was fetched ahead, what listings said, what is
+known of hosts.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ QUEUES = "", HELD  # those by due time, and those put aside
 
 
 def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts records, and pages fetched ahead. A crawl without revisits has none of it."""
+    """Reads everything once; counts records, and pages fetched ahead.
+
+    A crawl without revisits has none of it.
+    """
     if snapshot.has("revisit"):
         yield from _records(snapshot, found)
     if snapshot.has("ahead"):
@@ -54,7 +59,9 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         yield from queues.check_blocks(blocks)
         noted = number_of_records(snapshot)
         if noted != found["revisits"]:
-            yield snapshot.damaged(f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}")
+            yield snapshot.damaged(
+                f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}"
+            )
     for which in QUEUES:
         for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot, which)):
             if end > start:
@@ -64,8 +71,13 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
 def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, bytes]]:
     """Name, interval in ticks and saved queue of each bucket, in the order of time."""
     prefix = which + BUCKET
-    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)):
-        at, width = NUMBER.fullmatch(str(name).removeprefix(prefix)), value[0] if value else len(WIDTHS)
+    for name, value in snapshot.rows(
+        "SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)
+    ):
+        at, width = (
+            NUMBER.fullmatch(str(name).removeprefix(prefix)),
+            value[0] if value else len(WIDTHS),
+        )
         if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
             raise snapshot.damaged(f"table meta, {name}: not a bucket", value=value)
         yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
@@ -83,12 +95,16 @@ def places(snapshot: Snapshot, queues: SavedQueues) -> Iterator[tuple[str, Itera
         yield from _places(snapshot, queues, which)
 
 
-def _places(snapshot: Snapshot, queues: SavedQueues, which: str) -> Iterator[tuple[str, Iterable[bytes]]]:
+def _places(
+    snapshot: Snapshot, queues: SavedQueues, which: str
+) -> Iterator[tuple[str, Iterable[bytes]]]:
     for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
     parts, rest = which + DIVIDED, which + SORTED
     try:
-        divided = [(width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(parts) or b"\x90")]
+        divided = [
+            (width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(parts) or b"\x90")
+        ]
     except ERRORS as error:
         raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
     for width, saved in divided:

@@ -1,8 +1,9 @@
 """Pages that a signal has fetched ahead of their turns, and what these fetches found.
 
-The record of such a page is still in a queue, and there is no way from a URL to it. So what the fetch found waits here,
-by the URL's fingerprint, until the record's turn comes and takes it over. A page that could not be fetched has no
-record: of those that may be announced that is noted here too, so that they get one when they are there.
+The record of such a page is still in a queue, and there is no way from a URL to it. So what the
+fetch found waits here, by the URL's fingerprint, until the record's turn comes and takes it over. A
+page that could not be fetched has no record: of those that may be announced that is noted here too,
+so that they get one when they are there.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 MOST = 1_000_000  # rows; nobody's signals fill the disk
-UNDER_WAY = 86_400  # seconds after which a link that was never heard of again is no longer waited for
+# seconds after which a link that was never heard of again is no longer waited for
+UNDER_WAY = 86_400
 LACKING = 200_000  # rows beyond which pages without a record are not noted
-KEPT = 90 * 86_400  # seconds that a row waits for its record: a page that is not due by then is fetched once more
+# seconds that a row waits for its record: a page that is not due by then is fetched once more
+KEPT = 90 * 86_400
 SIGN = 1 << 63  # SQLite's integers are signed
 ASKED = 0  # in place of a time: a signal waits in the queue; a link under way has its time, negated
 
 
 class Ahead:
-    """The table `ahead`: signals that wait, links that are under way since a time, and pages that were fetched then."""
+    """The table `ahead`: signals that wait, links that are under way since a time, and pages that
+    were fetched then.
+    """
 
     def __init__(self, db: CrawlDB, key: bytes) -> None:
         """`key`: of the fingerprints, so that no site can choose two URLs with the same one."""
@@ -38,7 +43,8 @@ class Ahead:
         return self.count
 
     def ask(self, url: str, now: float) -> bool:
-        """Note that a signal of this page waits in the queue; False if one does, or its link is under way.
+        """Note that a signal of this page waits in the queue; False if one does, or its link is
+        under way.
 
         False, too, if there are too many rows.
         """
@@ -56,7 +62,8 @@ class Ahead:
         return True
 
     def begin(self, record: PageRecord, now: float) -> PageRecord | None:
-        """Return the record for the link of a signal that has waited, with what an earlier fetch found.
+        """Return the record for the link of a signal that has waited, with what an earlier fetch
+        found.
 
         None if the page has had its own turn meanwhile.
         """
@@ -74,7 +81,9 @@ class Ahead:
         return row is not None and row[0] == ASKED
 
     def known(self, url: str) -> PageRecord | None:
-        """Return what a fetch ahead of this page's turn found; None if there was none, or the page was not there."""
+        """Return what a fetch ahead of this page's turn found; None if there was none, or the page
+        was not there.
+        """
         row = self._row(self._fingerprint(url)) if self.count else None
         if row is None or row[1] is None or not row[1].digest:
             return None
@@ -139,7 +148,8 @@ class Ahead:
         if self.count:
             before = int(now) - KEPT
             self._db.execute(
-                "DELETE FROM ahead WHERE since BETWEEN 1 AND ? OR since BETWEEN ? AND -1", (before, -before)
+                "DELETE FROM ahead WHERE since BETWEEN 1 AND ? OR since BETWEEN ? AND -1",
+                (before, -before),
             )
             self.count = int(self._db.query("SELECT count(*) FROM ahead")[0][0])
 
@@ -164,7 +174,9 @@ class Ahead:
         known = self._db.query("SELECT 1 FROM ahead WHERE key = ?", (key,))
         self.count += not known
         row = (key, since, data)
-        self._db.execute("INSERT OR REPLACE INTO ahead VALUES (?, ?, ?, ?)", (*row, rowcrc.ahead(*row)))
+        self._db.execute(
+            "INSERT OR REPLACE INTO ahead VALUES (?, ?, ?, ?)", (*row, rowcrc.ahead(*row))
+        )
 
     def _remove(self, key: int) -> None:
         self._db.execute("DELETE FROM ahead WHERE key = ?", (key,))
@@ -176,5 +188,7 @@ def _is_under_way(since: int, now: float) -> bool:
 
 
 def lacks(found: PageRecord) -> bool:
-    """Return whether what is known of a page that was fetched ahead of its turn is that it has no record."""
+    """Return whether what is known of a page that was fetched ahead of its turn is that it has no
+    record.
+    """
     return found.gone > 0 and not found.digest and not found.visits

@@ -1,7 +1,9 @@
-"""Sitemaps and feeds that are read again: the last version of each, what a new one says otherwise, and the next turn.
+"""Sitemaps and feeds that are read again: the last version of each, what a new one says otherwise,
+and the next turn.
 
-A row of the table `listed` has a listing's URLs as sorted 64-bit keys and their dates in 32 bits, both as columns of
-bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with those of real sites.
+A row of the table `listed` has a listing's URLs as sorted 64-bit keys and their dates in 32 bits,
+both as columns of bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with
+those of real sites.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from webcrawl.store.rowcrc import crc32_of_many
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
 MAX_URLS = 50_000  # URLs of one listing: sitemaps.org's limit
-AHEAD = 86_400.0  # seconds that a date may lie in the future: zones, and dates without a time of day
+# seconds that a date may lie in the future: zones, and dates without a time of day
+AHEAD = 86_400.0
 LATEST = (1 << 32) - 1
 HALF = 1 << 63  # SQLite's integers are signed
 
@@ -51,7 +54,10 @@ def date_stamp(modified: float | None, now: float) -> int:
 
 
 class Listed:
-    """The table `listed`. Time is seconds since 1970; a key stands for a URL as the listing writes it."""
+    """The table `listed`.
+
+    Time is seconds since 1970; a key stands for a URL as the listing writes it.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
@@ -70,8 +76,9 @@ class Listed:
     ) -> Compared:
         """Returns what these entries say that the listing did not say before, and keeps it.
 
-        `whole`: what is not among them is listed no more; else they are only a part of it. Of more than `room` URLs the
-        others are not kept. Of more than `most` newer ones the latest are given, and the others will be the next time.
+        `whole`: what is not among them is listed no more; else they are only a part of it. Of more
+        than `room` URLs the others are not kept. Of more than `most` newer ones the latest are
+        given, and the others will be the next time.
         """
         was_keys, was_dates, read = self._load(listing)
         now_keys, now_dates, places = _sorted(keys, dates)
@@ -83,12 +90,16 @@ class Listed:
         since = np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST)))
         newer = known & (now_dates > since)
         if newer.sum() > most:
-            later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]]
+            later = np.flatnonzero(newer)[
+                np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]
+            ]
             newer[later], now_dates[later] = False, since[later]
         first = read < 0
         if not whole and known.sum() < len(was_keys):
             now_keys, now_dates = _joined(was_keys, was_dates, now_keys, now_dates)
-        kept = self._store(listing, now_keys[: min(room, MAX_URLS)], now_dates[: min(room, MAX_URLS)], now)
+        kept = self._store(
+            listing, now_keys[: min(room, MAX_URLS)], now_dates[: min(room, MAX_URLS)], now
+        )
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
     def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:
@@ -109,7 +120,11 @@ class Listed:
             raise self._damaged(listing, "checksum")
         _, count, read, keys, dates, _ = row
         deltas = self._columns(listing, count, keys, 8).view(np.uint64)
-        return np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32), read
+        return (
+            np.cumsum(deltas, dtype=np.uint64),
+            self._columns(listing, count, dates, 4).view(np.uint32),
+            read,
+        )
 
     def _store(self, listing: int, keys: Keys, dates: Dates, now: float) -> int:
         deltas = np.diff(keys, prepend=np.uint64(0))
@@ -158,35 +173,50 @@ def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple
 
 
 def _planes(column: Keys | Dates) -> bytes:
-    """Return all first bytes, then all second ones: leading zeros of deltas, and years of dates, are equal."""
+    """Return all first bytes, then all second ones: leading zeros of deltas, and years of dates,
+    are equal.
+    """
     return np.ascontiguousarray(column).view(np.uint8).reshape(-1, column.itemsize).T.tobytes()
 
 
 # -- when a listing is read again
 #
-# A reading every D seconds costs 1 / D fetches per second, and lets the news that come every `gap` seconds wait for
-# D / 2 on average. A fetch is worth what it is worth elsewhere, about the time of a round of all pages. So the best D
-# is near the geometric mean of the two: a listing with much news is read often, and many news come with each reading.
-# How often the listing changes itself does not matter.
+# A reading every D seconds costs 1 / D fetches per second, and lets the news that come every `gap`
+# seconds wait for D / 2 on average. A fetch is worth what it is worth elsewhere, about the time of
+# a round of all pages. So the best D is near the geometric mean of the two: a listing with much
+# news is read often, and many news come with each reading. How often the listing changes itself
+# does not matter.
 #
-# Of a listing's record, `shape` is what its readings brought, of which the latest count most, and `span` the seconds
-# that this took.
+# Of a listing's record, `shape` is what its readings brought, of which the latest count most, and
+# `span` the seconds that this took.
 
 HOUR = 3600.0  # seconds between two readings of listings of one host at least
-WEEK = 7 * 86_400.0  # the same at most, of one that brings nothing; or a round, if that takes longer
+# the same at most, of one that brings nothing; or a round, if that takes longer
+WEEK = 7 * 86_400.0
 LONGEST = 30 * 86_400.0  # and this in any case: a budget of nothing may be one of something soon
 KEEP = 0.9  # what is known of a listing loses the rest of its weight with each reading
 PRIOR = 0.5  # news that a listing is given before anything is known, in so many rounds
 
 
 def learn_reading(record: PageRecord, seconds: float, brought: int, *, changed: bool) -> None:
-    """Note that a reading, so long after the last one, told of so many pages that were worth a fetch, or new."""
-    record.shape, record.span = KEEP * record.shape + brought, KEEP * record.span + max(seconds, 0.0)
-    record.visits, record.changes = min(record.visits + 1, COUNT), min(record.changes + changed, COUNT)
+    """Note that a reading, so long after the last one, told of so many pages that were worth a
+    fetch, or new.
+    """
+    record.shape, record.span = (
+        KEEP * record.shape + brought,
+        KEEP * record.span + max(seconds, 0.0),
+    )
+    record.visits, record.changes = (
+        min(record.visits + 1, COUNT),
+        min(record.changes + changed, COUNT),
+    )
 
 
 def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> float:
-    """Return the seconds until the next reading. `a_round`: those in which all pages are fetched once."""
+    """Return the seconds until the next reading.
+
+    `a_round`: those in which all pages are fetched once.
+    """
     a_round = min(a_round, LONGEST)
     gap = (record.span + PRIOR * a_round) / (record.shape + PRIOR)
     return min(max(sqrt(gap * a_round / 2), least), max(WEEK, a_round, least))

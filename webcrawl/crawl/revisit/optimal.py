@@ -1,9 +1,11 @@
-"""Fetches a page where that is worth most: the threshold on Azar's index, with rates that are estimated.
+"""Fetches a page where that is worth most: the threshold on Azar's index, with rates that are
+estimated.
 
-The index says what fetching a page again is worth, and when it will be worth so much. What is lost to somebody who
-knows the rates is lost on pages that are taken to be on the wrong side of the threshold. So up to half of the visits
-are early ones, to pages for which it matters on which side they are, and for which it is not known yet. In the first
-visits there are few of these: until pages are known to differ, all have one interval, by their weights.
+The index says what fetching a page again is worth, and when it will be worth so much. What is lost
+to somebody who knows the rates is lost on pages that are taken to be on the wrong side of the
+threshold. So up to half of the visits are early ones, to pages for which it matters on which side
+they are, and for which it is not known yet. In the first visits there are few of these: until pages
+are known to differ, all have one interval, by their weights.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
 STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
 LEARNING = 0.5  # of the visits, at most, are early ones,
-EXPERIENCED = 8  # once pages have had so many visits: early ones pay later, and most crawls end before that
+# once pages have had so many visits: early ones pay later, and most crawls end before that
+EXPERIENCED = 8
 SAVED = 1000.0  # visits of these that are kept for later
-APART = 1.5  # early visits come after so many times what a page on the threshold takes from one change to the next
+# early visits come after so many times what a page on the threshold takes from one change to the
+# next
+APART = 1.5
 EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
-# ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody who knows the rate
-# would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
+# ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody
+# who knows the rate would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
 SLOWER, FASTER = -0.3, 2.3
 LIGHTEST = 1e-12
 
@@ -37,10 +42,12 @@ def value(shape: float, span: float, seconds: float) -> float:
 
 
 def interval(shape: float, span: float, worth: float) -> float:
-    """Return the seconds after which a page of weight 1 is worth so much; more than any crawl has if it never is.
+    """Return the seconds after which a page of weight 1 is worth so much; more than any crawl has
+    if it never is.
 
-    The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2 for small x, and
-    for large x like an exponential function, which rises without limit if a < 1, and to 1 / (a - 1) if a > 1.
+    The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2
+    for small x, and for large x like an exponential function, which rises without limit if a < 1,
+    and to 1 / (a - 1) if a > 1.
     """
     power = shape - 1 if abs(shape - 1) > NARROW else NARROW
     aim = worth / span
@@ -104,9 +111,9 @@ class Optimal(Steered):
     def declines(self, url: str) -> bool:
         """Return whether a page is left to its turn though a signal says that it has changed.
 
-        A copy that is fetched now is expected to be fresh until the next change. If that is worth less than the level,
-        other pages' turns are worth more. Only while the sample has all pages: else its pages would be treated unlike
-        those for which they stand.
+        A copy that is fetched now is expected to be fresh until the next change. If that is worth
+        less than the level, other pages' turns are worth more. Only while the sample has all pages:
+        else its pages would be treated unlike those for which they stand.
         """
         page = self.options.sample.find(url) if self.options.pages() <= MAX_SAMPLED else None
         if page is None:

@@ -1,8 +1,10 @@
-"""Compares a fetch of a page with the one before, and notes the hosts whose 304 is not to be believed.
+"""Compares a fetch of a page with the one before, and notes the hosts whose 304 is not to be
+believed.
 
-One in CHECK pages with validators is asked for without them. If other bytes come with the same strong ETag, the host's
-304 is worth nothing. If the validators are others too, the page may have changed just then; but if that happens again
-and again, while no conditional request to the host ever finds a change, its 304 is not to be believed either.
+One in CHECK pages with validators is asked for without them. If other bytes come with the same
+strong ETag, the host's 304 is worth nothing. If the validators are others too, the page may have
+changed just then; but if that happens again and again, while no conditional request to the host
+ever finds a change, its 304 is not to be believed either.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit.record import PageRecord
 
 ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same
-WHOLE = frozenset(("", "length"))  # an answer that was cut at the same place each time can be compared
+# an answer that was cut at the same place each time can be compared
+WHOLE = frozenset(("", "length"))
 
 CHECK = 25  # of so many requests that could be conditional one is not
 SURE = 3  # checks in a row that found a change
@@ -33,8 +36,8 @@ def judged(
 ) -> PageJudgement | None:
     """Judges a page with this record, or with none, by its answer; None if it says nothing.
 
-    `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as all else of a page:
-    it is asked for only once the bytes have changed.
+    `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as
+    all else of a page: it is asked for only once the bytes have changed.
     """
     status = exchange.status
     if record is None or not record.digest:
@@ -49,12 +52,15 @@ def judged(
     if digest == was and not record.gone:  # of one that was gone, pipelines were told so
         found = _unchanged(record, By.DIGEST)
         is_plain = exchange.payload is exchange.body
-        # The head of a plain answer does not go with a coded payload, which nobody could read: it is archived anew
+        # The head of a plain answer does not go with a coded payload, which nobody could read: it
+        # is archived anew
         return replace(found, stored=0.0, copy_of="") if is_plain and not record.plain else found
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
-    return PageJudgement(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)
+    return PageJudgement(
+        Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits
+    )
 
 
 def _unchanged(record: PageRecord, by: By) -> PageJudgement:
@@ -83,7 +89,9 @@ class Honesty:
     def __init__(self, random: Random, saved: bytes = b"") -> None:
         self._random = random.random
         rows = msgpack.unpackb(saved) if saved else {}
-        self._rows: dict[str, tuple[int, float]] = {host: (count, until) for host, (count, until) in rows.items()}
+        self._rows: dict[str, tuple[int, float]] = {
+            host: (count, until) for host, (count, until) in rows.items()
+        }
 
     def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
         """True if this page is asked for without a condition, although it has validators."""
@@ -92,9 +100,18 @@ class Honesty:
         return record.visits > 0 and self._random() * CHECK < 1.0
 
     def heard(
-        self, url: str, record: PageRecord, found: PageJudgement, etag: bytes, now: float, *, plainly: bool
+        self,
+        url: str,
+        record: PageRecord,
+        found: PageJudgement,
+        etag: bytes,
+        now: float,
+        *,
+        plainly: bool,
     ) -> None:
-        """Takes what came of a page that had validators; `record` is as it was when it was asked for."""
+        """Takes what came of a page that had validators; `record` is as it was when it was asked
+        for.
+        """
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return
         host = host_of(url)

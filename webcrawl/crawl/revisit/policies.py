@@ -1,7 +1,8 @@
 """Says when a page is fetched again: a class that REVISIT_POLICY names.
 
-Here are what a policy is, what it is constructed with, and the policies that are one rule: every page alike, or by a
-share that its visits have shown. The one that finds the optimum is in optimal.py.
+Here are what a policy is, what it is constructed with, and the policies that are one rule: every
+page alike, or by a share that its visits have shown. The one that finds the optimum is in
+optimal.py.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ POLICIES = {  # what REVISIT_POLICY may say instead of a dotted path
     "history": "webcrawl.crawl.revisit.policies.History",
     "optimal": "webcrawl.crawl.revisit.optimal.Optimal",
 }
-SMOOTH = 3600.0  # seconds over which the budget is averaged: a share of all fetches wavers with them
+# seconds over which the budget is averaged: a share of all fetches wavers with them
+SMOOTH = 3600.0
 YEAR = 365 * 86_400.0  # the longest round: a budget of nothing may be one of something tomorrow
-MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6  # of what somebody else's function says of the importance of a page
+# of what somebody else's function says of the importance of a page
+MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6
 
 
 @dataclass(slots=True)
@@ -46,10 +49,14 @@ class PolicyOptions:
     _averaged: float = 0.0  # when, seconds since 1970
 
     def round(self, now: float) -> float:
-        """Return the seconds in which the budget, averaged over an hour, suffices for every page once."""
+        """Return the seconds in which the budget, averaged over an hour, suffices for every page
+        once.
+        """
         rate = self.rate()
         passed = max(now - self._averaged, 0.0)
-        self._average += (rate - self._average) * (min(passed / SMOOTH, 1.0) if self._average > 0 else 1.0)
+        self._average += (rate - self._average) * (
+            min(passed / SMOOTH, 1.0) if self._average > 0 else 1.0
+        )
         self._averaged = now
         pages = max(self.pages(), 1)
         return pages / self._average if self._average * YEAR > pages else YEAR
@@ -58,15 +65,18 @@ class PolicyOptions:
 class Policy(Protocol):
     """The order in which pages are fetched again.
 
-    Pages are taken in the order of their due times, at the rate of the budget: early if nothing is due, late if too
-    much is. A due time is a place in this queue. It may lie in the past: then it goes before all that is due later.
+    Pages are taken in the order of their due times, at the rate of the budget: early if nothing is
+    due, late if too much is. A due time is a place in this queue. It may lie in the past: then it
+    goes before all that is due later.
 
-    A policy may have a method `importance`: what a link is worth beside others. Only the ratio of two pages counts.
+    A policy may have a method `importance`: what a link is worth beside others. Only the ratio of
+    two pages counts.
 
-    A policy may have a method `declines`: whether the page of this URL is left to its turn though a signal names it.
+    A policy may have a method `declines`: whether the page of this URL is left to its turn though a
+    signal names it.
 
-    A policy that changes its mind may have a `patience`, in rounds of all pages: about what is due later it is asked
-    again in each round, without a fetch.
+    A policy that changes its mind may have a `patience`, in rounds of all pages: about what is due
+    later it is asked again in each round, without a fetch.
     """
 
     early: bool
@@ -75,16 +85,19 @@ class Policy(Protocol):
     def __init__(self, options: PolicyOptions) -> None: ...
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001 - the one thing observed
-        """Take what a visit so long after the last one found; set `shape`, `span`, `visits` and `changes`.
+        """Take what a visit so long after the last one found; set `shape`, `span`, `visits` and
+        `changes`.
 
         The first fetch of a page is no visit: there is nothing to compare it with.
         """
 
     def due(self, record: PageRecord, now: float, place: float) -> float:
-        """Return the time, in seconds since 1970, to fetch again a page that was fetched just now; inf: never.
+        """Return the time, in seconds since 1970, to fetch again a page that was fetched just now;
+        inf: never.
 
-        `place`: the due time that the queue has come to. A policy that takes pages early counts from there, not from
-        the clock: so pages keep their proportions while the queue is late, after a pause of a month too.
+        `place`: the due time that the queue has come to. A policy that takes pages early counts
+        from there, not from the clock: so pages keep their proportions while the queue is late,
+        after a pause of a month too.
         """
 
     def state(self) -> bytes:
@@ -111,19 +124,25 @@ class Weighed:
             weight = float(self._importance(link))
         except Exception:  # somebody else's code; a page must not be lost by it
             if not self._told:
-                logger.exception("REVISIT_POLICY: %s counts as 1, and so do others that fail", link.url)
+                logger.exception(
+                    "REVISIT_POLICY: %s counts as 1, and so do others that fail", link.url
+                )
             self._told = True
             return 1.0
         return min(max(weight, MIN_WEIGHT), MAX_WEIGHT) if isfinite(weight) else 1.0
 
 
-FARTHEST = 40.0  # rounds after which even a page that is not worth a visit gets one: it may have become another
+# rounds after which even a page that is not worth a visit gets one: it may have become another
+FARTHEST = 40.0
 PASSES = 20  # times that the level is set per round of all pages, if there are so many
-PULL = 0.2  # a queue that is a round late: the level aims at so much less than the budget, as a power of e
+# a queue that is a round late: the level aims at so much less than the budget, as a power of e
+PULL = 0.2
 DRIFT = 0.02  # and each round that it is late corrects the sample by so much
-BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say
+# rounds: a queue that is later counts as if it were so late, after a pause of a month say
+BOUND = 0.5
 WRONG = log(3.0)  # the sample's error is believed to be at most threefold
-STEP = 8.0  # ln of the level, at once: the number of pages may have grown a hundredfold since the last time
+# ln of the level, at once: the number of pages may have grown a hundredfold since the last time
+STEP = 8.0
 SOME, HALVINGS = 64, 10  # pages by which the next level is found, and in how many steps
 SHORTEST = 1.0  # seconds between two visits
 _STATE = Struct("<2d")
@@ -154,7 +173,9 @@ class Fixed:
 
 
 class Uniform(Fixed):
-    """A page goes to the end of the queue: however often it changes, and whatever it matters, it has the same share."""
+    """A page goes to the end of the queue: however often it changes, and whatever it matters, it
+    has the same share.
+    """
 
     early = True
 
@@ -166,9 +187,9 @@ class Uniform(Fixed):
 class Steered(Fixed, ABC):
     """Base of policies in which a level, the same for all pages, makes of a page its interval.
 
-    The level is such that the pages of the sample are visited once per round on average: then visits just fill the
-    budget. What error remains shows in the queue, which becomes later and later or earlier and earlier, and is
-    corrected slowly.
+    The level is such that the pages of the sample are visited once per round on average: then
+    visits just fill the budget. What error remains shows in the queue, which becomes later and
+    later or earlier and earlier, and is corrected slowly.
     """
 
     early = True
@@ -208,7 +229,8 @@ class Steered(Fixed, ABC):
         if abs(late) < BOUND:
             passed = self._calls / max(self.options.pages(), 1)  # rounds
             self._correction = max(min(self._correction - DRIFT * passed * late, WRONG), -WRONG)
-        wanted = exp(self._correction - PULL * late) - self.extra / self._calls  # visits per page and round
+        # visits per page and round
+        wanted = exp(self._correction - PULL * late) - self.extra / self._calls
         found = sum(seconds / self._bounded(page, self.level) for page in pages) / len(pages)
         self.level *= exp(self._step(pages, found / max(wanted, 0.1)))
         self._pause = max(self.options.pages() // PASSES, len(pages))
@@ -218,8 +240,8 @@ class Steered(Fixed, ABC):
     def _step(self, pages: list[Visited], excess: float) -> float:
         """Return by how much ln of the level changes, so that visits become so many times fewer.
 
-        How visits follow the level is learned from a few pages: as its root while intervals are short, and much faster
-        where they are long.
+        How visits follow the level is learned from a few pages: as its root while intervals are
+        short, and much faster where they are long.
         """
         some = pages[:: max(len(pages) // SOME, 1)]
 
@@ -257,11 +279,13 @@ class Proportional(Steered):
 
 
 class History(Steered):
-    """The priority of a page is the share of its visits that found it changed; twice as much means twice as often.
+    """The priority of a page is the share of its visits that found it changed; twice as much means
+    twice as often.
 
-    "The priority of documents that do not change from one download to the next decreases over time, thereby causing
-    them to be downloaded less frequently than documents that change often", by a "randomized priority-based scheme"
-    (Najork and Heydon 2001, section 3.1). A page of which nothing is known counts as changed on one visit of two.
+    "The priority of documents that do not change from one download to the next decreases over time,
+    thereby causing them to be downloaded less frequently than documents that change often", by a
+    "randomized priority-based scheme" (Najork and Heydon 2001, section 3.1). A page of which
+    nothing is known counts as changed on one visit of two.
     """
 
     def interval(self, page: Visited, level: float) -> float:

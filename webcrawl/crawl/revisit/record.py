@@ -1,4 +1,5 @@
-"""The record of a fetched page until it is fetched again: in at most 64 bytes beside its URL and validators.
+"""The record of a fetched page until it is fetched again: in at most 64 bytes beside its URL and
+validators.
 
     1  flags                     8  digest of the body           4  importance
     1  length of the ETag        8  simhash of the text          2  visits
@@ -6,10 +7,11 @@
     1  and 256ths of a second    4  span of the change rate      1  gone
                                                                  6  when it was archived, milliseconds; PLAIN
 
-Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
-owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that; of
-a page that the archive has as another URL's copy, that URL after its length, in 2 bytes; and, in a queue, discovery
-path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
+Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after
+its length; what the owner said of its use, in 4 bytes if that was anything; until when the page
+holds, in 4 bytes if its owner said that; of a page that the archive has as another URL's copy, that
+URL after its length, in 2 bytes; and, in a queue, discovery path, space and URL. Inside a link the
+same bytes are text, and URL and path are the link's.
 """
 
 from __future__ import annotations
@@ -28,14 +30,17 @@ DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING, COPY = 2, 4, 8, 16, 32, 64, 128
 """Flags; the first two: how Last-Modified is kept. 1 has no meaning: earlier crawls have set it."""
 PLAIN = 0x8000  # in the upper two bytes of the time, which needs fewer
 SAID, UNTIL, SIZE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<H")
-LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000  # bytes; longer ones are not worth their room
+# bytes; longer ones are not worth their room
+LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
 LARGEST = 3.0e38  # of a float of 4 bytes
-TURN, AHEAD = "r=", "a="  # before a record in a link's history: how it came there; neither begins an origin
-# The mark of an entry in the queue: the page is due; the policy is to be asked again; a listing is due; as ASK, in
-# queues of earlier crawls, and a time of 5 bytes follows; a signal says that the page has changed, of which the entry
-# has no record but a stand-in, with the page that has told of it after another space.
+# before a record in a link's history: how it came there; neither begins an origin
+TURN, AHEAD = "r=", "a="
+# The mark of an entry in the queue: the page is due; the policy is to be asked again; a listing is
+# due; as ASK, in queues of earlier crawls, and a time of 5 bytes follows; a signal says that the
+# page has changed, of which the entry has no record but a stand-in, with the page that has told of
+# it after another space.
 DUE, ASK, LISTED, ASK_BY, SIGNAL = b"\0", b"\1", b"\2", b"\3", b"\4"
 MARKS = frozenset((DUE, ASK, LISTED, ASK_BY, SIGNAL))
 
@@ -51,20 +56,27 @@ class PageRecord:
     modified: bytes = b""  # Last-Modified as sent; b"" if longer than 64 bytes
     digest: int = 0  # 64 bits of the body's keyed digest
     text: int = 0  # simhash of the visible text (neardup/), 0: none
-    shape: float = 0.0  # what visits say of the change rate d, as d**shape * exp(-span * d); at first nothing
+    # what visits say of the change rate d, as d**shape * exp(-span * d); at first nothing
+    shape: float = 0.0
     span: float = 0.0  # in seconds
     weight: float = 1.0  # importance
     visits: int = 0  # up to 65,535
     changes: int = 0  # up to 65,535
     gone: int = 0  # 404 or 410 in a row, up to 255
-    stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    stored: float = 0.0
     copy_of: str = ""  # the URL of that answer, if it is another's
     plain: bool = False  # that answer has no content coding
-    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (content/purpose_bits.py)
-    handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
-    listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
-    holds: int = 0  # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that
-    signal: str | None = None  # fetched ahead of its turn, because this page says that it has changed; not kept
+    # of its use, by headers and by the document (content/purpose_bits.py)
+    said: tuple[int, int] = (0, 0)
+    # it has moved for good, and what was known of it went along: that happens once
+    handed: bool = False
+    # a sitemap or feed with turns of its own: shape and span are of what its readings brought
+    listing: bool = False
+    # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that
+    holds: int = 0
+    # fetched ahead of its turn, because this page says that it has changed; not kept
+    signal: str | None = None
 
 
 def pack(record: PageRecord) -> bytes:
@@ -78,7 +90,8 @@ def unpack(data: bytes) -> PageRecord:
     path, space, url = data[at:].partition(b" ")
     if not space or not url:
         raise ValueError("a page's record without its URL")
-    record.path, record.url = path.decode("ascii"), url.decode()
+    record.path = path.decode("ascii")
+    record.url = url.decode()
     return record
 
 
@@ -108,7 +121,9 @@ def record_in(entry: bytes) -> PageRecord:
 
 def to_history(record: PageRecord) -> str:
     """Return the record for `Link.history`: text without spaces, without URL and path."""
-    return (TURN if record.signal is None else AHEAD) + b2a_base64(_packed(record), newline=False).decode()
+    return (TURN if record.signal is None else AHEAD) + b2a_base64(
+        _packed(record), newline=False
+    ).decode()
 
 
 def from_history(text: str) -> PageRecord | None:
@@ -124,7 +139,9 @@ def from_history(text: str) -> PageRecord | None:
 
 
 def is_ahead(link: Link) -> bool:
-    """True if this link fetches a page ahead of its turn: its record is still in a bucket, and this one a stand-in."""
+    """True if this link fetches a page ahead of its turn: its record is still in a bucket, and this
+    one a stand-in.
+    """
     return link.history.startswith(AHEAD)
 
 
@@ -137,7 +154,8 @@ def record_of(link: Link) -> PageRecord | None:
     """Return the record inside a link, or None if the link has none."""
     record = from_history(link.history)
     if record is not None:
-        record.url, record.path = link.url, link.path
+        record.url = link.url
+        record.path = link.path
     return record
 
 
@@ -161,7 +179,8 @@ def _packed(record: PageRecord) -> bytes:
         flags, modified = flags | COPY, modified + SIZE.pack(len(address)) + address
     try:
         return _head(record, flags, len(etag)) + etag + modified
-    except (OverflowError, ValueError, struct.error):  # a number beyond its room, which costs a look at all of them
+    except (OverflowError, ValueError, struct.error):
+        # a number beyond its room, which costs a look at all of them
         return _head(_bounded(record), flags, len(etag)) + etag + modified
 
 
@@ -210,7 +229,9 @@ def _within(number: float, most: float) -> float:
 def _unpacked(data: bytes) -> tuple[PageRecord, int]:
     """Return the record at the start of these bytes, without URL and path, and where it ends."""
     try:
-        flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = HEAD.unpack_from(data)
+        flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = (
+            HEAD.unpack_from(data)
+        )
         at = HEAD.size + size
         etag, modified = data[HEAD.size : at], b""
         if flags & DATED:

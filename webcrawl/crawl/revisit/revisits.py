@@ -35,30 +35,39 @@ RECENT = 20_000  # pages that were fetched last: of others, which are many, a si
 FAR = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
 LOOK = 30 * 86_400.0  # seconds until a page that is never due by now is asked about again
 UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
-HOLDS_MOST = 86_400  # seconds for which an owner is believed at most: many a site gives a year to everything
-FREED = 256  # records that go back to the queue at once: after a month of rest there may be a million
+# seconds for which an owner is believed at most: many a site gives a year to everything
+HOLDS_MOST = 86_400
+# records that go back to the queue at once: after a month of rest there may be a million
+FREED = 256
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
-BACK = 1 / 32  # a page that comes late, because it is new in the queue, sets the queue back by so much of its lateness
+# a page that comes late, because it is new in the queue, sets the queue back by so much of its
+# lateness
+BACK = 1 / 32
 
-SIGNALS = 0.5  # of the budget: what fetches at signals may have, so that pages have their turns whoever announces what
+# of the budget: what fetches at signals may have, so that pages have their turns whoever announces
+# what
+SIGNALS = 0.5
 APART = 60.0  # seconds between two of them at most: the budget may be next to nothing for a moment
 BACKLOG = 86_400.0  # seconds for which signals may wait
 
-READINGS = 0.25  # of the budget: what readings of listings may have; the best for sites of fifty pages that are honest
+# of the budget: what readings of listings may have; the best for sites of fifty pages that are
+# honest
+READINGS = 0.25
 READINGS_SAVED = 6 * HOUR  # for which that is saved
 POLICY, LEAD = "revisit.policy", "revisit.lead"
 
 
 class Revisits:
-    """Each record is here, or in the link that fetches its page, and nowhere else. Part of each checkpoint.
+    """Each record is here, or in the link that fetches its page, and nowhere else. Part of each
+    checkpoint.
 
-    The order is that of due times, and the budget says how many pages are taken by now: if nothing is due, pages are
-    taken before they are, provided that the policy allows it and that there are enough of them. A signal is an entry of
-    the queue, too, that is due at once.
+    The order is that of due times, and the budget says how many pages are taken by now: if nothing
+    is due, pages are taken before they are, provided that the policy allows it and that there are
+    enough of them. A signal is an entry of the queue, too, that is due at once.
 
-    The queue of due times is no clock: policies count from where it has come to, and that may be days ahead. So a
-    record whose turn comes too early, by the clock, is put aside until then.
+    The queue of due times is no clock: policies count from where it has come to, and that may be
+    days ahead. So a record whose turn comes too early, by the clock, is put aside until then.
     """
 
     def __init__(
@@ -79,8 +88,9 @@ class Revisits:
         `resumes`: the run before had this policy, too.
         """
         db.need("revisit")
-        # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4, what is sorted 2. A
-        # tail is saved as it is until it fills a block: each checkpoint would cut it to a small one.
+        # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4,
+        # what is sorted 2. A tail is saved as it is until it fills a block: each checkpoint would
+        # cut it to a small one.
         blocks = Blocks(db, "revisit")
         self._buckets = Buckets(db, Pool(blocks, memory * 3 // 8, inline=BLOCK))
         self._held = Buckets(db, Pool(blocks, memory // 16, inline=BLOCK), HELD)
@@ -90,16 +100,22 @@ class Revisits:
         self._rate = rate
         self._random = random
         self._counters: Counter[str] = Counter() if counters is None else counters
-        self._due_by_policy = checked("REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity")
+        self._due_by_policy = checked(
+            "REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity"
+        )
         self._patience: float = getattr(policy, "patience", inf)
         self._declines: Callable[[str], bool] = getattr(policy, "declines", lambda _: False)
         self._tokens = Tokens(rate)
-        self.foreign: Callable[[str], bool] = lambda _: False  # whether a host is another crawl's by now
-        self.is_full: Callable[[str], bool] = lambda _: False  # whether a host has more to do than it can for a while
+        # whether a host is another crawl's by now
+        self.foreign: Callable[[str], bool] = lambda _: False
+        # whether a host has more to do than it can for a while
+        self.is_full: Callable[[str], bool] = lambda _: False
         self.floor = floor  # seconds between two fetches of a page at least
-        self._recent: dict[int, float] = {}  # when pages were fetched, the last ones, by the hashes of their URLs
+        # when pages were fetched, the last ones, by the hashes of their URLs
+        self._recent: dict[int, float] = {}
         first = self._buckets.first() if policy.early else None
-        self._front = seconds_of(first) if first is not None else 0.0  # due time that the queue has come to; 0: none
+        # due time that the queue has come to; 0: none
+        self._front = seconds_of(first) if first is not None else 0.0
         # Seconds by which the queue has come to be ahead of the clock while pages were taken early
         self._lead = float(db.get(LEAD) or 0.0)
         self._signalled = 0.0  # due time of the last signal
@@ -121,11 +137,15 @@ class Revisits:
         self._file(record, now)
 
     def retry(self, record: PageRecord, now: float, seconds: float) -> None:
-        """Keep the record of a page that could not be fetched, or is being fetched, so long after what is taken now."""
+        """Keep the record of a page that could not be fetched, or is being fetched, so long after
+        what is taken now.
+        """
         self._push(max(now, self._front) + seconds, LISTED if record.listing else DUE, record)
 
     def keep_listing(self, record: PageRecord, now: float, least: float = HOUR) -> None:
-        """Keep a sitemap or feed that was fetched: it has turns of its own where pages are taken early."""
+        """Keep a sitemap or feed that was fetched: it has turns of its own where pages are taken
+        early.
+        """
         if not self._policy.early:
             self.keep(record, now)
             return
@@ -151,7 +171,8 @@ class Revisits:
             del self._recent[next(iter(self._recent))]
 
     def announce(self, url: str, now: float, path: str = "L", via: str = "") -> bool:
-        """Make a page due now that has changed, as a signal says, in the part of the budget that signals have.
+        """Make a page due now that has changed, as a signal says, in the part of the budget that
+        signals have.
 
         Return whether it is fetched because of this.
         """
@@ -172,7 +193,9 @@ class Revisits:
     # -- records go
 
     def take(self, now: float, most: int) -> list[PageRecord]:
-        """Return the next records in order of due time, at most so many, as the budget allows by now."""
+        """Return the next records in order of due time, at most so many, as the budget allows by
+        now.
+        """
         most = min(most, self._tokens.whole(now))
         self._free(now)
         if now - self._expired > EXPIRE:
@@ -195,7 +218,9 @@ class Revisits:
         return found
 
     def release(self, most: int) -> list[PageRecord]:
-        """Removes so many records, whenever they are due: other crawls are to have them, and what was found ahead."""
+        """Removes so many records, whenever they are due: other crawls are to have them, and what
+        was found ahead.
+        """
         records: list[PageRecord] = []
         for queue in (self._buckets, self._held):
             while len(records) < most and (entry := queue.pop()) is not None:
@@ -207,7 +232,9 @@ class Revisits:
         return records
 
     def next_take(self, now: float) -> float | None:
-        """Return the time at which `take` may return something, or None if nothing waits, or the budget is nothing."""
+        """Return the time at which `take` may return something, or None if nothing waits, or the
+        budget is nothing.
+        """
         allowed = self._tokens.next(now)
         times: list[float] = []
         if (freed := self._held.first()) is not None:
@@ -217,7 +244,10 @@ class Revisits:
         return max(now, allowed, min(times)) if allowed is not None and times else None
 
     def _next(self, at: float, now: float) -> PageRecord | None:
-        """Return the next record, if it is to be fetched; else it is put where it belongs. `at`: when it was due."""
+        """Return the next record, if it is to be fetched; else it is put where it belongs.
+
+        `at`: when it was due.
+        """
         entry = self._buckets.pop() or b""
         mark = mark_of(entry)
         record = record_in(entry)
@@ -234,12 +264,16 @@ class Revisits:
         if self._absorbs(record, now) or self._misses(record, now):
             return None
         if record.listing and not self._may_read(now):
-            self._put_listing(record, now, self._wait_of_listing(record) * (0.5 + self._random.random()))
+            self._put_listing(
+                record, now, self._wait_of_listing(record) * (0.5 + self._random.random())
+            )
             return None
         return record
 
     def _is_put_off(self, record: PageRecord, at: float, now: float) -> bool:
-        """True if the policy, asked again, wants this page later; one that it never wants may fill an idle budget."""
+        """True if the policy, asked again, wants this page later; one that it never wants may fill
+        an idle budget.
+        """
         due = self._wanted(record, now) - max(now - record.fetched, 0.0)
         is_never = not due < now + FAR
         if due <= at or (is_never and at > now):
@@ -248,7 +282,9 @@ class Revisits:
         return True
 
     def _begin_ahead(self, record: PageRecord, now: float) -> PageRecord | None:
-        """Return the record for a fetch at a signal, or None if the page is left to its turn, or has had one since."""
+        """Return the record for a fetch at a signal, or None if the page is left to its turn, or
+        has had one since.
+        """
         if self._policy.early and self.is_full(host_of(record.url)):
             self.ahead.give_up(record.url)
             return None
@@ -279,11 +315,13 @@ class Revisits:
             self._buckets.push(stamp(place) + entry[TIME:])
 
     def _misses(self, record: PageRecord, now: float) -> bool:
-        """True if its host could not give it for a while: then its turn is spent, and the next comes as after a fetch.
+        """True if its host could not give it for a while: then its turn is spent, and the next
+        comes as after a fetch.
 
-        So of such a host's pages, too, those that the policy wants more often come more often. The next turn comes at
-        random, so that it is not the same pages that miss theirs each time. A policy that takes none early has them
-        wait for the host in the order in which they became due.
+        So of such a host's pages, too, those that the policy wants more often come more often. The
+        next turn comes at random, so that it is not the same pages that miss theirs each time. A
+        policy that takes none early has them wait for the host in the order in which they became
+        due.
         """
         if not (self._policy.early and self.is_full(host_of(record.url))):
             return False
@@ -309,8 +347,9 @@ class Revisits:
     def _horizon(self, now: float) -> int:
         """Return until when pages may be taken, in ticks.
 
-        A crawl of few pages does not fetch each of them every minute because its budget would allow it. What is due is
-        counted from where the queue is, for so are due times: a larger budget must not mean no fetches for hours.
+        A crawl of few pages does not fetch each of them every minute because its budget would allow
+        it. What is due is counted from where the queue is, for so are due times: a larger budget
+        must not mean no fetches for hours.
         """
         is_early = self._policy.early and self._buckets.count > self._rate() * self.floor
         return LAST if is_early else ticks(now + self._lead)
@@ -328,7 +367,8 @@ class Revisits:
         self._place(record, now, self._wanted(record, now) - sooner)
 
     def _wanted(self, record: PageRecord, now: float) -> float:
-        """Return when the policy wants a page, as the queue counts, which may be ahead of the clock.
+        """Return when the policy wants a page, as the queue counts, which may be ahead of the
+        clock.
 
         One that takes pages early counts from where the queue is. Others know only the clock.
         """
@@ -339,7 +379,8 @@ class Revisits:
         place = self._place_of_queue(now)
         a_round = self._round()
         if not due < now + FAR:  # NaN of somebody else's code, too
-            due, mark = place + LOOK * (0.9 + 0.2 * self._random.random()), ASK  # at random, so that they come apart
+            # at random, so that they come apart
+            due, mark = place + LOOK * (0.9 + 0.2 * self._random.random()), ASK
         elif due - place > self._patience * a_round:
             due, mark = place + a_round, ASK
         else:
@@ -370,10 +411,13 @@ class Revisits:
     # -- what signals have had fetched
 
     def _absorbs(self, record: PageRecord, now: float) -> bool:
-        """True if the record need not be fetched: it takes over what was found ahead of its turn, or waits for it."""
+        """True if the record need not be fetched: it takes over what was found ahead of its turn,
+        or waits for it.
+        """
         if not self.ahead.count:
             return False
-        is_foreign = self.foreign(host_of(record.url))  # then the link has gone where the record goes
+        # then the link has gone where the record goes
+        is_foreign = self.foreign(host_of(record.url))
         if not is_foreign and self.ahead.is_under_way(record.url, now):
             self.retry(record, now, UNDER_WAY)
             return True
@@ -388,7 +432,9 @@ class Revisits:
         return True
 
     def _takes_over(self, record: PageRecord, found: PageRecord) -> bool:
-        """Put what was found ahead of its turn into the record; return False if the page is to be fetched still."""
+        """Put what was found ahead of its turn into the record; return False if the page is to be
+        fetched still.
+        """
         if found.gone and not found.digest:  # and without a condition
             record.gone = max(record.gone, found.gone)
             record.holds = 0
@@ -400,8 +446,10 @@ class Revisits:
             learn_reading(record, seconds, 0, changed=changed)
         else:
             self._policy.observe(record, seconds, changed)
-        record.fetched, record.holds = found.fetched, found.holds
-        record.etag, record.modified = found.etag, found.modified
+        record.fetched = found.fetched
+        record.holds = found.holds
+        record.etag = found.etag
+        record.modified = found.modified
         record.digest = found.digest
         record.text = found.text
         record.gone = found.gone

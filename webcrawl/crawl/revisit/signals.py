@@ -1,7 +1,8 @@
 """Being told: what listings say has changed, and which hosts' word is worth a fetch.
 
-A host is believed when enough of its signals turned out to be true. One that nobody knows yet is tried with a few of
-its signals at a time, and one that was found to lie is tried again now and then.
+A host is believed when enough of its signals turned out to be true. One that nobody knows yet is
+tried with a few of its signals at a time, and one that was found to lie is tried again now and
+then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 from webcrawl.urls.url_fingerprint import Fingerprints
 
-TOLD = 2000  # signals of one reading at most, the latest dates first; the others come with the next reading
+# signals of one reading at most, the latest dates first; the others come with the next reading
+TOLD = 2000
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
 NOTED = 50_000  # changes found in pages' turns that are remembered
 SMALL = 1000  # URLs of a listing that is remembered although it has no dates: feeds
@@ -31,9 +33,12 @@ LAYOUT = struct.Struct("<2f")
 FADE = 0.98  # what is known loses so much of its weight with each thing that is learned
 PRIOR = 1.0  # signals, true and false, that a host is given before anything is known
 TRIED = 4.0  # signals that must have been followed before a host is judged
-BELIEVED = 0.8  # share of them that must have been true: at a random time, most pages have changed since the last visit
+# share of them that must have been true: at a random time, most pages have changed since the last
+# visit
+BELIEVED = 0.8
 TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
-AGAIN = 0.1  # of the readings and pushes of a host that is not believed: after so many, one signal is followed
+# of the readings and pushes of a host that is not believed: after so many, one signal is followed
+AGAIN = 0.1
 
 LISTINGS = 1000  # of one host that are remembered
 
@@ -43,9 +48,11 @@ Dated = tuple[str, float | None]
 
 @dataclass(slots=True)
 class Announcer:
-    """One host. `listings` are the keys of those that name pages of it with a date, and how many URLs they have.
+    """One host. `listings` are the keys of those that name pages of it with a date, and how many
+    URLs they have.
 
-    Signals that were true or false fade, so that a host that changes its ways is known by the new ones.
+    Signals that were true or false fade, so that a host that changes its ways is known by the new
+    ones.
     """
 
     true: float = 0.0  # signals after which the page was changed
@@ -125,17 +132,22 @@ class Signals:
         counters: Counter[str] | None = None,
         wall: Callable[[float], float] = float,
     ) -> None:
-        """`wall` gives what the machine's clock showed at such a time, with which dates are compared."""
+        """`wall` gives what the machine's clock showed at such a time, with which dates are
+        compared.
+        """
         self._listed = Listed(db)
         self._announcers = Announcers(db)
         self._keys = fingerprints
         self._random = random
         self._wall = wall
         self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
-        self._changed: dict[int, float] = {}  # when listed pages were found changed in their turns; in memory only
+        # when listed pages were found changed in their turns; in memory only
+        self._changed: dict[int, float] = {}
         self.counters: Counter[str] = Counter() if counters is None else counters
 
-    def read(self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True) -> list[str]:
+    def read(
+        self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True
+    ) -> list[str]:
         """Return the URLs that are worth a fetch by what a listing says now, the latest first.
 
         All entries are of pages that it may speak for; `whole`: it has no others.
@@ -159,9 +171,11 @@ class Signals:
         return self._weighed([urls[at] for at in sorted(newer, key=lambda at: -dates[at])])
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
-        """Reads entries that a hub has sent: only those with news, so one without a date is news too.
+        """Reads entries that a hub has sent: only those with news, so one without a date is news
+        too.
 
-        Without entries it is the page itself that has news. A hub is believed as its listing's host is.
+        Without entries it is the page itself that has news. A hub is believed as its listing's host
+        is.
         """
         if not entries:
             return self._weighed([listing])
@@ -188,9 +202,11 @@ class Signals:
         return Brought(news, len(announcer.listings))
 
     def followed(self, url: str, *, changed: bool) -> None:
-        """Learn from a page that was fetched because of a signal whether its host is to be believed.
+        """Learn from a page that was fetched because of a signal whether its host is to be
+        believed.
 
-        One that found nothing new was no lie if the page's own turn had found a change of perhaps that date.
+        One that found nothing new was no lie if the page's own turn had found a change of perhaps
+        that date.
         """
         was_changed = self._changed.pop(self._keys([url])[0], None) is not None
         if was_changed and not changed:
@@ -213,7 +229,9 @@ class Signals:
         return announcer is not None and bool(announcer.listings)
 
     def _is_known(self, page: int, date: int) -> bool:
-        """True if a change with this date was found since; a date without a time of day is a whole day."""
+        """True if a change with this date was found since; a date without a time of day is a whole
+        day.
+        """
         at = self._changed.get(page)
         return at is not None and date + (0 if date % DAY else DAY) <= self._wall(at)
 
@@ -221,7 +239,9 @@ class Signals:
         return self._announcers.get(host) or Announcer()
 
     def _weighed(self, urls: Sequence[str]) -> list[str]:
-        """Return those of these news that are worth a fetch, by what their hosts' signals were worth."""
+        """Return those of these news that are worth a fetch, by what their hosts' signals were
+        worth.
+        """
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host_of(url), []).append(url)

@@ -12,10 +12,12 @@ KNOWN = 12  # so many others link to it
 
 
 class ByReputation:
-    """DOMAIN_BUDGET_PAGES for the first link from another domain, 4 times that for two, 128 times for three.
+    """DOMAIN_BUDGET_PAGES for the first link from another domain, 4 times that for two, 128 times
+    for three.
 
-    From there each doubling of the links adds as much again: trust grows with the logarithm, because a spammer's next
-    thousand domains cost less than the first. docs/decisions/frontier-order.md has the figures.
+    From there each doubling of the links adds as much again: trust grows with the logarithm,
+    because a spammer's next thousand domains cost less than the first.
+    docs/decisions/frontier-order.md has the figures.
     """
 
     def __init__(self, pages: int) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class Unlimited:
-    """Every domain is crawled as far as links lead, but for URLs of families that bring nothing new."""
+    """Every domain is crawled as far as links lead, but for URLs of families that bring nothing
+    new.
+    """
 
     lead = float("inf")
 

@@ -1,7 +1,8 @@
-"""Holds back URLs of families that make nothing new, for all domains; learns from each page of the larger ones.
+"""Holds back URLs of families that make nothing new, for all domains; learns from each page of the
+larger ones.
 
-A folded family's URLs wait behind all others of their domain (`budgets.Budgets.fold`). docs/frontier.md has the rules,
-docs/decisions/frontier-order.md why they are these.
+A folded family's URLs wait behind all others of their domain (`budgets.Budgets.fold`).
+docs/frontier.md has the rules, docs/decisions/frontier-order.md why they are these.
 """
 
 from __future__ import annotations
@@ -47,14 +48,20 @@ class PageLook:
 
 
 class Families:
-    """`waits` is asked for each URL whose turn has come; `read`, `heard` and `answered` are called for each page."""
+    """`waits` is asked for each URL whose turn has come; `read`, `heard` and `answered` are called
+    for each page.
+    """
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
-        self._db, self._room, self._held = db, memory, 0
+        self._db = db
+        self._room = memory
+        self._held = 0
         self._known: OrderedDict[str, DomainLearning] = OrderedDict()
         self._dirty: set[str] = set()
-        self._looks: dict[str, PageLook | None] = {}  # of pages in flight; None: it was not worth one
-        self._targets: dict[str, str] = {}  # of answers in flight that name one URL, as redirects do
+        # of pages in flight; None: it was not worth one
+        self._looks: dict[str, PageLook | None] = {}
+        # of answers in flight that name one URL, as redirects do
+        self._targets: dict[str, str] = {}
 
     def waits(self, name: str, url: str) -> bool:
         """Return whether a URL of a domain waits. Only of one that has had START pages."""
@@ -86,10 +93,15 @@ class Families:
             self._targets[url] = links[0]
         if look is not None:
             said = look.said
-            look.leads, look.blind = look.learning.follow(url, links, address=said.address, leads=said.new is False)
+            look.leads, look.blind = look.learning.follow(
+                url, links, address=said.address, leads=said.new is False
+            )
 
     def redirected(self, name: str, url: str) -> bool:
-        """Book a redirect of a domain if it leads to a known URL of the same domain. Return whether it does."""
+        """Book a redirect of a domain if it leads to a known URL of the same domain.
+
+        Return whether it does.
+        """
         target = self._targets.get(url)
         if target is None or not is_within(target, name):
             return False
@@ -97,13 +109,19 @@ class Families:
         return self._of(name).redirected(url, target)
 
     def answered(self, name: str, link: Link, status: int) -> bool:
-        """A page of a domain that has had START of them is done. Returns whether URLs that wait may go on."""
+        """A page of a domain that has had START of them is done.
+
+        Returns whether URLs that wait may go on.
+        """
         learning, look = self._of(name), self._looks.get(link.url)
         if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
         look = look or PageLook(
-            learning, learning.families_of(link.url), Said(new=False), varying=learning.varying_of(link.url)
+            learning,
+            learning.families_of(link.url),
+            Said(new=False),
+            varying=learning.varying_of(link.url),
         )
         brings = look.brings
         self._held += learning.memory.size - learning.counted
@@ -120,7 +138,8 @@ class Families:
         self._targets.pop(url, None)
 
     def try_again(self, name: str, pages: int, *, unlimited: bool) -> int:
-        """Return how many URLs of a domain that wait are tried once more, as there is nothing else to do.
+        """Return how many URLs of a domain that wait are tried once more, as there is nothing else
+        to do.
 
         `pages`: what the domain has had. `unlimited`: it has no budget.
         """
@@ -142,7 +161,11 @@ class Families:
     def _load(self, name: str) -> DomainLearning:
         data = self._db.get(META + name)
         try:
-            return DomainLearning.unpack(data, self._db.get(MEMORY + name)) if data is not None else DomainLearning()
+            return (
+                DomainLearning.unpack(data, self._db.get(MEMORY + name))
+                if data is not None
+                else DomainLearning()
+            )
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table meta, {META}{name}: {error}") from error
 
@@ -153,7 +176,10 @@ class Families:
             self._write(name, learning, least=1)
 
     def _write(self, name: str, learning: DomainLearning, least: int) -> None:
-        """Only what is folded is worth its bytes; all else is soon learnt again. `least`: entries that are."""
+        """Only what is folded is worth its bytes; all else is soon learnt again.
+
+        `least`: entries that are.
+        """
         self._dirty.discard(name)
         if learning.folded:
             self._db.set(META + name, learning.pack())

@@ -1,4 +1,6 @@
-"""What a page says, without what a server can make up at no cost: numbers, hashes, times, and its own address."""
+"""What a page says, without what a server can make up at no cost: numbers, hashes, times, and its
+own address.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,15 @@ from zlib import crc32
 LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
-LONG = 64  # bytes of a run: its first ten words tell it from others, and all words of a page cost a millisecond
+# bytes of a run: its first ten words tell it from others, and all words of a page cost a
+# millisecond
+LONG = 64
 TITLE_LENGTH = 256  # bytes of a page's title
-BEYOND = 3  # runs with other words than the title's, with which a page is no news for a new title alone
-CELL = 3  # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is adverts'
+# runs with other words than the title's, with which a page is no news for a new title alone
+BEYOND = 3
+# words of a run whose choice tells a page from others, as a table's cells do; that of sentences is
+# adverts'
+CELL = 3
 # Kinds of parts other than runs of text
 SOURCES, NUMBERS, WHOLE, OWN, TITLED = 1, 2, 3, 6, 7
 # A tag that a run of text may come after, blanks, and the run
@@ -23,12 +30,18 @@ SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
 TITLE = re.compile(rb"<title[^>]*>([^<]{1,%d})" % TITLE_LENGTH)
 DIGITS = b"0123456789"
-DIGIT, BETWEEN = b"0", b"\0"  # what stands for any digit, as a word that has one may be a nonce; and between two runs
+# what stands for any digit, as a word that has one may be a nonce; and between two runs
+DIGIT, BETWEEN = b"0", b"\0"
 WORDS = bytes(
-    DIGIT[0] if code in DIGITS else code if code > 0x7F or chr(code).isalpha() or code == BETWEEN[0] else 0x20
+    DIGIT[0]
+    if code in DIGITS
+    else code
+    if code > 0x7F or chr(code).isalpha() or code == BETWEEN[0]
+    else 0x20
     for code in range(256)
 )
-QUOTED, PUNCTUATION = b"\xe2\x80", re.compile(rb"\xe2\x80[\x80-\xbf]")  # Unicode's dashes, quotation marks, spaces
+# Unicode's dashes, quotation marks, spaces
+QUOTED, PUNCTUATION = b"\xe2\x80", re.compile(rb"\xe2\x80[\x80-\xbf]")
 ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in range(256))
 
 
@@ -38,23 +51,33 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 
 
 class Features:
-    """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its short runs together.
+    """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its
+    short runs together.
 
-    `title` is that of the title's words, if other runs say more: the runs that say no more, such as a heading that
-    repeats it, are then no parts. It is None on a page that was not seen whole, as what is new may be further down.
+    `title` is that of the title's words, if other runs say more: the runs that say no more, such as
+    a heading that repeats it, are then no parts. It is None on a page that was not seen whole, as
+    what is new may be further down.
 
-    Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have it, and without. So
-    there are, in `own`, of one with words of the URL that no other has; without them it may say nothing: None.
+    Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have
+    it, and without. So there are, in `own`, of one with words of the URL that no other has; without
+    them it may say nothing: None.
 
-    No loop and no expression runs over its words: either would take more than all else that is done for a page.
+    No loop and no expression runs over its words: either would take more than all else that is done
+    for a page.
     """
 
     __slots__ = ("echoing", "own", "parts", "title", "whole")
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
-        """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
+        """`address`: words of its URL; `echo`: those that many URLs of its family have, which say
+        nothing.
+        """
         lower = body[:LOOKED_AT].lower()
-        runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
+        runs = (
+            _runs(lower)
+            if b"<" in lower[:1024]
+            else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
+        )
         said = [run for run in _words(runs) if not run <= echo]
         mine = address - echo
         is_whole = len(runs) < MOST and len(body) <= LOOKED_AT
@@ -67,8 +90,11 @@ class Features:
         echoing, plain = _split(said, echo)
         own, plain = _split(plain, mine)
         self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
-        self.own = [(_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own]
-        self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
+        self.own = [
+            (_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own
+        ]
+        # words in any order
+        self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]
         self.parts += [crc32(source, SOURCES) for source in _sources(lower)]
         numbers = _numbers(runs, address)
         if numbers is not None:
@@ -80,7 +106,9 @@ class Features:
     def _beyond_title(
         self, said: list[set[bytes]], title: set[bytes], mine: set[bytes], echo: set[bytes]
     ) -> list[set[bytes]]:
-        """Return the runs that say more than the title, and note the title; all of them if these are too few."""
+        """Return the runs that say more than the title, and note the title; all of them if these
+        are too few.
+        """
         if not title or not title.isdisjoint(mine):
             return said
         known = title | echo
@@ -95,7 +123,9 @@ def _split(runs: list[set[bytes]], words: set[bytes]) -> tuple[list[set[bytes]],
     """Return the runs that have one of these words, and the others."""
     if not words:
         return [], runs
-    return [run for run in runs if not run.isdisjoint(words)], [run for run in runs if run.isdisjoint(words)]
+    return [run for run in runs if not run.isdisjoint(words)], [
+        run for run in runs if run.isdisjoint(words)
+    ]
 
 
 def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
@@ -104,7 +134,9 @@ def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -
 
 
 def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
-    """Return the number of all numbers and hashes on the page, if they are so many that they are its content."""
+    """Return the number of all numbers and hashes on the page, if they are so many that they are
+    its content.
+    """
     text = b" ".join(runs)
     digits = len(text) - len(text.translate(None, DIGITS))
     if digits * 4 < PLENTY:
@@ -127,7 +159,8 @@ def _words(runs: list[bytes]) -> list[set[bytes]]:
         joined = PUNCTUATION.sub(b" ", joined)
     texts = joined.translate(WORDS).split(BETWEEN)
     return [
-        {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()} for text in texts
+        {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()}
+        for text in texts
     ]
 
 

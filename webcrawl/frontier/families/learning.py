@@ -1,4 +1,6 @@
-"""What is known of the families of one registered domain: which bring new pages, and which are folded."""
+"""What is known of the families of one registered domain: which bring new pages, and which are
+folded.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +17,42 @@ from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 
 MOST = 128  # families of a domain
-FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
+# pages that bring nothing new before a family is folded: the closest, and the wider ones
+FOLDS = (24, 48, 64, 96)
 PAYS = 4  # pages that a new one pays for
 DOUBTS = 128  # pages that may have a link to something new, as nobody knows yet
 CREDIT = 64  # pages at most that are paid for in advance
 BLIND = 200  # pages that lead to new ones of their family only, before it is folded as a labyrinth
 KNOWN = 8  # such pages that one pays for which leads to a known page of its family
 GAP, GROWS, LONGEST = 16, 1.5, 1024  # URLs of a folded family between two that are tried
-TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it; one more each time, up to all of them
+# of so many tries the last, so many new ones free it; one more each time, up to all of them
+TRIED, FREES = 0b1111, 2
 GOOD = 4  # pages by which a family is judged as a target of links
-AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
-SURE, RAREST = 12, 8  # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
-FAULTLESS, SOON_SURE = 32, 4  # where so many pages of a domain in a row were new, after these of a family already
-NARROW = 2  # families of a URL that a redirect counts for: a site of nothing but short links has pages all the same
+# families of which no such number of pages is known, to which a link may lead to something new
+AWAITED = 16
+# of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
+SURE, RAREST = 12, 8
+# where so many pages of a domain in a row were new, after these of a family already
+FAULTLESS, SOON_SURE = 32, 4
+# families of a URL that a redirect counts for: a site of nothing but short links has pages all the
+# same
+NARROW = 2
 WIDEST = 3  # families of a URL but that of its whole domain
 AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
 SMALL = 300  # pages of a domain, up to which those of folded families are fetched in the end
 SAMPLE = 8  # links of a page to its own families that are looked at
 LINKS = 256  # of a page, that are looked at
-FRESH = 0x5BD1E995  # times the number of values that no page had before: part of the closest family's key
-# Kinds of what is remembered: values, links, values of pages that nobody looked at. Seeds of a crc that differ in few
-# bits would give the same number to short texts that differ in as many.
+# times the number of values that no page had before: part of the closest family's key
+FRESH = 0x5BD1E995
+# Kinds of what is remembered: values, links, values of pages that nobody looked at. Seeds of a crc
+# that differ in few bits would give the same number to short texts that differ in as many.
 VALUE, LINK, PASSED = 4, 5, 0x9AC3D7E5
 
 
 class Brings(IntEnum):
-    """What a page brought: nothing new, links that may lead to it, links that do, or something new itself."""
+    """What a page brought: nothing new, links that may lead to it, links that do, or something new
+    itself.
+    """
 
     NOTHING = 0
     DOUBT = 1
@@ -51,7 +63,8 @@ class Brings(IntEnum):
 class Said(NamedTuple):
     """Whether a page says something new, None if nobody knows.
 
-    `address`: nothing is new but its own address. `title`: it says nothing new under a title that no page had.
+    `address`: nothing is new but its own address. `title`: it says nothing new under a title that
+    no page had.
     """
 
     new: bool | None
@@ -60,15 +73,34 @@ class Said(NamedTuple):
 
 
 class Family:
-    """`stale`: pages that brought nothing new and are not paid for; less than none, as many are paid in advance."""
+    """`stale`: pages that brought nothing new and are not paid for; less than none, as many are
+    paid in advance.
+    """
 
-    __slots__ = ("blind", "doubts", "folded", "freed", "gap", "last", "new", "pages", "row", "stale", "tries", "turn")
+    __slots__ = (
+        "blind",
+        "doubts",
+        "folded",
+        "freed",
+        "gap",
+        "last",
+        "new",
+        "pages",
+        "row",
+        "stale",
+        "tries",
+        "turn",
+    )
 
     def __init__(self) -> None:
-        self.pages = self.new = self.row = self.last = 0  # `last`: a bit for each of the last pages, set if it was new
+        # `last`: a bit for each of the last pages, set if it was new
+        self.pages = self.new = self.row = self.last = 0
         self.stale = self.doubts = self.blind = 0
-        self.folded, self.freed = 0, 0  # 1 if it is; how often it no longer was
-        self.gap = self.turn = self.tries = 0  # URLs between two that are tried, those until the next, how they ended
+        # 1 if it is; how often it no longer was
+        self.folded = 0
+        self.freed = 0
+        # URLs between two that are tried, those until the next, how they ended
+        self.gap = self.turn = self.tries = 0
 
     def pack(self) -> list[int]:
         counts = [self.pages, self.new, self.row, self.last, self.stale, self.doubts, self.blind]
@@ -77,7 +109,15 @@ class Family:
     @classmethod
     def unpack(cls, values: Sequence[int]) -> Self:
         family = cls()
-        family.pages, family.new, family.row, family.last, family.stale, family.doubts, family.blind = values[:7]
+        (
+            family.pages,
+            family.new,
+            family.row,
+            family.last,
+            family.stale,
+            family.doubts,
+            family.blind,
+        ) = values[:7]
         family.folded, family.gap, family.turn, family.tries, *freed = values[7:]
         family.freed = sum(freed)  # it was not in older records
         return family
@@ -88,7 +128,10 @@ class Family:
         return self.last.bit_count() * 2 >= min(self.pages, 32)
 
     def learn(self, fold: int, brings: Brings | None, blind: int) -> bool:
-        """One more page; None: only its links were looked at. Returns whether the family is freed by it."""
+        """One more page; None: only its links were looked at.
+
+        Returns whether the family is freed by it.
+        """
         if brings is None:
             self.blind = max(self.blind + blind, 0)
             self._fold(fold)
@@ -118,7 +161,10 @@ class Family:
         return False
 
     def redirected(self, fold: int) -> None:
-        """Book a URL that led to a known one. It is no page, so it says nothing of how many pages are new."""
+        """Book a URL that led to a known one.
+
+        It is no page, so it says nothing of how many pages are new.
+        """
         if self.folded:
             self.tries = (self.tries << 1) & TRIED
         else:
@@ -127,7 +173,10 @@ class Family:
 
     def _fold(self, fold: int) -> None:
         if not self.folded and (self.stale >= fold or self.blind >= BLIND):
-            self.folded, self.gap, self.turn, self.tries = 1, GAP, GAP, 0
+            self.folded = 1
+            self.gap = GAP
+            self.turn = GAP
+            self.tries = 0
 
     def waits(self) -> bool:
         """Whether a URL of the folded family waits; now and then one is tried, ever more rarely."""
@@ -140,7 +189,9 @@ class Family:
 
 
 def _blindness(fresh: int, known: int, *, address: bool) -> int:
-    """Return what a page with so many new and known links to a family is for it: 1 if it leads on blindly."""
+    """Return what a page with so many new and known links to a family is for it: 1 if it leads on
+    blindly.
+    """
     if address and fresh:
         return 1
     if known:
@@ -153,10 +204,13 @@ class DomainLearning:
 
     def __init__(self) -> None:
         self.families: OrderedDict[int, Family] = OrderedDict()
-        self.memory, self.counted = Memory(), 0  # bytes of the memory that count in the room of all domains
+        # bytes of the memory that count in the room of all domains
+        self.memory = Memory()
+        self.counted = 0
         self.folded = 0  # families
         self.rounds = 0  # of URLs that were tried again, since a family was freed
-        self.had_as_many = 0  # 1 if, without a budget, as many again were let in as the domain had had pages
+        # 1 if, without a budget, as many again were let in as the domain had had pages
+        self.had_as_many = 0
         self._turn = 0  # of pages of families that bring new ones
         self._granted = 0  # URLs that go on because they are tried again
         self._awaited: set[int] = set()
@@ -164,31 +218,37 @@ class DomainLearning:
     def pack(self) -> bytes:
         """All but the memory."""
         families = [(key, *family.pack()) for key, family in self.families.items()]
-        packed: bytes = msgpack.packb((families, self.had_as_many, self._granted, self.rounds, sorted(self._awaited)))
+        packed: bytes = msgpack.packb(
+            (families, self.had_as_many, self._granted, self.rounds, sorted(self._awaited))
+        )
         return packed
 
     @classmethod
     def unpack(cls, data: bytes, memory: bytes | None) -> Self:
         """ValueError or TypeError if it is not what `pack` of it and its memory gave."""
         found: Any = msgpack.unpackb(data)
-        families, *more, rounds, awaited = found  # older records have a memory between them, or nothing
+        # older records have a memory between them, or nothing
+        families, *more, rounds, awaited = found
         learning = cls()
         for key, *values in families:
             learning.families[key] = Family.unpack(values)
         if memory is not None:
             learning.memory = Memory.unpack(memory)
         learning.folded = sum(family.folded for family in learning.families.values())
-        learning.rounds, learning._awaited = rounds, set(awaited)
+        learning.rounds = rounds
+        learning._awaited = set(awaited)
         if len(more) == 2:
             learning.had_as_many, learning._granted = more
         return learning
 
     def try_again(self, pages: int, *, unlimited: bool = False) -> int:
-        """Return how many of the URLs that wait are tried once more, as there is nothing else to do.
+        """Return how many of the URLs that wait are tried once more, as there is nothing else to
+        do.
 
-        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say. `unlimited`: the domain
-        has no budget. Once, as many go on as it has had pages: real pages that only look like others are most often
-        fewer than these, and a trap costs no more than the site that it is on.
+        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say.
+        `unlimited`: the domain has no budget. Once, as many go on as it has had pages: real pages
+        that only look like others are most often fewer than these, and a trap costs no more than
+        the site that it is on.
         """
         if pages < SMALL:
             self._granted = SMALL - pages
@@ -206,7 +266,9 @@ class DomainLearning:
         return AGAIN
 
     def families_of(self, url: str) -> tuple[int, int, int, int]:
-        """Those of its shape; the closest is divided by the number of values that no page of the domain had before."""
+        """Those of its shape; the closest is divided by the number of values that no page of the
+        domain had before.
+        """
         shape = shape_of(url)
         close, wide, deep, whole = shape.families
         return close ^ FRESH * len(self._fresh(shape)), wide, deep, whole
@@ -214,7 +276,8 @@ class DomainLearning:
     def varying_of(self, url: str) -> int | None:
         """Return the closest family with new segments masked, or None if there are none.
 
-        A segment that no page had may be one of many, whatever it looks like: a session's name of letters only.
+        A segment that no page had may be one of many, whatever it looks like: a session's name of
+        letters only.
         """
         shape = shape_of(url)
         fresh = self._fresh(shape)
@@ -240,14 +303,21 @@ class DomainLearning:
         return bool(parts) and all(self.memory.has(crc32(part.encode(), VALUE)) for part in parts)
 
     def waits(self, url: str) -> bool:
-        """Whether this URL waits, because a family of it brings nothing new. The closest that is known decides."""
+        """Whether this URL waits, because a family of it brings nothing new.
+
+        The closest that is known decides.
+        """
         if not self.folded:
             return False
         if self._granted:
             self._granted -= 1
             return False
         varying = self.varying_of(url)
-        if varying is not None and (family := self.families.get(varying)) is not None and family.folded:
+        if (
+            varying is not None
+            and (family := self.families.get(varying)) is not None
+            and family.folded
+        ):
             self.families.move_to_end(varying)
             return family.waits()
         for key in self.families_of(url):
@@ -262,10 +332,12 @@ class DomainLearning:
         return False
 
     def wants(self, keys: tuple[int, int, int, int]) -> bool:
-        """Whether a page of these families is worth a look, which costs as much as all else that is done for it.
+        """Whether a page of these families is worth a look, which costs as much as all else that is
+        done for it.
 
-        Of a family whose last pages were new a sample is; of one without pages, if its domain's last ones were. On a
-        site of many small families most pages are the first of theirs: then four of each do, while nothing lacks news.
+        Of a family whose last pages were new a sample is; of one without pages, if its domain's
+        last ones were. On a site of many small families most pages are the first of theirs: then
+        four of each do, while nothing lacks news.
         """
         close, *_, whole = keys
         domain = self.families.get(whole)
@@ -294,10 +366,12 @@ class DomainLearning:
                 add(crc32(value.encode(), PASSED))
 
     def look(self, url: str, body: bytes) -> Said:
-        """Whether a page has a run of text, or embeds something, that no page of the domain had before.
+        """Whether a page has a run of text, or embeds something, that no page of the domain had
+        before.
 
-        Nobody knows, if a page with one of its values was not looked at. It says nothing but its address if all that is
-        new are runs that others have with other words in the place of its own.
+        Nobody knows, if a page with one of its values was not looked at. It says nothing but its
+        address if all that is new are runs that others have with other words in the place of its
+        own.
         """
         shape = shape_of(url)
         add = self.memory.add
@@ -309,7 +383,9 @@ class DomainLearning:
         new_parts += sum(add(run) & add(left) for run, left in features.echoing)
         new_own = [left is not None and add(left) for run, left in features.own if add(run)]
         # Where one value says which page it is, the words may be known and only their choice new
-        is_new_choice = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        is_new_choice = (
+            add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        )
         is_new_title = features.title is not None and add(features.title)
         if not (new_parts or new_own or is_new_choice):
             return Said(new=False, title=is_new_title)
@@ -320,10 +396,12 @@ class DomainLearning:
     def follow(
         self, url: str, links: Sequence[str], *, address: bool = False, leads: bool = True
     ) -> tuple[Brings, list[int]]:
-        """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
+        """Whether a page links to one that may be new, and of each of its families whether it leads
+        on blindly.
 
-        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads. `leads`: if not,
-        the page is judged by what it says, and only its links to its own families are looked at.
+        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it
+        leads. `leads`: if not, the page is judged by what it says, and only its links to its own
+        families are looked at.
         """
         own = shape_of(url).families
         add = self.memory.add
@@ -351,12 +429,16 @@ class DomainLearning:
                     fresh[at] += 1
             if new and target and found is not Brings.LINKS:
                 found = target
-        return found, [_blindness(new, old, address=address) for new, old in zip(fresh, known, strict=True)]
+        return found, [
+            _blindness(new, old, address=address) for new, old in zip(fresh, known, strict=True)
+        ]
 
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
-        """What a link to a family brings, as far as is known; `keys`: it and the next wider one, `own`: the page's.
+        """What a link to a family brings, as far as is known; `keys`: it and the next wider one,
+        `own`: the page's.
 
-        Where each folder is a family, nothing is known of the closest ones; a page's own relatives cannot vouch for it.
+        Where each folder is a family, nothing is known of the closest ones; a page's own relatives
+        cannot vouch for it.
         """
         close, wide = keys
         family = self.families.get(close)
@@ -376,7 +458,8 @@ class DomainLearning:
         blind: Sequence[int] = (0, 0, 0, 0),
         varying: int | None = None,
     ) -> bool:
-        """A page of these families has come, and of the one with new segments masked, which only holds back.
+        """A page of these families has come, and of the one with new segments masked, which only
+        holds back.
 
         Returns whether a family is freed.
         """
@@ -396,7 +479,10 @@ class DomainLearning:
         return freed
 
     def redirected(self, url: str, target: str) -> bool:
-        """Book a redirect to another URL of the domain if that is known. If not, its own page will count for both."""
+        """Book a redirect to another URL of the domain if that is known.
+
+        If not, its own page will count for both.
+        """
         if self.memory.add(crc32(target.encode(), LINK)) and target != url:
             return False
         for key, fold in zip(self.families_of(url)[:NARROW], FOLDS, strict=False):

@@ -1,4 +1,6 @@
-"""A bounded memory of what a domain's pages have had: two Bloom filters, of which the older is forgotten in time."""
+"""A bounded memory of what a domain's pages have had: two Bloom filters, of which the older is
+forgotten in time.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,15 @@ ENTRY = 2  # bytes for an entry: then a further one is taken for known once in t
 
 
 class Memory:
-    """Remembers the last numbers of 32 bits that were added: at least as many as one of its filters has room for."""
+    """Remembers the last numbers of 32 bits that were added: at least as many as one of its filters
+    has room for.
+    """
 
     __slots__ = ("count", "old", "unsaved", "young")
 
     def __init__(self) -> None:
-        self.young, self.old = bytearray(FIRST), bytes(FIRST)
+        self.young = bytearray(FIRST)
+        self.old = bytes(FIRST)
         self.count = self.unsaved = 0  # entries of the younger, and those that no saved copy has
 
     def pack(self) -> bytes:
@@ -29,10 +34,15 @@ class Memory:
         """ValueError or TypeError if it is not what `pack` gave."""
         found: Any = msgpack.unpackb(data)
         young, old, count = found
-        if not (len(young) & -len(young)) == len(young) or not FIRST <= len(old) <= len(young) <= LARGEST:
+        if (
+            not (len(young) & -len(young)) == len(young)
+            or not FIRST <= len(old) <= len(young) <= LARGEST
+        ):
             raise ValueError("a memory of another size")
         memory = cls()
-        memory.young, memory.old, memory.count = bytearray(young), old, count
+        memory.young = bytearray(young)
+        memory.old = old
+        memory.count = count
         return memory
 
     @property
@@ -46,7 +56,10 @@ class Memory:
         return len(self.young) + len(self.old)
 
     def add(self, number: int) -> bool:
-        """Add a number, and return whether it was not in it. Without a loop: it is called a hundred times per page."""
+        """Add a number, and return whether it was not in it.
+
+        Without a loop: it is called a hundred times per page.
+        """
         mixed, young = number * 0x9E3779B97F4A7C15, self.young
         mask = len(young) - 1
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
@@ -54,7 +67,11 @@ class Memory:
         if young[one] & bit and young[two] & second and young[three] & third:
             return False
         old = self.old
-        known = old[one & (before := len(old) - 1)] & bit and old[two & before] & second and old[three & before] & third
+        known = (
+            old[one & (before := len(old) - 1)] & bit
+            and old[two & before] & second
+            and old[three & before] & third
+        )
         if self.count * ENTRY > mask:
             return self._grow().add(number) and not known
         young[one] |= bit
@@ -66,7 +83,8 @@ class Memory:
 
     def _grow(self) -> Self:
         """The younger filter is full."""
-        self.old, self.count = bytes(self.young), 0
+        self.old = bytes(self.young)
+        self.count = 0
         self.young = bytearray(min(2 * len(self.young), LARGEST))
         return self
 

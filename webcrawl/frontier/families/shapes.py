@@ -1,4 +1,6 @@
-"""The families that a URL belongs to: by its path with the varying positions masked, and by its parameters' names."""
+"""The families that a URL belongs to: by its path with the varying positions masked, and by its
+parameters' names.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
-VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")  # a segment that is one of many, as far as one can see
+# a segment that is one of many, as far as one can see
+VARIES = re.compile(r"[0-9%=,;:@]|^.{25}|(?:-[^-]*){3}")
 ENDING = re.compile(r"\.[A-Za-z]{1,5}$")  # of a file's name
 DIGITS = re.compile(r"[0-9]+")
 NUMBERED = re.compile(r"(?:[^0-9]*[-_])?[0-9]{1,8}(?:[-_.].*)?")
@@ -25,8 +28,8 @@ Families = tuple[int, int, int, int]
 class UrlShape(NamedTuple):
     """Families, from the closest to the widest, each as a number, and what varies in the closest.
 
-    The closest has the URL's host, its path with masks, and its parameters' names; the next all that has the same
-    first segment, the third all of the same depth, the widest the whole domain.
+    The closest has the URL's host, its path with masks, and its parameters' names; the next all
+    that has the same first segment, the third all of the same depth, the widest the whole domain.
     """
 
     families: Families
@@ -38,30 +41,38 @@ class UrlShape(NamedTuple):
 
     @property
     def is_numbered(self) -> bool:
-        """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not without end."""
+        """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not
+        without end.
+        """
         return all(NUMBERED.fullmatch(value) for value in self.values or filter(None, (self.name,)))
 
     def masked(self, varying: Collection[str]) -> int:
         """Return the closest family if these segments vary, too."""
         host, *segments = self.path
-        return _close(host, [MASK if segment in varying else segment for segment in segments], self.form)
+        return _close(
+            host, [MASK if segment in varying else segment for segment in segments], self.form
+        )
 
 
 def parts_of(value: str) -> tuple[list[str], bool]:
-    """The parts of a value that has several, such as `red+wide` or `12-45-77`, and whether it is a list of them."""
+    """The parts of a value that has several, such as `red+wide` or `12-45-77`, and whether it is a
+    list of them.
+    """
     listed = LISTED.search(value) is not None
     parts = [part for part in (LISTED if listed else BETWEEN).split(value) if part]
     return (parts, listed) if len(parts) > 1 else ([], False)
 
 
-@lru_cache(maxsize=1024)  # a URL is looked at as a link, when its turn has come, and when it is answered
+# a URL is looked at as a link, when its turn has come, and when it is answered
+@lru_cache(maxsize=1024)
 def shape_of(url: str) -> UrlShape:
     """The families of a canonical URL; those but the closest are of all hosts of its domain."""
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
     values: list[str] = []
     parameters = query.split("&") if query else []
-    if ";" in head:  # `/list;colour=red;size=3`: parameters in the path (RFC 3986 3.3) choose as a query's do
+    # `/list;colour=red;size=3`: parameters in the path (RFC 3986 3.3) choose as a query's do
+    if ";" in head:
         for at, segment in enumerate(segments):
             segments[at], *matrix = MATRIX.split(segment)
             parameters += matrix
@@ -83,13 +94,22 @@ def shape_of(url: str) -> UrlShape:
     asked = "&".join(sorted({*names}))
     form = f"{ending[0] if ending is not None else ''}?{asked}"
     close = _close(host, masked, form)
-    wide = crc32(f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode())
+    wide = crc32(
+        f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode()
+    )
     deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
     name = ".".join(host.split(".")[:-2])
     name = "" if name == "www" else name
     also = values[len(values) - len(names) :]
     path = (host, *masked)
-    return UrlShape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name, path, form)
+    return UrlShape(
+        (close, wide, deep, 0),
+        tuple(values),
+        (*filter(None, (name,)), *segments, *also),
+        name,
+        path,
+        form,
+    )
 
 
 def _close(host: str, masked: Sequence[str], form: str) -> int:

@@ -7,12 +7,16 @@ from typing import Protocol
 
 
 class Politeness(Protocol):
-    """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY.
+    """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and
+    POLITENESS_MAX_DELAY.
 
-    One that has an attribute `slows_down = False` is kept to even for a host under strain (frontier/booking.py).
+    One that has an attribute `slows_down = False` is kept to even for a host under strain
+    (frontier/booking.py).
     """
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...
 
     def wait(self, times: Sequence[float]) -> float:
-        """Seconds until the host's next request; `times` of its last downloads, at most five, oldest first."""
+        """Seconds until the host's next request; `times` of its last downloads, at most five,
+        oldest first.
+        """

@@ -1,4 +1,6 @@
-"""Waits that are multiples of what a host's downloads took: Mercator's (3.1), and Mischel's by their mean."""
+"""Waits that are multiples of what a host's downloads took: Mercator's (3.1), and Mischel's by
+their mean.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,14 @@ from statistics import fmean
 
 
 class Mercator:
-    """A multiple of the last download's duration: a slow server gets fewer requests than a fast one."""
+    """A multiple of the last download's duration: a slow server gets fewer requests than a fast
+    one.
+    """
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:
-        self.factor, self.minimum, self.maximum = factor, minimum, maximum
+        self.factor = factor
+        self.minimum = minimum
+        self.maximum = maximum
 
     def wait(self, times: Sequence[float]) -> float:
         last = times[-1] if times else 0.0
@@ -25,7 +31,9 @@ class MeanOfFive:
     """Steadier than the last duration alone: a single slow or fast page changes the wait little."""
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:
-        self.factor, self.minimum, self.maximum = factor, minimum, maximum
+        self.factor = factor
+        self.minimum = minimum
+        self.maximum = maximum
 
     def wait(self, times: Sequence[float]) -> float:
         seconds = max(self.factor * fmean(times), FLOOR) if times else FIRST

@@ -1,6 +1,7 @@
 """Chooses the front-end queue of a link: small classes, of which FRONTIER_PRIORITIZER names one.
 
-What a prioritizer learns of URLs is in a table of bounded size, which is saved with every checkpoint.
+What a prioritizer learns of URLs is in a table of bounded size, which is saved with every
+checkpoint.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ CELL = 25  # bytes: two hashes, an amount, a mark
 class Popularity:
     """Amounts by URL, in fixed memory. What is added is in a cell, was taken, or is `forgotten`.
 
-    Each URL has two cells that it may be in. Where others are in both it takes as much from the poorer one as it was
-    given itself, and takes its place if it was given at least as much (Boyer and Moore's vote): so what many links lead
-    to stays. Links to pages that were fetched would fill the table; a second one remembers these, the popular ones for
-    longest.
+    Each URL has two cells that it may be in. Where others are in both it takes as much from the
+    poorer one as it was given itself, and takes its place if it was given at least as much (Boyer
+    and Moore's vote): so what many links lead to stays. Links to pages that were fetched would fill
+    the table; a second one remembers these, the popular ones for longest.
     """
 
     def __init__(self, key: bytes, memory: int) -> None:
         cells = 1 << max(4, (memory // CELL).bit_length() - 1)
-        self._key, self._mask = key, cells - 1
-        self._owners, self._amounts = array("Q", bytes(8 * cells)), array("d", bytes(8 * cells))
-        self._fetched, self._asked = array("Q", bytes(8 * cells)), bytearray(cells)
+        self._key = key
+        self._mask = cells - 1
+        self._owners = array("Q", bytes(8 * cells))
+        self._amounts = array("d", bytes(8 * cells))
+        self._fetched = array("Q", bytes(8 * cells))
+        self._asked = bytearray(cells)
         self.forgotten = 0.0
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
@@ -42,7 +46,13 @@ class Popularity:
 
     def add(self, urls: Iterable[str], amount: float) -> None:
         """Give each of these URLs so much."""
-        owners, amounts, fetched, mask, key = self._owners, self._amounts, self._fetched, self._mask, self._key
+        owners, amounts, fetched, mask, key = (
+            self._owners,
+            self._amounts,
+            self._fetched,
+            self._mask,
+            self._key,
+        )
         for url in urls:
             number = siphash(key, url)
             at = number & mask
@@ -74,7 +84,9 @@ class Popularity:
         return self._amounts[at ^ 1] if self._owners[at ^ 1] == number else 0.0
 
     def take(self, url: str) -> float:
-        """Takes all that a URL has: it was fetched, and gets nothing more as long as that is remembered."""
+        """Takes all that a URL has: it was fetched, and gets nothing more as long as that is
+        remembered.
+        """
         number = siphash(self._key, url)
         at = number & self._mask
         if self._asked[at]:  # the one that is there is popular: it has a second chance, as in CLOCK
@@ -93,11 +105,19 @@ class Popularity:
         amounts, fetched = np.frombuffer(self._amounts), np.frombuffer(self._fetched, np.uint64)
         held = amounts > 0
         owners = np.frombuffer(self._owners, np.uint64)[held]
-        rows = owners.tobytes(), amounts[held].tobytes(), fetched[fetched > 0].tobytes(), self.forgotten
+        rows = (
+            owners.tobytes(),
+            amounts[held].tobytes(),
+            fetched[fetched > 0].tobytes(),
+            self.forgotten,
+        )
         return pack(msgpack.packb(rows))
 
     def restore(self, data: bytes) -> None:
-        """Fill an empty table with what was saved. If there are fewer cells than before, those with more stay."""
+        """Fill an empty table with what was saved.
+
+        If there are fewer cells than before, those with more stay.
+        """
         owners, amounts, fetched, self.forgotten = msgpack.unpackb(unpack(data))
         mask = self._mask
         for number in array("Q", fetched):
@@ -122,20 +142,26 @@ class Prioritizer(Protocol):
 
 
 def goes_by_way(prioritizer: Prioritizer) -> bool:
-    """True if the level of a link does not depend on its URL: the class itself says so, for a subclass may differ."""
+    """True if the level of a link does not depend on its URL: the class itself says so, for a
+    subclass may differ.
+    """
     return bool(vars(type(prioritizer)).get("by_way", False))
 
 
 @runtime_checkable
 class Informed(Protocol):
-    """A prioritizer that wants to know how many other domains link to that of a URL: it is given a function."""
+    """A prioritizer that wants to know how many other domains link to that of a URL: it is given a
+    function.
+    """
 
     def inform(self, links_to: Callable[[str], int], /) -> None: ...
 
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A prioritizer whose order changes while URLs wait: it is asked again when they reach the head of their queue."""
+    """A prioritizer whose order changes while URLs wait: it is asked again when they reach the head
+    of their queue.
+    """
 
     def worth(self, url: str, /) -> float:
         """The more the sooner."""
@@ -143,7 +169,9 @@ class Choosing(Protocol):
 
 @runtime_checkable
 class Learning(Protocol):
-    """A prioritizer that hears the links of every page, and keeps what it learns in a table, which is saved."""
+    """A prioritizer that hears the links of every page, and keeps what it learns in a table, which
+    is saved.
+    """
 
     def learn(self, table: Popularity, /) -> None:
         """Gets the table, as the last checkpoint left it."""

@@ -39,8 +39,8 @@ class ByArrival:
 class ByChance:
     """All links come in at the last level; of what waits some are chosen by chance.
 
-    With it a crawl can be compared whose order means something. It is no sample of the web: what is found depends on
-    what was fetched before.
+    With it a crawl can be compared whose order means something. It is no sample of the web: what is
+    found depends on what was fetched before.
     """
 
     def __init__(self, levels: int) -> None:

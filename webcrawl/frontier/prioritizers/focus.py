@@ -13,11 +13,13 @@ SHARP = 4  # the power of what links say: a good one outweighs many middling one
 SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1
 DOUBT = 2.0  # pages of a site until then it is taken for an average one
 PENDING = 256  # pages whose links may still be heard: most are in the same turn of the event loop
-ALL, PAGES = " all", " pages"  # no URL and no host has a blank: sums of all sites, and numbers of pages
+# no URL and no host has a blank: sums of all sites, and numbers of pages
+ALL, PAGES = " all", " pages"
 
 
 class ByFocus:
-    """A URL is worth what the links to it say, by their pages and their words, and what its site has given so far.
+    """A URL is worth what the links to it say, by their pages and their words, and what its site
+    has given so far.
 
     All links come in at the last level; of what waits the URLs that are worth most are chosen.
     """
@@ -74,9 +76,11 @@ class ByFocus:
         return self._table.of(url) + SITE * self.history(url)[0]
 
     def history(self, url: str, /) -> tuple[float, int]:
-        """Return the mean of the pages of a URL's site, with some average ones if they are few; and how many they are.
+        """Return the mean of the pages of a URL's site, with some average ones if they are few; and
+        how many they are.
 
-        As the table may have forgotten a part of the sum, it may be too small; it is never too large.
+        As the table may have forgotten a part of the sum, it may be too small; it is never too
+        large.
         """
         of, site = self._table.of, self._site(host_of(url))
         pages = of(site + PAGES)

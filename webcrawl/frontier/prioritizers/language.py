@@ -13,7 +13,9 @@ MARK, DOMAIN = 1.0, 0.5  # what the URL itself says, beside a link of a page in 
 
 
 class ByLanguage(ByFocus):
-    """By the language of the pages that link to a URL, hreflang, its site's history, its path and top-level domain."""
+    """By the language of the pages that link to a URL, hreflang, its site's history, its path and
+    top-level domain.
+    """
 
     def __init__(self, levels: int) -> None:
         super().__init__(levels)
@@ -38,7 +40,10 @@ class ByLanguage(ByFocus):
         return super().worth(url) + self._own(url)
 
     def _own(self, url: str) -> float:
-        """What the URL says itself. A domain of another country speaks less against it than one of ours for it."""
+        """What the URL says itself.
+
+        A domain of another country speaks less against it than one of ours for it.
+        """
         marked = marked_language(url)
         if marked:
             return MARK if marked in self._wanted else -MARK

@@ -34,7 +34,8 @@ OWN = 1.0  # cash that each page brings
 
 
 class ByOpic:
-    """A page that is fetched gives its own cash, and all that it was given, to those it links to, in equal parts.
+    """A page that is fetched gives its own cash, and all that it was given, to those it links to,
+    in equal parts.
 
     All links come in at the last level; of what waits the URLs with the most cash are chosen.
     """
@@ -60,9 +61,11 @@ class ByOpic:
 
 
 class ByReputation:
-    """The last level for up to one other domain that links to a link's domain, one level higher for each doubling.
+    """The last level for up to one other domain that links to a link's domain, one level higher for
+    each doubling.
 
-    The links of a page are counted before they come here, and written once per checkpoint: a new domain begins low.
+    The links of a page are counted before they come here, and written once per checkpoint: a new
+    domain begins low.
     """
 
     def __init__(self, levels: int) -> None:

@@ -1,8 +1,8 @@
 """A Bloom filter (Nielsen's and Mischel's choice): small and immediate, but it loses some new URLs.
 
-The bits are written to a file now and then (bloomfile.py). The keys added since are in the key log, rows of the table
-meta; replaying them restores the set. Saving only changed blocks of bits would gain nothing: at 25,000 new keys per
-second all change between two checkpoints.
+The bits are written to a file now and then (bloomfile.py). The keys added since are in the key log,
+rows of the table meta; replaying them restores the set. Saving only changed blocks of bits would
+gain nothing: at 25,000 new keys per second all change between two checkpoints.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ class KeyLog:
     """Keys in order of arrival, numbered. The row `seen.keys.<n>` starts with key number n."""
 
     def __init__(self, db: CrawlDB, row: int = ROW) -> None:
-        self._db, self._size = db, row
-        found = db.query("SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",))
+        self._db = db
+        self._size = row
+        found = db.query(
+            "SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)
+        )
         rows = sorted((int(name.removeprefix(KEY_ROWS)), size // 8) for name, size in found)
         self.begin = rows[0][0] if rows else 0
         self.end = self.begin
@@ -62,7 +65,8 @@ class KeyLog:
         self.save()
         if self._keys:
             self._rows.append(self.end - len(self._keys))
-            self._keys, self._saved = array("Q"), 0
+            self._keys = array("Q")
+            self._saved = 0
         return self.end
 
     def save(self) -> None:
@@ -76,7 +80,9 @@ class KeyLog:
         """Remove the rows before key number `before`, which starts a row."""
         self.begin = before
         while self._rows and self._rows[0] < before:
-            self._db.execute("DELETE FROM meta WHERE name = ?", (f"{KEY_ROWS}{self._rows.popleft()}",))
+            self._db.execute(
+                "DELETE FROM meta WHERE name = ?", (f"{KEY_ROWS}{self._rows.popleft()}",)
+            )
 
     def replay(self) -> Iterator[list[int]]:
         """The keys on disk, row by row."""
@@ -122,10 +128,11 @@ SNAPSHOT = 1 << 20  # keys in the log before the bits are written: replaying the
 
 
 class BloomSeen:
-    """Decides at once, never with a false "new", and with at most `error_rate` false "seen" up to its capacity.
+    """Decides at once, never with a false "new", and with at most `error_rate` false "seen" up to
+    its capacity.
 
-    `memory` determines the capacity: 14.4 bits per key for an error rate of 0.001. Beyond the capacity the rate
-    grows; the excess keys are counted and logged.
+    `memory` determines the capacity: 14.4 bits per key for an error rate of 0.001. Beyond the
+    capacity the rate grows; the excess keys are counted and logged.
     """
 
     busy = False
@@ -140,9 +147,12 @@ class BloomSeen:
         error_rate: float = ERROR_RATE,
         snapshot: int = SNAPSHOT,
     ) -> None:
-        self._db, self._cache, self._snapshot = db, cache, snapshot
+        self._db = db
+        self._cache = cache
+        self._snapshot = snapshot
         self._journal = Journal(db, "bloom")
-        self._state, self._log = self._journal.state, self._journal.keys
+        self._state = self._journal.state
+        self._log = self._journal.keys
         self._names = Names(db.folder, db.disk, "bloom")
         self._file = self._named()
         if self._file is None:
@@ -184,7 +194,8 @@ class BloomSeen:
 
     def _add(self, key: int) -> bool:
         """Add the key, and return whether all its bits were set before."""
-        # The library counts keys and raises beyond its capacity, which would end the crawl. Our state counts instead.
+        # The library counts keys and raises beyond its capacity, which would end the crawl. Our
+        # state counts instead.
         self._bloom.count = 0
         return bool(self._bloom.add(key))
 
@@ -207,8 +218,15 @@ class BloomSeen:
 
     def stats(self) -> dict[str, int | float]:
         keys, capacity = self._state.new, self._bloom.capacity
-        bloom = {"capacity": capacity, "over_capacity": max(0, keys - capacity), "error_rate": self._error_rate()}
-        return {**self._state.stats(waiting=0, keys=keys, runs=int(self._file is not None)), **bloom}
+        bloom = {
+            "capacity": capacity,
+            "over_capacity": max(0, keys - capacity),
+            "error_rate": self._error_rate(),
+        }
+        return {
+            **self._state.stats(waiting=0, keys=keys, runs=int(self._file is not None)),
+            **bloom,
+        }
 
     # -- the checkpoint
 
@@ -228,7 +246,9 @@ class BloomSeen:
             self._log.forget(self._cut)
         if self._writing is None and len(self._log) >= self._snapshot:
             self._cut = self._log.cut()
-            self._writing = self._worker.submit(write_bits, self._db.disk, self._names.new(), self._bloom)
+            self._writing = self._worker.submit(
+                write_bits, self._db.disk, self._names.new(), self._bloom
+            )
 
     def prepare(self) -> Iterator[None]:
         return iter(())

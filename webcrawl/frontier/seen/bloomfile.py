@@ -1,7 +1,8 @@
-"""A Bloom filter's bits as a file, written whole and synced by a thread, then named by the next checkpoint.
+"""A Bloom filter's bits as a file, written whole and synced by a thread, then named by the next
+checkpoint.
 
-Layout: header, bits, crc32 of both. Bits set while the file is written may be missing in it: their keys are in the
-key log, which the same checkpoint saves.
+Layout: header, bits, crc32 of both. Bits set while the file is written may be missing in it: their
+keys are in the key log, which the same checkpoint saves.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
         raise DamagedFile(path, 0, "not a Bloom filter's file")
     _, version, error_rate, capacity, size = HEADER.unpack(head)
     expected = HEADER.size + size + CRC.size
-    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
+    if (
+        version != VERSION
+        or os.fstat(file.fileno()).st_size != expected
+        or not (0 < error_rate < 1 <= capacity)
+    ):
         raise DamagedFile(path, 8, "its header does not match its length")
     return head, error_rate, capacity, size
 

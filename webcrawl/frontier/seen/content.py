@@ -1,14 +1,16 @@
-"""Content seen: the digests of all bodies, and the bodies seen before whose links are followed all the same.
+"""Content seen: the digests of all bodies, and the bodies seen before whose links are followed all
+the same.
 
-The 128-bit digests are looked up and added in one step, in bounded memory. On disk they are sorted files like F's,
-with two columns: a digest's first eight bytes are the key, its last eight the second value. New digests form a set in
-memory; a thread merges a full set into the files while the next fills.
+The 128-bit digests are looked up and added in one step, in bounded memory. On disk they are sorted
+files like F's, with two columns: a digest's first eight bytes are the key, its last eight the
+second value. New digests form a set in memory; a thread merges a full set into the files while the
+next fills.
 
-A page that was not translated is the same under `/da/` as under `/en/`, but its links lead to `/da/…`. Such a copy is
-followed once in each folder. A body that is found below itself, over and over, is a trap, and is not. A frameset, a
-page that redirects, "enter here", the start page of a program: such a small body, which many sites have in common, is
-followed once on each new registered domain, for its relative links lead to each site's own pages
-(docs/decisions/frontier-seen.md).
+A page that was not translated is the same under `/da/` as under `/en/`, but its links lead to
+`/da/…`. Such a copy is followed once in each folder. A body that is found below itself, over and
+over, is a trap, and is not. A frameset, a page that redirects, "enter here", the start page of a
+program: such a small body, which many sites have in common, is followed once on each new registered
+domain, for its relative links lead to each site's own pages (docs/decisions/frontier-seen.md).
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ logger = logging.getLogger(__name__)
 NAME = "content.fresh"
 SIZE = 16  # bytes of a digest
 FRESH = 1 << 15  # digests per set at most: half a MiB to write at a checkpoint
-# A look-up reads from every file, so there must be few: each is over four times as large as all smaller ones. The
-# rewriting that this costs is affordable, because there are forty links per body.
+# A look-up reads from every file, so there must be few: each is over four times as large as all
+# smaller ones. The rewriting that this costs is affordable, because there are forty links per body.
 GROWTH = 4.0
 
 
@@ -46,7 +48,9 @@ class ContentSeen:
 
     def __init__(self, db: CrawlDB, *, memory: int) -> None:
         """`memory` in bytes: 81 per digest in each of the two sets, 100 per row in a merge."""
-        self._db, self._limit, self._budget = db, max(1, min(FRESH, memory // 512)), max(1, memory // 1024)
+        self._db = db
+        self._limit = max(1, min(FRESH, memory // 512))
+        self._budget = max(1, memory // 1024)
         self._fresh = _stored(db)
         self._frozen: set[bytes] = set()  # what the thread merges
         self._changed = False
@@ -96,7 +100,8 @@ class ContentSeen:
         return any(run.holds(key, second) for run in runs)
 
     def _freeze(self) -> None:
-        self._frozen, self._fresh = self._fresh, set()
+        self._frozen = self._fresh
+        self._fresh = set()
         replaced = self._runs.plan(len(self._frozen))
         job = (self._frozen, replaced, self._runs.create, self._budget, self._stop)
         self._merging = self._worker.submit(_merge, *job)
@@ -137,7 +142,8 @@ class ContentSeen:
         self._stop.set()
         self._worker.close()
         if self._merging is not None:
-            with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
+            # it was told to stop, or has failed: nothing of it is kept
+            with contextlib.suppress(Exception):
                 self._worker.result(self._merging).close()
             self._merging = None
         self._runs.close()
@@ -151,9 +157,15 @@ def _stored(db: CrawlDB) -> set[bytes]:
 
 
 def _merge(
-    digests: Collection[bytes], replaced: list[Run], create: Callable[[], RunWriter], budget: int, stop: Event
+    digests: Collection[bytes],
+    replaced: list[Run],
+    create: Callable[[], RunWriter],
+    budget: int,
+    stop: Event,
 ) -> Change:
-    """Write the digests and the runs that it replaces as one run, one range of keys after the other."""
+    """Write the digests and the runs that it replaces as one run, one range of keys after the
+    other.
+    """
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
     writer = create()
@@ -170,13 +182,18 @@ def _merge(
 def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -> Keys:
     if stop.is_set():
         raise Cancelled
-    rows: Keys = np.concatenate([between(fresh, low, high), *(run.between(low, high) for run in replaced)], axis=1)
+    rows: Keys = np.concatenate(
+        [between(fresh, low, high), *(run.between(low, high) for run in replaced)], axis=1
+    )
     return rows[:, np.argsort(rows[0], kind="stable")]
 
 
 FOLDERS = 4096  # of one host: in so many a body is followed, besides the one where it was new
-BELOW = 32  # of one host: so many of these may be below a folder that has the body, as `/da/` is below `/`
-LEVELS = 1  # so many of the folders above may have the body: a body that is below its own copy leads into itself
+# of one host: so many of these may be below a folder that has the body, as `/da/` is below `/`
+BELOW = 32
+# so many of the folders above may have the body: a body that is below its own copy leads into
+# itself
+LEVELS = 1
 
 
 class Copy(Enum):
@@ -191,35 +208,52 @@ class Copy(Enum):
 class Copies:
     """The choice of copies whose links are followed.
 
-    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
-    memory, and is part of the same checkpoint.
+    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies.
+    So it takes no memory, and is part of the same checkpoint.
     """
 
     def __init__(
-        self, holds: Callable[[bytes], bool], digest: Callable[[bytes], bytes], *, sites: bool, aliases: bool
+        self,
+        holds: Callable[[bytes], bool],
+        digest: Callable[[bytes], bytes],
+        *,
+        sites: bool,
+        aliases: bool,
     ) -> None:
         """`holds` says whether a digest is kept. `digest` is keyed.
 
-        `sites`: a copy counts only on a site that had the body before. `aliases`: `www.` in front of a host's name
-        makes no other site.
+        `sites`: a copy counts only on a site that had the body before. `aliases`: `www.` in front
+        of a host's name makes no other site.
         """
-        self._holds, self._digest, self._sites, self._aliases = holds, digest, sites, aliases
-        secret = digest(b"copies")  # in front of what is digested here: nobody can write a body with that digest
-        self._in_folder, self._on_host, self._at_path = secret + b"in", secret + b"on", secret + b"at"
-        self._folders, self._below = secret + b"folders", secret + b"below"
+        self._holds = holds
+        self._digest = digest
+        self._sites = sites
+        self._aliases = aliases
+        # in front of what is digested here: nobody can write a body with that digest
+        secret = digest(b"copies")
+        self._in_folder = secret + b"in"
+        self._on_host = secret + b"on"
+        self._at_path = secret + b"at"
+        self._folders = secret + b"folders"
+        self._below = secret + b"below"
 
     def notes(self, body: bytes, url: str) -> list[bytes]:
-        """Return the record to keep of the body with this digest where it is new, or new on its site."""
+        """Return the record to keep of the body with this digest where it is new, or new on its
+        site.
+        """
         folder = self._folder(url)
-        notes = [self._digest(self._in_folder + body + folder.encode())]  # not _note: once for every page
+        # not _note: once for every page
+        notes = [self._digest(self._in_folder + body + folder.encode())]
         if self._sites:
             notes.append(self._digest(self._on_host + body + folder.partition("/")[0].encode()))
         return notes
 
     def judge(self, body: bytes, url: str, *, by_query: bool) -> tuple[Copy, list[bytes]]:
-        """What becomes of the links of a body that was seen before; if they are followed, with the record to keep.
+        """What becomes of the links of a body that was seen before; if they are followed, with the
+        record to keep.
 
-        `by_query`: it has links that begin with a question mark, which lead elsewhere from each file of a folder.
+        `by_query`: it has links that begin with a question mark, which lead elsewhere from each
+        file of a folder.
         """
         folder = self._folder(url)
         host = folder.partition("/")[0]
@@ -284,29 +318,45 @@ DOMAINS = 4096  # on so many a body is followed, besides the one where it was ne
 class Shells:
     """The choice of bodies that are followed although they were seen.
 
-    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
-    memory, and is part of the same checkpoint.
+    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies.
+    So it takes no memory, and is part of the same checkpoint.
     """
 
     def __init__(
-        self, holds: Callable[[bytes], bool], digest: Callable[[bytes], bytes], domain: Callable[[str], str]
+        self,
+        holds: Callable[[bytes], bool],
+        digest: Callable[[bytes], bytes],
+        domain: Callable[[str], str],
     ) -> None:
-        """`holds` says whether a digest is kept. `digest` is keyed, and `domain` gives a URL's registered domain."""
-        self._holds, self._digest, self._domain = holds, digest, domain
-        self._secret = digest(b"shells")  # in front of what is digested here: nobody can write a body with that digest
+        """`holds` says whether a digest is kept.
+
+        `digest` is keyed, and `domain` gives a URL's registered domain.
+        """
+        self._holds = holds
+        self._digest = digest
+        self._domain = domain
+        # in front of what is digested here: nobody can write a body with that digest
+        self._secret = digest(b"shells")
 
     def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
-        """Return the record to keep if the body with this digest is followed, found after so many redirects in a row.
+        """Return the record to keep if the body with this digest is followed, found after so many
+        redirects in a row.
 
-        Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole site is not crawled.
+        Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole
+        site is not crawled.
         """
         domain = self._domain(url)
         if self._holds(self._of_domain(domain, redirects)):
             return []
-        before = bisect_left(range(DOMAINS), 1, key=lambda number: not self._holds(self._of_body(body, number)))
+        before = bisect_left(
+            range(DOMAINS), 1, key=lambda number: not self._holds(self._of_body(body, number))
+        )
         if before == DOMAINS:
             return []
-        return [self._of_body(body, before), *(self._of_domain(domain, hops) for hops in range(redirects + 1))]
+        return [
+            self._of_body(body, before),
+            *(self._of_domain(domain, hops) for hops in range(redirects + 1)),
+        ]
 
     def _of_domain(self, domain: str, redirects: int) -> bytes:
         return self._digest(self._secret + b"%d " % redirects + domain.encode())

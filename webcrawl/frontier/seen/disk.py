@@ -1,4 +1,5 @@
-"""Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
+"""Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen
+store.
 
 Cache misses go to T and U (waiting_records.py). When T is large enough, a thread merges it with F
 (known_keys.py), and the new records of U come out in the order of submission.
@@ -30,14 +31,16 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-# Known records that one `take` passes over, or twice as many: four rows, which may be cold on a busy disk.
+# Known records that one `take` passes over, or twice as many: four rows, which may be cold on a
+# busy disk.
 PASSED = PIECE
 
 
 class Fuse:
     """A context for everything that changes a store. After a failure memory may be inconsistent.
 
-    So every later use raises StoreError, and the last checkpoint stays in force. OSError is raised as StoreError.
+    So every later use raises StoreError, and the last checkpoint stays in force. OSError is raised
+    as StoreError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,9 +49,13 @@ class Fuse:
 
     def __enter__(self) -> None:
         if self.failure is not None:
-            raise StoreError(f"{self._folder}: unusable since: {words_of(self.failure)}") from self.failure
+            raise StoreError(
+                f"{self._folder}: unusable since: {words_of(self.failure)}"
+            ) from self.failure
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         if error is not None:
             self.failure = error
         if isinstance(error, OSError):
@@ -67,7 +74,9 @@ class DiskSeen:
         on_ready: Callable[[], None] | None = None,
         sizes: Layout | None = None,
     ) -> None:
-        self._db, self._cache, self._on_ready = db, cache, on_ready
+        self._db = db
+        self._cache = cache
+        self._on_ready = on_ready
         self._sizes = sizes or layout(memory)
         self._state = load_state(db, "disk")
         self._u = WaitingRecords(db, self._state.begin, self._state.end, self._sizes.row)
@@ -154,7 +163,9 @@ class DiskSeen:
     # -- merging
 
     def _grow(self) -> None:
-        """Let T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
+        """Let T grow with F, so that the cost of reading F per key of T stays constant
+        (docs/seen.md).
+        """
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
         self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
@@ -187,7 +198,13 @@ class DiskSeen:
                 self._adopt(swept)
                 now = f"{count(len(self._f), 'key')} in {count(self._f.files, 'run')}"
                 merged = count(swept.count, "record")
-                logger.info("seen: merged %s in %.2f s: %d new, now %s", merged, swept.seconds, swept.new, now)
+                logger.info(
+                    "seen: merged %s in %.2f s: %d new, now %s",
+                    merged,
+                    swept.seconds,
+                    swept.new,
+                    now,
+                )
 
     def _adopt(self, swept: Swept) -> None:
         self._frozen = None
@@ -222,7 +239,8 @@ class DiskSeen:
         if self._frozen is not None:
             self._frozen.close()
         if self._merging is not None:
-            with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
+            # it was told to stop, or has failed: nothing of it is kept
+            with contextlib.suppress(Exception):
                 self._worker.result(self._merging).change.close()
             self._merging = None
         self._f.close()

@@ -1,11 +1,14 @@
-"""The keys of Mercator's eliminator (section 3.2): T waits for a merge, F was ever found new; and their merge.
+"""The keys of Mercator's eliminator (section 3.2): T waits for a merge, F was ever found new; and
+their merge.
 
-T has the fingerprints and their ordinals in U. An ordinal is a record's number since T was last emptied. It equals
-the key's position in T, so only keys are stored. A thread sorts full chunks and spills them to scratch files. So T
-can grow with F, which keeps the cost per URL flat, in constant memory.
+T has the fingerprints and their ordinals in U. An ordinal is a record's number since T was last
+emptied. It equals the key's position in T, so only keys are stored. A thread sorts full chunks and
+spills them to scratch files. So T can grow with F, which keeps the cost per URL flat, in constant
+memory.
 
-Of F the latest keys are in memory, the others in sorted runs on disk. The merge of F with T' runs in a thread, one
-range of keys after the other. It modifies no shared state: the owner adopts its result or discards it.
+Of F the latest keys are in memory, the others in sorted runs on disk. The merge of F with T' runs
+in a thread, one range of keys after the other. It modifies no shared state: the owner adopts its
+result or discards it.
 """
 
 from __future__ import annotations
@@ -57,10 +60,14 @@ class Rows(Protocol):
 
 
 class SortedChunk:
-    """A chunk of T in the order of its keys. It is sorted at the first access, which happens in a thread."""
+    """A chunk of T in the order of its keys.
+
+    It is sorted at the first access, which happens in a thread.
+    """
 
     def __init__(self, keys: Keys, first: int) -> None:
-        self._keys, self._first = keys, first
+        self._keys = keys
+        self._first = first
         self._order: Keys | None = None
 
     @property
@@ -92,10 +99,15 @@ class SortedChunk:
 class Frozen:
     """T', the input of a merge, in chunks by ordinal; spills may still be running."""
 
-    def __init__(self, disk: Disk, worker: Worker, spills: list[Future[Run]], chunk: SortedChunk, count: int) -> None:
+    def __init__(
+        self, disk: Disk, worker: Worker, spills: list[Future[Run]], chunk: SortedChunk, count: int
+    ) -> None:
         """`worker` does the spills."""
         self.count = count
-        self._disk, self._worker, self._spills, self._chunk = disk, worker, spills, chunk
+        self._disk = disk
+        self._worker = worker
+        self._spills = spills
+        self._chunk = chunk
 
     def parts(self) -> list[Rows]:
         """All chunks; waits for the spills."""
@@ -118,7 +130,8 @@ class Buffer:
     def __init__(self, names: Names, disk: Disk, size: int = 1) -> None:
         self.count = 0
         self.size = size
-        self._names, self._disk = names, disk
+        self._names = names
+        self._disk = disk
         self._chunk: Keys = NO_KEYS
         self._filled = 0
         self._spills: list[Future[Run]] = []
@@ -146,10 +159,14 @@ class Buffer:
     def _next_chunk(self) -> None:
         if self._filled:
             if self._spills:
-                self._worker.result(self._spills[-1])  # at most two chunks in memory: one filling, one being sorted
+                # at most two chunks in memory: one filling, one being sorted
+                self._worker.result(self._spills[-1])
             chunk = SortedChunk(self._chunk, self.count - self._filled)
-            self._spills.append(self._worker.submit(_spill, chunk, self._filled, self._names.new, self._disk))
-        self._chunk, self._filled = np.empty(self.size, np.uint64), 0
+            self._spills.append(
+                self._worker.submit(_spill, chunk, self._filled, self._names.new, self._disk)
+            )
+        self._chunk = np.empty(self.size, np.uint64)
+        self._filled = 0
 
     def raise_failure(self) -> None:
         """Raise the error of a spill that has failed."""
@@ -165,7 +182,9 @@ class Buffer:
             self._chunk = NO_KEYS
         chunk = SortedChunk(keys, self.count - self._filled)
         frozen = Frozen(self._disk, self._worker, self._spills, chunk, self.count)
-        self.count, self._filled, self._spills = 0, 0, []
+        self.count = 0
+        self._filled = 0
+        self._spills = []
         return frozen
 
     def close(self) -> None:
@@ -176,7 +195,8 @@ class Buffer:
 def _close(spills: list[Future[Run]]) -> None:
     while spills:
         spill = spills.pop()
-        if spill.done() and not spill.cancelled() and spill.exception() is None:  # else its thread has died
+        # else its thread has died
+        if spill.done() and not spill.cancelled() and spill.exception() is None:
             spill.result().close()
 
 
@@ -225,7 +245,8 @@ class Sweep:
         frozen = self.frozen
         bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
         parts = frozen.parts()
-        # A small result stays in memory: otherwise each of a small crawl's many early merges would write a file
+        # A small result stays in memory: otherwise each of a small crawl's many early merges would
+        # write a file
         writer = self.create() if self.create is not None else None
         pieces: list[Keys] = []
         put = pieces.append if writer is None else writer.append
@@ -252,12 +273,19 @@ class Sweep:
         fresh = len(between(self.fresh[None], low, high)[0])
         return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
 
-    def _merge_range(self, parts: Sequence[Rows], low: int, high: int, put: Callable[[Keys], None]) -> Keys:
-        """Puts one range of the result where it goes; returns the keys that are not in F, as rows (key, ordinal)."""
+    def _merge_range(
+        self, parts: Sequence[Rows], low: int, high: int, put: Callable[[Keys], None]
+    ) -> Keys:
+        """Puts one range of the result where it goes; returns the keys that are not in F, as rows
+        (key, ordinal).
+        """
         if self.stop.is_set():
             raise Cancelled
         rows = firsts([part.between(low, high) for part in parts])
-        below = [between(self.fresh[None], low, high)[0], *(run.between(low, high)[0] for run in self.replaced)]
+        below = [
+            between(self.fresh[None], low, high)[0],
+            *(run.between(low, high)[0] for run in self.replaced),
+        ]
         new = rows[:, self._unknown(rows[0], below)]
         put(merged([*below, new[0]]))
         return new
@@ -277,7 +305,8 @@ class KnownKeys:
     """F as of the last adopted merge; arrays and files are never modified, only replaced."""
 
     def __init__(self, db: CrawlDB, *, fresh_limit: int, growth: float) -> None:
-        self._db, self._limit = db, fresh_limit
+        self._db = db
+        self._limit = fresh_limit
         self._fresh = self._saved = _stored(db)
         self._runs = RunSet(db, "url", 1, growth)
 

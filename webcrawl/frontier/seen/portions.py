@@ -1,7 +1,9 @@
-"""The links of large pages wait here and enter the crawl in portions, so that one page holds up nobody else's links.
+"""The links of large pages wait here and enter the crawl in portions, so that one page holds up
+nobody else's links.
 
-A portion is a row of crawl.db, and leaves it in the transaction in which its links are submitted. So a page that a
-checkpoint knows as finished has all its links there: submitted, or in the table (docs/decisions/crawl-operation.md).
+A portion is a row of crawl.db, and leaves it in the transaction in which its links are submitted.
+So a page that a checkpoint knows as finished has all its links there: submitted, or in the table
+(docs/decisions/crawl-operation.md).
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 PORTION = 1000  # links: 3 ms to submit them, 4 ms until they are in the frontier
-PACE = 0.05  # seconds between two portions: 20,000 links per second, in a seventh of the crawl's time
+# seconds between two portions: 20,000 links per second, in a seventh of the crawl's time
+PACE = 0.05
 INSERT = "INSERT INTO portion (turn, site, count, data, crc) VALUES (?, ?, ?, ?, ?)"
 FIRST = "SELECT id, turn, site, count, data, crc FROM portion ORDER BY turn, id LIMIT 1"
 
@@ -50,7 +53,8 @@ class Portions:
 
     def __init__(self, db: CrawlDB, site_of: Callable[[str], str]) -> None:
         """`site_of` names the site of a page's URL."""
-        self._db, self._site_of = db, site_of
+        self._db = db
+        self._site_of = site_of
         ((self.links, first),) = db.query("SELECT coalesce(sum(count), 0), min(turn) FROM portion")
         self._turn = first or 0
         self.ready_at = 0.0  # when the next portion may be taken
@@ -66,7 +70,9 @@ class Portions:
         rows: list[tuple[Any, ...]] = []
         for at in range(start, len(links), PORTION):
             some = list(links[at : at + PORTION])
-            portion = Portion(page, base, some, hops * len(some) if len(hops) == 1 else hops[at : at + PORTION])
+            portion = Portion(
+                page, base, some, hops * len(some) if len(hops) == 1 else hops[at : at + PORTION]
+            )
             turn += 1
             row = (turn, site, len(some), zstd_frame.pack(portion.pack()))
             rows.append((*row, rowcrc.portion(*row)))

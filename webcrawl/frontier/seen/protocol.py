@@ -1,8 +1,9 @@
-"""What all seen stores have in common: the interface that their callers use, their state, and their share of memory.
+"""What all seen stores have in common: the interface that their callers use, their state, and their
+share of memory.
 
-A seen store is the duplicate URL eliminator (Mercator, section 3.2). Its keys may move to another crawl of the same
-hive. The first step of every store is the URL cache, which drops what was submitted recently. Calculations and
-measurements of the sizes are in docs/seen.md.
+A seen store is the duplicate URL eliminator (Mercator, section 3.2). Its keys may move to another
+crawl of the same hive. The first step of every store is the URL cache, which drops what was
+submitted recently. Calculations and measurements of the sizes are in docs/seen.md.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys
 
-KEY_ROWS = "seen.keys."  # before a number, in the table meta: a row of the log of a Bloom filter's keys
+# before a number, in the table meta: a row of the log of a Bloom filter's keys
+KEY_ROWS = "seen.keys."
 BLOOM_FILE = "seen.bloom"  # key in the table meta: the name of the file with a Bloom filter's bits
-CACHE_SIZE = 65_536  # entries of the URL cache: Broder, Najork and Wiener find 50,000 enough for any crawl
-CACHE_ENTRY = 250  # bytes per entry of the URL cache while its table grows: CLOCK 234, LRU 252, RANDOM 141
+# entries of the URL cache: Broder, Najork and Wiener find 50,000 enough for any crawl
+CACHE_SIZE = 65_536
+# bytes per entry of the URL cache while its table grows: CLOCK 234, LRU 252, RANDOM 141
+CACHE_ENTRY = 250
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,9 +38,11 @@ class Layout:
     least: int = 1 << 18  # fewest keys of T per merge, however small F is: 2 MiB
     row: int = 8192  # records per row of U: half a megabyte of 70-byte URLs, compressed in 1 ms
     fresh: int = 1 << 17  # most keys of F in memory: a megabyte to write at a checkpoint
-    at_once: int = 4096  # most records that an early merge handles in the caller's thread, if F is in memory: 1 ms
+    # most records that an early merge handles in the caller's thread, if F is in memory: 1 ms
+    at_once: int = 4096
     share: float = 0.1  # T grows to this share of F
-    growth: float = 1.0  # a merge rewrites runs up to this many times as large as what it writes anyway
+    # a merge rewrites runs up to this many times as large as what it writes anyway
+    growth: float = 1.0
 
 
 def cache_size(memory: int) -> int:
@@ -45,18 +51,24 @@ def cache_size(memory: int) -> int:
 
 
 def shares(memory: int) -> tuple[int, int]:
-    """Split the bytes for all seen stores into those of the URL store and the content store, after the URL cache."""
+    """Split the bytes for all seen stores into those of the URL store and the content store, after
+    the URL cache.
+    """
     content = memory // 8
     return max(memory // 8, memory - content - CACHE_ENTRY * cache_size(memory)), content
 
 
 def layout(memory: int) -> Layout:
-    """Five eighths of the bytes for T, a sixteenth for a merge's rows, an eighth for verdicts; the rest is reserve.
+    """Five eighths of the bytes for T, a sixteenth for a merge's rows, an eighth for verdicts; the
+    rest is reserve.
 
-    In the worst case T has a filling chunk, one being spilled and the last one of T', the latter two with their sort
-    order: 40 bytes per key. A row in a merge takes 128 bytes; a verdict two bits, for this merge and the next.
+    In the worst case T has a filling chunk, one being spilled and the last one of T', the latter
+    two with their sort order: 40 bytes per key. A row in a merge takes 128 bytes; a verdict two
+    bits, for this merge and the next.
     """
-    return Layout(chunk=max(1, memory // 64), budget=max(1, memory // 2048), largest=max(1, memory // 2))
+    return Layout(
+        chunk=max(1, memory // 64), budget=max(1, memory // 2048), largest=max(1, memory // 2)
+    )
 
 
 STATE = "seen.state"
@@ -77,7 +89,9 @@ class SeenState:
     merge_seconds: float = 0.0
 
     def save(self, db: CrawlDB, begin: int, judged: int, end: int) -> None:
-        self.begin, self.judged, self.end = begin, judged, end
+        self.begin = begin
+        self.judged = judged
+        self.end = end
         db.set(STATE, json.dumps(asdict(self)).encode())
 
     def stats(self, *, waiting: int, keys: int, runs: int = 0) -> dict[str, int | float]:
@@ -106,19 +120,23 @@ def load_state(db: CrawlDB, store: str) -> SeenState:
     except (ValueError, TypeError) as error:
         raise DamagedFile(db.path, 0, f"table meta, {STATE}: {error}") from error
     if state.store != store:
-        raise StoreError(f"{db.path}: this crawl was started with the seen store {state.store!r}, not {store!r}")
+        raise StoreError(
+            f"{db.path}: this crawl was started with the seen store {state.store!r}, not {store!r}"
+        )
     return state
 
 
 class SeenStore(Protocol):
-    """Takes records with their fingerprints; returns each record whose fingerprint is new, once and in order.
+    """Takes records with their fingerprints; returns each record whose fingerprint is new, once and
+    in order.
 
-    Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is unusable, and the
-    state on disk is that of the last checkpoint.
+    Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is
+    unusable, and the state on disk is that of the last checkpoint.
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
-        """Submit a page's links: 64-bit fingerprints, and the records that `take` returns for new ones.
+        """Submit a page's links: 64-bit fingerprints, and the records that `take` returns for new
+        ones.
 
         Returns how many of them may be new. The others are known already, and it is known at once.
         """
@@ -126,11 +144,14 @@ class SeenStore(Protocol):
     def take(self, limit: int) -> list[bytes]:
         """At most `limit` new records, in order of first submission; empty if none is known yet.
 
-        Also empty after many records that were known, so that no call takes long: `on_ready` is called then.
+        Also empty after many records that were known, so that no call takes long: `on_ready` is
+        called then.
         """
 
     def merge(self) -> None:
-        """Starts deciding which of the waiting records are new, unless none waits or a merge is already running."""
+        """Starts deciding which of the waiting records are new, unless none waits or a merge is
+        already running.
+        """
 
     @property
     def pending(self) -> int:
@@ -138,7 +159,10 @@ class SeenStore(Protocol):
 
     @property
     def busy(self) -> bool:
-        """True if a merge is running. `on_ready` is called when it has ended, usually from its thread."""
+        """True if a merge is running.
+
+        `on_ready` is called when it has ended, usually from its thread.
+        """
 
     def stats(self) -> dict[str, int | float]:
         """Counters since the crawl began, and current sizes."""
@@ -165,13 +189,18 @@ class ExportsKeys(Protocol):
         """Return the number of records that were submitted so far."""
 
     def decided(self, mark: int) -> bool:
-        """True if it is known of all records before this mark which are new; `merge` makes that come true soon."""
+        """True if it is known of all records before this mark which are new; `merge` makes that
+        come true soon.
+        """
 
     def merge(self) -> None:
         """As every seen store does."""
 
     def sorted_keys(self) -> SortedKeys:
-        """All keys that are known. That of a decided record is among them, whether or not the record was taken."""
+        """All keys that are known.
+
+        That of a decided record is among them, whether or not the record was taken.
+        """
 
 
 def unseen_lately(

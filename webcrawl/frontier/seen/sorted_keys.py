@@ -1,9 +1,10 @@
-"""Sorted fingerprints: the numpy operations that merges consist of, and the files of all seen stores.
+"""Sorted fingerprints: the numpy operations that merges consist of, and the files of all seen
+stores.
 
 All keys must be uint64: numpy silently compares uint64 with int64 as float64, with wrong results.
 
-Runs on disk have geometrically growing sizes, so that each key is rewritten only a few times. A running crawl removes
-files that it has replaced.
+Runs on disk have geometrically growing sizes, so that each key is rewritten only a few times. A
+running crawl removes files that it has replaced.
 """
 
 from __future__ import annotations
@@ -36,14 +37,17 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 
 
 def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
-    """Split the key space into equal ranges (first, last) of about `budget` rows, if keys are uniform."""
+    """Split the key space into equal ranges (first, last) of about `budget` rows, if keys are
+    uniform.
+    """
     shares = max(1, -(-rows // budget))
     for share in range(shares):
         yield (share << 64) // shares, (((share + 1) << 64) // shares) - 1
 
 
 def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
-    """Ranges for any keys: a range that has far more rows is halved. In a hive keys crowd in the ranges of slots.
+    """Ranges for any keys: a range that has far more rows is halved. In a hive keys crowd in the
+    ranges of slots.
 
     `within` says how many rows a range has at least.
     """
@@ -61,13 +65,14 @@ def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[
 def order(keys: Keys) -> Keys:
     """A stable argsort in half the time.
 
-    Sorts integers made of each key's high bits and its position. Keys that differ only in the few low bits lost this
-    way may come out of order; if so, the nearly sorted result is sorted again.
+    Sorts integers made of each key's high bits and its position. Keys that differ only in the few
+    low bits lost this way may come out of order; if so, the nearly sorted result is sorted again.
     """
     bits = np.uint64(max(0, len(keys) - 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
     places: Keys = np.arange(len(keys), dtype=np.uint64)
-    blocks = [slice(at, at + BLOCK) for at in range(0, len(keys), BLOCK)]  # avoids temporary arrays of full size
+    # avoids temporary arrays of full size
+    blocks = [slice(at, at + BLOCK) for at in range(0, len(keys), BLOCK)]
     for block in blocks:
         places[block] |= keys[block] & ~low
     places.sort()
@@ -82,9 +87,12 @@ def _falls(keys: Keys) -> bool:
 
 
 def firsts(parts: Sequence[Keys]) -> Keys:
-    """Each key with its lowest ordinal; `parts` are rows (ascending keys, ordinals), in the order of ordinals."""
+    """Each key with its lowest ordinal; `parts` are rows (ascending keys, ordinals), in the order
+    of ordinals.
+    """
     rows: Keys = np.concatenate(parts, axis=1)
-    # A stable sort merges sorted parts: 21 ns per row for 8 of them, as fast as the vectorised unstable one.
+    # A stable sort merges sorted parts: 21 ns per row for 8 of them, as fast as the vectorised
+    # unstable one.
     rows = rows[:, np.argsort(rows[0], kind="stable")]
     return distinct(rows)
 
@@ -112,7 +120,11 @@ def packed(keys: array[int]) -> bytes:
 
 def mark(bits: Bits, ordinals: Keys) -> None:
     """Set these bits."""
-    np.bitwise_or.at(bits, (ordinals >> np.uint64(3)).view(np.int64), _BIT[(ordinals & np.uint64(7)).view(np.int64)])
+    np.bitwise_or.at(
+        bits,
+        (ordinals >> np.uint64(3)).view(np.int64),
+        _BIT[(ordinals & np.uint64(7)).view(np.int64)],
+    )
 
 
 def marked(bits: Bits, first: int, last: int) -> Mask:
@@ -132,10 +144,16 @@ class Names:
     """Numbered files of one kind in the state's folder `seen`; no number is used twice."""
 
     def __init__(self, state: Path, disk: Disk, kind: str) -> None:
-        self.folder, self.kind, self._disk = state / "seen", kind, disk
+        self.folder = state / "seen"
+        self.kind = kind
+        self._disk = disk
         self._pattern = re.compile(rf"{re.escape(kind)}-(\d{{8,}})")
         self.folder.mkdir(exist_ok=True)
-        used = [int(match[1]) for path in self.folder.iterdir() if (match := self._pattern.fullmatch(path.name))]
+        used = [
+            int(match[1])
+            for path in self.folder.iterdir()
+            if (match := self._pattern.fullmatch(path.name))
+        ]
         self._numbers = count(max(used, default=0) + 1)
 
     def new(self) -> Path:
@@ -146,7 +164,9 @@ class Names:
         return self.folder / name
 
     def clean(self, named: Collection[str]) -> None:
-        """Remove files of this kind that no checkpoint names: incomplete, or replaced just before a crash."""
+        """Remove files of this kind that no checkpoint names: incomplete, or replaced just before a
+        crash.
+        """
         for path in sorted(self.folder.iterdir()):
             if self._pattern.fullmatch(path.name) and path.name not in named:
                 remove_unnamed(self._disk, path)
@@ -242,15 +262,23 @@ class Change:
 
 
 class RunSet:
-    """The runs of one store, as named in the open transaction. Threads write files; the owner's thread names them."""
+    """The runs of one store, as named in the open transaction.
+
+    Threads write files; the owner's thread names them.
+    """
 
     def __init__(self, db: CrawlDB, store: str, columns: int, growth: float) -> None:
         self.runs: list[Run] = []
         self._replaced: list[Run] = []  # replaced since the last checkpoint, which still names them
         self._removed: list[Run] = []  # replaced before it, and removed by it
-        self._db, self._store, self._columns, self._growth = db, store, columns, growth
+        self._db = db
+        self._store = store
+        self._columns = columns
+        self._growth = growth
         self.names = Names(db.folder, db.disk, store)
-        named = db.query("SELECT name, count FROM run WHERE store = ? ORDER BY count DESC, name", (store,))
+        named = db.query(
+            "SELECT name, count FROM run WHERE store = ? ORDER BY count DESC, name", (store,)
+        )
         try:
             for name, count in named:
                 self.runs.append(self._open(name, count))
@@ -273,12 +301,16 @@ class RunSet:
             raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
         if (run.count, run.columns) != (count, self._columns):
             run.close()
-            raise DamagedFile(path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}")
+            raise DamagedFile(
+                path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}"
+            )
         self._db.presence.add(path, path.stat().st_size)
         return run
 
     def plan(self, count: int) -> list[Run]:
-        """The runs to merge with `count` keys: from the smallest up, those at most `growth` times the sum so far."""
+        """The runs to merge with `count` keys: from the smallest up, those at most `growth` times
+        the sum so far.
+        """
         chosen = []
         for run in sorted(self.runs, key=len):
             if run.count > self._growth * count:
@@ -308,7 +340,8 @@ class RunSet:
     def save(self) -> None:
         """Close the files that the last checkpoint removed, in a thread.
 
-        The last close of a removed file takes 0.2 ms per MiB to free its blocks: too long for the event loop.
+        The last close of a removed file takes 0.2 ms per MiB to free its blocks: too long for the
+        event loop.
         """
         removed, self._removed, self._replaced = self._removed, self._replaced, []
         if removed:
@@ -320,7 +353,8 @@ class RunSet:
     def close(self) -> None:
         """Close all files. `runs` stays, because stats.json is written afterwards."""
         _close([*self.runs, *self._replaced, *self._removed])
-        self._replaced, self._removed = [], []
+        self._replaced = []
+        self._removed = []
 
 
 def _close(runs: list[Run]) -> None:
@@ -329,7 +363,9 @@ def _close(runs: list[Run]) -> None:
 
 
 def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
-    """The ascending keys among these that are in one of the runs; the largest run is first, so fewest keys are left."""
+    """The ascending keys among these that are in one of the runs; the largest run is first, so
+    fewest keys are left.
+    """
     found = np.zeros(len(keys), np.bool_)
     for run in runs:
         left = np.flatnonzero(~found)

@@ -1,11 +1,14 @@
-"""U: the records of T in order of submission (Mercator, section 3.2), and the verdicts on those that are merged.
+"""U: the records of T in order of submission (Mercator, section 3.2), and the verdicts on those
+that are merged.
 
-Records lie in rows of the crawl's database. A row has the ordinal of its first record, the keys, the zstd of [the
-records' lengths as uint32, the records], and the crc32 of the first two. The last, unfinished row is in memory and
-written at each checkpoint. At the start T is rebuilt from U (docs/seen.md).
+Records lie in rows of the crawl's database. A row has the ordinal of its first record, the keys,
+the zstd of [the records' lengths as uint32, the records], and the crc32 of the first two. The last,
+unfinished row is in memory and written at each checkpoint. At the start T is rebuilt from U
+(docs/seen.md).
 
-A verdict says whether a record is new: one bit per record, in pieces by ordinal, until they are taken. Each piece is
-written once, at the first checkpoint after its merge, as `seen.new.<first ordinal>` in the table meta.
+A verdict says whether a record is new: one bit per record, in pieces by ordinal, until they are
+taken. Each piece is written once, at the first checkpoint after its merge, as `seen.new.<first
+ordinal>` in the table meta.
 """
 
 from __future__ import annotations
@@ -38,19 +41,25 @@ class _Row:
 
     def records(self, ordinals: npt.NDArray[np.int64]) -> list[bytes]:
         at, data = ordinals - self.first, self.data
-        return [data[a:b] for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)]
+        return [
+            data[a:b]
+            for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)
+        ]
 
 
 class WaitingRecords:
     """U, from the first record not yet taken (`begin`) to the next one to be submitted (`end`)."""
 
     def __init__(self, db: CrawlDB, begin: int, end: int, row: int = ROW) -> None:
-        self.begin, self.end = begin, end
-        self._db, self._size = db, row
+        self.begin = begin
+        self.end = end
+        self._db = db
+        self._size = row
         self._rows = self._stored(begin, end)
         self._keys = array("Q")  # the unfinished row
         self._records: list[bytes] = []
-        self._saved: tuple[int, int] | None = None  # what is written of it: first ordinal, number of records
+        # what is written of it: first ordinal, number of records
+        self._saved: tuple[int, int] | None = None
         self._open: _Row | None = None
 
     def __len__(self) -> int:
@@ -98,7 +107,9 @@ class WaitingRecords:
         self._saved = (first, count)
 
     def _drop(self, count: int) -> None:
-        """Drop `count` records from the unfinished row; what was written of them is now a finished row."""
+        """Drop `count` records from the unfinished row; what was written of them is now a finished
+        row.
+        """
         if self._saved is not None:
             self._rows.append((self._saved[0], self._saved[0] + self._saved[1]))
             self._saved = None
@@ -117,7 +128,9 @@ class WaitingRecords:
     # -- out
 
     def take(self, ordinals: npt.NDArray[np.int64], end: int) -> list[bytes]:
-        """Returns these records (ascending ordinals from `begin` on), then drops all records before `end`."""
+        """Returns these records (ascending ordinals from `begin` on), then drops all records before
+        `end`.
+        """
         taken: list[bytes] = []
         while self._rows and self.begin < end:
             first, last = self._rows[0]
@@ -150,7 +163,9 @@ class WaitingRecords:
             lengths = np.frombuffer(data, "<u4", count)
         except ValueError as error:
             raise self._damaged(first, str(error)) from error
-        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
+        ends = (
+            np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
+        )
         if ends[-1] != len(data):
             raise self._damaged(first, f"{len(data)} bytes where {ends[-1]} should be")
         return _Row(first, data, ends)
@@ -212,19 +227,25 @@ def _stored_piece(name: str, value: bytes) -> _Piece:
     if len(value) != COUNT.size + (count + 7) // 8:
         raise ValueError("verdicts of the wrong length")
     return _Piece(
-        int(name.removeprefix(VERDICTS)), count, np.frombuffer(value, np.uint8, offset=COUNT.size), saved=True
+        int(name.removeprefix(VERDICTS)),
+        count,
+        np.frombuffer(value, np.uint8, offset=COUNT.size),
+        saved=True,
     )
 
 
 class Verdicts:
-    """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not yet taken."""
+    """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not
+    yet taken.
+    """
 
     def __init__(self, db: CrawlDB, begin: int, end: int) -> None:
         self.end = end
         self._db = db
         self._pieces = self._stored(begin, end)
         self.left = sum(len(piece.ordinals(begin)) for piece in self._pieces)
-        self._found: npt.NDArray[np.int64] | None = None  # the first piece's new records that are not yet taken
+        # the first piece's new records that are not yet taken
+        self._found: npt.NDArray[np.int64] | None = None
 
     def _stored(self, begin: int, end: int) -> deque[_Piece]:
         pieces = [self._piece(name, value) for name, value in self._db.named(VERDICTS)]
@@ -257,7 +278,8 @@ class Verdicts:
         self.left += new
 
     def next(self, begin: int, limit: int) -> tuple[npt.NDArray[np.int64], int]:
-        """At most `limit` new records from `begin` on, and the ordinal up to which records are then dealt with.
+        """At most `limit` new records from `begin` on, and the ordinal up to which records are then
+        dealt with.
 
         The returned records count as taken.
         """
@@ -275,7 +297,9 @@ class Verdicts:
 
     def save(self) -> Iterator[None]:
         """Writes unwritten pieces, some at a time; pieces may be taken between two steps."""
-        while unsaved := list(islice((piece for piece in self._pieces if not piece.saved), AT_ONCE)):
+        while unsaved := list(
+            islice((piece for piece in self._pieces if not piece.saved), AT_ONCE)
+        ):
             self._db.set_all((f"{VERDICTS}{piece.first}", piece.packed()) for piece in unsaved)
             for piece in unsaved:
                 piece.saved = True

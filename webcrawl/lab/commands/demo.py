@@ -1,6 +1,7 @@
 """`scrapy demo`: shows the whole crawler at work, on a machine without a network.
 
-Scrapy imports every command for any of them, in every project on the machine: what takes long is imported later.
+Scrapy imports every command for any of them, in every project on the machine: what takes long is
+imported later.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ from webcrawl.tools.tool_command import say_all
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
 KINDS = (  # a sample of what the real web has
-    *("chunked", "no_length", "etag", "coding_gzip", "coding_br", "charset_header", "source_a", "spellings"),
+    *(
+        "chunked",
+        "no_length",
+        "etag",
+        "coding_gzip",
+        "coding_br",
+        "charset_header",
+        "source_a",
+        "spellings",
+    ),
     *("redirect_301", "status_404", "duplicate", "status_503"),
     *("robots_missing", "robots_empty", "robots_disallow", "robots_wildcard", "robots_moved"),
 )
@@ -59,8 +69,16 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         name_program(parser, self)
-        parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts to serve (default: %(default)s)")
-        parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
+        parser.add_argument(
+            "--hosts",
+            type=int,
+            default=300,
+            metavar="N",
+            help="hosts to serve (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)"
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         opts.set[:] = given_words(self.settings, opts.set)
@@ -72,7 +90,9 @@ class Command(ScrapyCommand):
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
         self._own = own_settings(self.settings)
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
-            _refuse(f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo web")
+            _refuse(
+                f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo web"
+            )
         wanted = {
             "USER_AGENT": "webcrawl-demo/1.0 (+http://site0.test/)",
             "LOG_LEVEL": "WARNING",
@@ -92,7 +112,9 @@ class Command(ScrapyCommand):
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
-                    what = f"{count(opts.hosts, 'synthetic host')} on loopback for {opts.seconds:g} s"
+                    what = (
+                        f"{count(opts.hosts, 'synthetic host')} on loopback for {opts.seconds:g} s"
+                    )
                     self._crawl(*web, what)
             except CannotStart as error:
                 if self._made is not None:
@@ -144,11 +166,20 @@ class _Said(logging.Handler):
 def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the seed file and the name server's address.
 
-    The web runs in its own session, so that Ctrl-C stops only the crawler. It reads a pipe that closes when this
-    process ends, even by kill -9, and stops then.
+    The web runs in its own session, so that Ctrl-C stops only the crawler. It reads a pipe that
+    closes when this process ends, even by kill -9, and stops then.
     """
     seeds, errors = folder / "seeds.txt", folder / "errors"
-    options = ["--hosts", hosts, "--pages", hosts * PAGES, "--seeds", seeds, "--kinds", ",".join(KINDS)]
+    options = [
+        "--hosts",
+        hosts,
+        "--pages",
+        hosts * PAGES,
+        "--seeds",
+        seeds,
+        "--kinds",
+        ",".join(KINDS),
+    ]
     ports = ["--port", 0, "--dns-port", 0, "--tls-port", 0]
     command = [*PYTHON, "-m", "webcrawl.lab.simweb", "--until-eof", *map(str, options + ports)]
     with errors.open("wb") as error:
@@ -167,7 +198,11 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             ready = READY.match(web.stdout.readline())
             if ready is None:
                 web.wait()
-                raise CannotStart((errors.read_text().strip() or "the synthetic web did not start").splitlines()[-1])
+                raise CannotStart(
+                    (errors.read_text().strip() or "the synthetic web did not start").splitlines()[
+                        -1
+                    ]
+                )
             yield seeds, ready[1]
         finally:
             web.terminate()

@@ -1,4 +1,6 @@
-"""The synthetic web: a web on loopback whose every page and answer is known in advance (docs/simweb.md)."""
+"""The synthetic web: a web on loopback whose every page and answer is known in advance
+(docs/simweb.md).
+"""
 
 from __future__ import annotations
 

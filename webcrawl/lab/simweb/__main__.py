@@ -7,7 +7,9 @@ from webcrawl.lab.simweb import cli
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m webcrawl.lab.simweb", description="Serves the synthetic web.")
+    parser = argparse.ArgumentParser(
+        prog="python -m webcrawl.lab.simweb", description="Serves the synthetic web."
+    )
     cli.add_arguments(parser)
     try:
         cli.run(parser.parse_args())

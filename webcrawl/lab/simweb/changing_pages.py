@@ -1,4 +1,6 @@
-"""The changing part of a world: when a page changes, which edition is live, and what a request for it gets."""
+"""The changing part of a world: when a page changes, which edition is live, and what a request for
+it gets.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ from webcrawl.lab.simweb.web_answers import Answer, Ask, Web
 SPREAD = 2.0  # of the rates' logarithms: the standard deviation that crawls of the web have found
 _LOOK_BACK = 200  # cells; the chance that so many are empty is nil
 _PLACE, _DICE = Struct("<QQQqB"), Struct("<16Q")
-_POISSON = tuple(accumulate(exp(-1) / factorial(count) for count in range(13)))  # of mean 1, cumulated
-_BURST, _BURST_CHANCE, _BURST_WIDTH = 8, 0.5, 0.02  # changes, bursts per cell, and their length in cells
+# of mean 1, cumulated
+_POISSON = tuple(accumulate(exp(-1) / factorial(count) for count in range(13)))
+# changes, bursts per cell, and their length in cells
+_BURST, _BURST_CHANCE, _BURST_WIDTH = 8, 0.5, 0.02
 
 Dice = Callable[[int], tuple[int, ...]]
 
@@ -42,7 +46,9 @@ def unit(die: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """`rate` is the mean number of changes per day, `at` says where in a cell of `width` days they are, in order."""
+    """`rate` is the mean number of changes per day, `at` says where in a cell of `width` days they
+    are, in order.
+    """
 
     rate: float
     width: float
@@ -98,7 +104,9 @@ def bursts(rate: float, dice: Dice) -> Process:
         chance, start, *others = map(unit, dice(cell))
         if chance >= _BURST_CHANCE:
             return []
-        return sorted(start * (1 - _BURST_WIDTH) + other * _BURST_WIDTH for other in others[:_BURST])
+        return sorted(
+            start * (1 - _BURST_WIDTH) + other * _BURST_WIDTH for other in others[:_BURST]
+        )
 
     return Process(rate, _BURST * _BURST_CHANCE / rate, at)
 
@@ -112,7 +120,8 @@ class Life:
     """`status` says what a page's own URL answers at a time: 200 while it is there."""
 
     status: Callable[[float], int]
-    turns: Callable[[float, float], Iterator[float]]  # the moments after one time until another at which that changes
+    # the moments after one time until another at which that changes
+    turns: Callable[[float, float], Iterator[float]]
 
 
 ALWAYS = Life(lambda _: 200, lambda _, __: iter(()))
@@ -151,20 +160,25 @@ _WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
 
 
 class ChangingPages:
-    """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 / `scale` seconds.
+    """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 /
+    `scale` seconds.
 
-    Moments are seconds since 1970. `began` is the start of time: from then on pages go and move. They have changed
-    before. An edition is the moment of its change, in microseconds since then.
+    Moments are seconds since 1970. `began` is the start of time: from then on pages go and move.
+    They have changed before. An edition is the moment of its change, in microseconds since then.
     """
 
     oldest = OLDEST
 
     def __init__(self, world: Web, median: float, scale: float, began: float) -> None:
         if not 0 < median <= 10_000:
-            raise ValueError(f"{median:g} changes per page and day: allowed is more than 0, up to 10,000")
+            raise ValueError(
+                f"{median:g} changes per page and day: allowed is more than 0, up to 10,000"
+            )
         if not 0 < scale <= 10_000_000:
             raise ValueError(f"time scale {scale:g}: allowed is more than 0, up to 10,000,000")
-        self.world, self.began, self.day = world, began, DAY / scale
+        self.world = world
+        self.began = began
+        self.day = DAY / scale
         self._median = median
         self._of = lru_cache(2**17)(self._made)
 
@@ -181,20 +195,29 @@ class ChangingPages:
         return self._of(host, page)[0].rate / self.day
 
     def edition(self, host: int, page: int, moment: float) -> str:
-        """Return the name of what its URL, or the one that it has moved to, serves at a moment; `GONE` for nothing."""
+        """Return the name of what its URL, or the one that it has moved to, serves at a moment;
+        `GONE` for nothing.
+        """
         if self._status(host, page, moment) in (404, 410):
             return GONE
         return str(self._content(host, page, moment))
 
     def turns(self, host: int, page: int, begin: float, end: float) -> Iterator[float]:
-        """The moments after `begin` until `end` at which the edition changes or may change, in order."""
+        """The moments after `begin` until `end` at which the edition changes or may change, in
+        order.
+        """
         process, life = self._of(host, page)
         times = (begin - self.began) / self.day, (end - self.began) / self.day
-        return (self.began + turn * self.day for turn in merge(process.between(*times), life.turns(*times)))
+        return (
+            self.began + turn * self.day
+            for turn in merge(process.between(*times), life.turns(*times))
+        )
 
     def modified(self, host: int, page: int, moment: float) -> float:
         """When the page changed last."""
-        last = self.began + self._of(host, page)[0].last((moment - self.began) / self.day) * self.day
+        last = (
+            self.began + self._of(host, page)[0].last((moment - self.began) / self.day) * self.day
+        )
         return max(last, float(OLDEST))
 
     def target(self, host: int, page: int, moment: float) -> str:
@@ -217,10 +240,18 @@ class ChangingPages:
             return None
         now = self.world.clock()
         page = self.page_at(ask.host, ask.path)
-        return site_listings.listing_answer(self, ask, now) if page is None else self._page(ask, page, now)
+        return (
+            site_listings.listing_answer(self, ask, now)
+            if page is None
+            else self._page(ask, page, now)
+        )
 
     def robots_lines(self, host: int) -> str:
-        named = site_listings.named_in_robots(self.world.kind("sitemap", host)) if host < self.world.hosts else ""
+        named = (
+            site_listings.named_in_robots(self.world.kind("sitemap", host))
+            if host < self.world.hosts
+            else ""
+        )
         return f"Sitemap: {self.world.origin(host)}{named}\n" if named else ""
 
     def feed(self, host: int) -> str:
@@ -240,13 +271,20 @@ class ChangingPages:
         if status in (404, 410):
             return Answer(status, b"<title>Gone</title><p>This page is gone.", edition=GONE)
         kind, modified = self.kind(host, page), self.modified(host, page, now)
-        aside = f"<aside>Buy {_words(self.world.seed, host, page, now)}!</aside>\n" if kind == "change_advert" else ""
+        aside = (
+            f"<aside>Buy {_words(self.world.seed, host, page, now)}!</aside>\n"
+            if kind == "change_advert"
+            else ""
+        )
         content, feed = self._content(host, page, now), self.feed(host) if page == 0 else ""
         answer = Answer(
-            body=tree_pages.render(self.world, host, page, tree_pages.State(content, aside, feed)), edition=str(content)
+            body=tree_pages.render(self.world, host, page, tree_pages.State(content, aside, feed)),
+            edition=str(content),
         )
         validator = "" if aside else self.world.kind("validator", host)
-        return site_listings.of_page(answer, ask, validator, odd, self._edition_of(modified), modified, now)
+        return site_listings.of_page(
+            answer, ask, validator, odd, self._edition_of(modified), modified, now
+        )
 
     def _status(self, host: int, page: int, moment: float) -> int:
         """Return what the page's own URL answers."""
@@ -286,7 +324,11 @@ def moved(path: str) -> str:
 
 def original(target: str) -> str:
     """Return the first URL of what may have moved."""
-    return target[: -len(_MOVED) - 1] if target.endswith(_MOVED) and target[-len(_MOVED) - 1 :][:1] in "?&" else target
+    return (
+        target[: -len(_MOVED) - 1]
+        if target.endswith(_MOVED) and target[-len(_MOVED) - 1 :][:1] in "?&"
+        else target
+    )
 
 
 def _words(seed: int, host: int, page: int, now: float) -> str:

@@ -26,13 +26,37 @@ OPTIONS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
     ("--hosts", int, 100, "N", "number of hosts, siteN.test (default %(default)s)"),
     ("--pages", int, 10_000, "M", "number of pages on all hosts together (default %(default)s)"),
     ("--port", int, 8000, "P", "port of all hosts, 0 for any free one (default %(default)s)"),
-    ("--dns-port", int, 8053, "D", "port of the name server, 0 for any free one (default %(default)s)"),
+    (
+        "--dns-port",
+        int,
+        8053,
+        "D",
+        "port of the name server, 0 for any free one (default %(default)s)",
+    ),
     ("--tls-port", int, 8443, "P", "port of https hosts, 0 for any free one (default %(default)s)"),
     ("--latency", float, 0.0, "S", "seconds before each answer (default %(default)s)"),
-    ("--seed", int, 0, "S", "seed of the random generator: each gives another web (default %(default)s)"),
+    (
+        "--seed",
+        int,
+        0,
+        "S",
+        "seed of the random generator: each gives another web (default %(default)s)",
+    ),
     ("--log", Path, None, "FILE", "log every request to FILE, as JSON lines"),
-    ("--seeds", Path, None, "FILE", "write the hosts' root URLs to FILE (default a temporary file)"),
-    ("--kinds", str, "", "NAME,NAME", "add these kinds only, in equal shares (docs/simweb.md lists them)"),
+    (
+        "--seeds",
+        Path,
+        None,
+        "FILE",
+        "write the hosts' root URLs to FILE (default a temporary file)",
+    ),
+    (
+        "--kinds",
+        str,
+        "",
+        "NAME,NAME",
+        "add these kinds only, in equal shares (docs/simweb.md lists them)",
+    ),
     ("--size", str, "20000-40000", "LOW-HIGH", "size of a page in bytes (default %(default)s)"),
     ("--links", int, 40, "N", "links per page (default %(default)s)"),
     ("--addresses", int, 32, "N", "number of addresses that the hosts share (default %(default)s)"),
@@ -68,11 +92,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input. Raises UsageError before it starts."""
+    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input.
+
+    Raises UsageError before it starts.
+    """
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
-        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log, outages=options.outage)
+        server = Server(
+            world,
+            dns_port=options.dns_port,
+            latency=options.latency,
+            log=log,
+            outages=options.outage,
+        )
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
@@ -113,7 +146,10 @@ def _check_ports(options: argparse.Namespace) -> None:
 
 
 def _sizes(text: str) -> tuple[int, int]:
-    """Return the smallest and the largest size of a page in bytes. Raise UsageError if the text names none."""
+    """Return the smallest and the largest size of a page in bytes.
+
+    Raise UsageError if the text names none.
+    """
     low, dash, high = text.partition("-")
     if not dash:
         high = low

@@ -1,4 +1,6 @@
-"""The freshness of a crawl's copies, and the best that policies reach that know each page's rate of change."""
+"""The freshness of a crawl's copies, and the best that policies reach that know each page's rate of
+change.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.world import World
 
-AFTER = 1e-6  # seconds after a turn at which the new edition is live: moments since 1970 are no finer
+# seconds after a turn at which the new edition is live: moments since 1970 are no finer
+AFTER = 1e-6
 NEVER_STALE = inf
 
 Fetch = tuple[float, str]
@@ -46,9 +49,11 @@ class Span:
 
 @dataclass(slots=True)
 class Freshness:
-    """The weighted mean over all pages and the whole time, and of each of the equal parts of the time.
+    """The weighted mean over all pages and the whole time, and of each of the equal parts of the
+    time.
 
-    A page counts from its first fetch. `age` is in seconds: how long the live edition has been another one.
+    A page counts from its first fetch. `age` is in seconds: how long the live edition has been
+    another one.
     """
 
     fresh: float = 0.0
@@ -58,7 +63,10 @@ class Freshness:
 
 
 def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fetch]]:
-    """Return what was sent of each page, by host and page, in order. A 304 sends nothing: the copy stays as it is."""
+    """Return what was sent of each page, by host and page, in order.
+
+    A 304 sends nothing: the copy stays as it is.
+    """
     sent: defaultdict[tuple[int, int], list[Fetch]] = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.wall):
         host = world.number(hit.host)
@@ -107,7 +115,9 @@ def freshness(
     weight: Weight = lambda _: 1.0,
     parts: int = 20,
 ) -> Freshness:
-    """The truth about the copies between two moments; `sent` is from `fetches`, `weight` is of a page's first URL."""
+    """The truth about the copies between two moments; `sent` is from `fetches`, `weight` is of a
+    page's first URL.
+    """
     step = (end - begin) / parts
     fresh, whole, age = [0.0] * parts, [0.0] * parts, 0.0
     for (host, page), of_page in sent.items():
@@ -119,12 +129,19 @@ def freshness(
                 age += w * piece.age
     total = sum(whole)
     curve = [good / all_ if all_ else 0.0 for good, all_ in zip(fresh, whole, strict=True)]
-    return Freshness(sum(fresh) / total, age / total, len(sent), curve) if total else Freshness(curve=curve)
+    return (
+        Freshness(sum(fresh) / total, age / total, len(sent), curve)
+        if total
+        else Freshness(curve=curve)
+    )
 
 
 def _cut(span: Span, begin: float, step: float, parts: int) -> Iterator[tuple[int, Span]]:
     """The pieces of a span in each part of the time."""
-    first, last = max(int((span.begin - begin) // step), 0), min(int((span.end - begin) // step), parts - 1)
+    first, last = (
+        max(int((span.begin - begin) // step), 0),
+        min(int((span.end - begin) // step), parts - 1),
+    )
     for part in range(first, last + 1):
         start, stop = max(span.begin, begin + part * step), min(span.end, begin + (part + 1) * step)
         if stop > start:
@@ -151,7 +168,9 @@ def optimum(rates: Sequence[float], weights: Sequence[float], budget: float) -> 
 
 
 def uniform(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """The freshness of a crawl that fetches all pages, those that never change as well, equally often."""
+    """The freshness of a crawl that fetches all pages, those that never change as well, equally
+    often.
+    """
     d, w = _changing(rates, weights)
     return _with_still(float(np.sum(w * _fresh(d * (len(rates) / budget)))), rates, weights)
 
@@ -159,7 +178,9 @@ def uniform(rates: Sequence[float], weights: Sequence[float], budget: float) -> 
 def proportional(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
     """The freshness of a crawl that fetches each page in proportion to its changes."""
     d, w = _changing(rates, weights)
-    return _with_still(float(np.sum(w * _fresh(np.full(len(d), np.sum(d) / budget)))), rates, weights)
+    return _with_still(
+        float(np.sum(w * _fresh(np.full(len(d), np.sum(d) / budget)))), rates, weights
+    )
 
 
 def _changing(rates: Sequence[float], weights: Sequence[float]) -> tuple[_Floats, _Floats]:
@@ -179,7 +200,9 @@ def _fresh(x: _Floats) -> _Floats:
 
 
 def _waits(d: _Floats, w: _Floats, level: float) -> _Floats:
-    """Dt for each page, inf for those that are never fetched: the root of 1 - (1 + x) exp(-x) = level d / w."""
+    """Dt for each page, inf for those that are never fetched: the root of 1 - (1 + x) exp(-x) =
+    level d / w.
+    """
     share = level * d / w
     low, high = np.zeros(len(d)), np.full(len(d), 50.0)
     for _ in range(_STEPS):

@@ -1,4 +1,6 @@
-"""Kinds of hosts: those that answer badly, odd forms of every answer, what owners say of its use, and robots.txt."""
+"""Kinds of hosts: those that answer badly, odd forms of every answer, what owners say of its use,
+and robots.txt.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,12 @@ def _chunked(_: Web, __: Ask, answer: Answer) -> Answer:
 
 
 def _gzip(_: Web, ask: Ask, answer: Answer) -> Answer:
-    if answer.script is None and answer.body and "gzip" in ask.accept and "Content-Encoding" not in str(answer.headers):
+    if (
+        answer.script is None
+        and answer.body
+        and "gzip" in ask.accept
+        and "Content-Encoding" not in str(answer.headers)
+    ):
         answer.body = gzip(answer.body)
         answer.headers += ("Content-Encoding: gzip",)
     return answer
@@ -70,9 +77,11 @@ NOBODY: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One kind: what is added to robots.txt, heads and documents, where {agent} is the crawler's token.
+    """One kind: what is added to robots.txt, heads and documents, where {agent} is the crawler's
+    token.
 
-    `forbids`: for which purposes the pages below `folder` must not be used, or but for these if it begins with `!`.
+    `forbids`: for which purposes the pages below `folder` must not be used, or but for these if it
+    begins with `!`.
     """
 
     robots: str = ""
@@ -85,7 +94,9 @@ class Owner:
 OWNERS: dict[str, Owner] = {
     "owner_usage": Owner("Content-Usage: train-ai=n, search=n\n", forbids=("train-ai", "search")),
     "owner_usage_path": Owner(
-        "Content-Usage: search=n\nContent-Usage: /archive/ search=y\n", forbids=("search",), folder="!/archive/"
+        "Content-Usage: search=n\nContent-Usage: /archive/ search=y\n",
+        forbids=("search",),
+        folder="!/archive/",
     ),
     "owner_usage_agent": Owner(
         "Content-Usage: search=n\n\nUser-agent: {agent}\nContent-Usage: /news/ search=n\n",
@@ -94,21 +105,38 @@ OWNERS: dict[str, Owner] = {
     ),
     "owner_usage_old": Owner("Content-Usage: bots=n, all=n, tdm=n\n"),  # labels of earlier drafts
     "owner_usage_broken": Owner("Content-Usage: search=no\nContent-Usage: Search=n\n"),
-    "owner_signal": Owner("Content-Signal: search=no, ai-input=no, ai-train=yes\n", forbids=("search", "ai-input")),
-    "owner_license": Owner("License: https://licences.test/rsl.xml\n"),
-    "owner_header": Owner(headers=("Content-Usage: ai-use=n, search=n",), forbids=("ai-input", "search")),
-    "owner_header_robots": Owner(headers=("X-Robots-Tag: noindex, noarchive",), forbids=("search", "archive")),
-    "owner_header_agent": Owner(
-        headers=("X-Robots-Tag: somebody: noindex", "X-Robots-Tag: {agent}: noarchive"), forbids=("archive",)
+    "owner_signal": Owner(
+        "Content-Signal: search=no, ai-input=no, ai-train=yes\n", forbids=("search", "ai-input")
     ),
-    "owner_header_tdm": Owner(headers=("TDM-Reservation: 1", "TDM-Policy: https://licences.test/p"), forbids=MINING),
+    "owner_license": Owner("License: https://licences.test/rsl.xml\n"),
+    "owner_header": Owner(
+        headers=("Content-Usage: ai-use=n, search=n",), forbids=("ai-input", "search")
+    ),
+    "owner_header_robots": Owner(
+        headers=("X-Robots-Tag: noindex, noarchive",), forbids=("search", "archive")
+    ),
+    "owner_header_agent": Owner(
+        headers=("X-Robots-Tag: somebody: noindex", "X-Robots-Tag: {agent}: noarchive"),
+        forbids=("archive",),
+    ),
+    "owner_header_tdm": Owner(
+        headers=("TDM-Reservation: 1", "TDM-Policy: https://licences.test/p"), forbids=MINING
+    ),
     "owner_meta": Owner(meta='<meta name="robots" content="noindex">', forbids=("search",)),
-    "owner_meta_archive": Owner(meta='<META NAME="ROBOTS" CONTENT="NoArchive">', forbids=("archive",)),
-    "owner_meta_ai": Owner(meta='<meta name="robots" content="noai, noimageai">', forbids=("train-ai", "ai-input")),
+    "owner_meta_archive": Owner(
+        meta='<META NAME="ROBOTS" CONTENT="NoArchive">', forbids=("archive",)
+    ),
+    "owner_meta_ai": Owner(
+        meta='<meta name="robots" content="noai, noimageai">', forbids=("train-ai", "ai-input")
+    ),
     "owner_meta_agent": Owner(meta='<meta name="{agent}" content="noindex">', forbids=("search",)),
     "owner_meta_other": Owner(meta='<meta name="somebody" content="noindex, noarchive, noai">'),
-    "owner_meta_tdm": Owner(headers=("TDM-Reservation: 1",), meta='<meta name="tdm-reservation" content="0">'),
-    "owner_strict": Owner("Content-Usage: search=y\n", ("Content-Usage: search=n",), forbids=("search",)),
+    "owner_meta_tdm": Owner(
+        headers=("TDM-Reservation: 1",), meta='<meta name="tdm-reservation" content="0">'
+    ),
+    "owner_strict": Owner(
+        "Content-Usage: search=y\n", ("Content-Usage: search=n",), forbids=("search",)
+    ),
     "owner_all": Owner(
         "Content-Signal: search=no\n",
         ("TDM-Reservation: 1",),
@@ -135,11 +163,14 @@ def speak(owner: Owner, answer: Answer, agent: str) -> Answer:
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
     if owner.meta and answer.type == HTML:
-        body = body.replace(b"<title>", owner.meta.replace("{agent}", agent).encode() + b"<title>", 1)
+        body = body.replace(
+            b"<title>", owner.meta.replace("{agent}", agent).encode() + b"<title>", 1
+        )
     return replace(answer, headers=(*answer.headers, *lines), body=body)
 
 
-# What every host has besides its pages: style sheet, script, pictures, and the target of the search form.
+# What every host has besides its pages: style sheet, script, pictures, and the target of the search
+# form.
 _PICTURE = re.compile(r"/static/picture-(\d{1,2})\.png")
 _STYLE = b'@import url("/never/style"); body { font: 16px serif; color: #222 }\n'
 
@@ -172,11 +203,13 @@ def png(shade: int) -> bytes:
         (b"IEND", b""),
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in chunks
     )
 
 
-ROBOTS_FOLDER = "/x/robots/"  # where a robots.txt may redirect to; the last part of the path is the number of hops left
+# where a robots.txt may redirect to; the last part of the path is the number of hops left
+ROBOTS_FOLDER = "/x/robots/"
 LIMIT = 500 * 1024  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
 
 
@@ -191,7 +224,9 @@ _ARCHIVE_TEXT = "User-agent: *\nDisallow: /archive/\n"
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it forbids."""
+    """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it
+    forbids.
+    """
 
     text: str = ""
     forbids: Callable[[str], bool] = lambda _: False
@@ -210,13 +245,17 @@ PLAIN = Robots("User-agent: *\nDisallow:\n")
 ROBOTS: dict[str, Robots] = {
     "robots_missing": Robots("Disallow: /\n", status=404),
     "robots_gone": Robots(status=410),
-    "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),  # RFC 9309, 2.3.1.3: like a missing file
+    # RFC 9309, 2.3.1.3: like a missing file
+    "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),
     "robots_empty": Robots(),
     "robots_disallow": Robots(_ARCHIVE_TEXT, _ARCHIVE),
     "robots_nothing": Robots("User-agent: *\nDisallow: /\n", lambda _: True),
     "robots_wildcard": Robots(
         "User-agent: *\nDisallow: /*?id=\nDisallow: /forum/*-1*.html$\n",
-        lambda path: "?id=" in path or (path.startswith("/forum/") and path.endswith(".html") and "-1" in path[7:-5]),
+        lambda path: (
+            "?id=" in path
+            or (path.startswith("/forum/") and path.endswith(".html") and "-1" in path[7:-5])
+        ),
     ),
     "robots_longest": Robots(
         "User-agent: *\nDisallow: /archive/\nAllow: /archive/2\n",
@@ -235,25 +274,42 @@ ROBOTS: dict[str, Robots] = {
         "User-agent: {agent}\nDisallow: /wiki/\n",
         _folder("news", "wiki"),
     ),
-    "robots_case": Robots("uSER-aGENT : *   # all\n  DISALLOW:/archive/# old\nunknown: 1\n", _ARCHIVE),
-    "robots_percent": Robots("User-agent: *\nDisallow: /%61rchive/\n", _ARCHIVE),  # RFC 9309, 2.2.2: %61 is an a
-    "robots_delay": Robots("User-agent: *\nCrawl-delay: {delay}\nDisallow: /archive/\n", _ARCHIVE, delay=True),
-    "robots_bom": Robots(_ARCHIVE_TEXT, _ARCHIVE, encode=lambda text: b"\xef\xbb\xbf" + text.encode()),
+    "robots_case": Robots(
+        "uSER-aGENT : *   # all\n  DISALLOW:/archive/# old\nunknown: 1\n", _ARCHIVE
+    ),
+    # RFC 9309, 2.2.2: %61 is an a
+    "robots_percent": Robots("User-agent: *\nDisallow: /%61rchive/\n", _ARCHIVE),
+    "robots_delay": Robots(
+        "User-agent: *\nCrawl-delay: {delay}\nDisallow: /archive/\n", _ARCHIVE, delay=True
+    ),
+    "robots_bom": Robots(
+        _ARCHIVE_TEXT, _ARCHIVE, encode=lambda text: b"\xef\xbb\xbf" + text.encode()
+    ),
     "robots_cr": Robots(_ARCHIVE_TEXT.replace("\n", "\r"), _ARCHIVE),
     "robots_crlf": Robots(_ARCHIVE_TEXT.replace("\n", "\r\n"), _ARCHIVE),
     "robots_gzip": Robots(
-        _ARCHIVE_TEXT, _ARCHIVE, encode=lambda text: gzip(text.encode()), headers=("Content-Encoding: gzip",)
+        _ARCHIVE_TEXT,
+        _ARCHIVE,
+        encode=lambda text: gzip(text.encode()),
+        headers=("Content-Encoding: gzip",),
     ),
     "robots_octets": Robots(_ARCHIVE_TEXT, _ARCHIVE, type="application/octet-stream"),
-    "robots_html": Robots("<!DOCTYPE html><title>Welcome</title><p>All our pages.", type="text/html"),
+    "robots_html": Robots(
+        "<!DOCTYPE html><title>Welcome</title><p>All our pages.", type="text/html"
+    ),
     "robots_huge": Robots(
         _ARCHIVE_TEXT,
         _ARCHIVE,
-        encode=lambda text: text.encode() + b"# and so on, and on and on\n" * (LIMIT // 20) + b"Disallow: /\n",
+        encode=lambda text: (
+            text.encode() + b"# and so on, and on and on\n" * (LIMIT // 20) + b"Disallow: /\n"
+        ),
     ),
     "robots_moved": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"),
-    "robots_chain": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),  # five hops in all
-    "robots_elsewhere": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"),
+    # five hops in all
+    "robots_chain": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),
+    "robots_elsewhere": Robots(
+        _ARCHIVE_TEXT, _ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"
+    ),
     "robots_loop": Robots(status=302, location=ROBOTS_FOLDER + "loop", standing=Standing.UNSURE),
     "robots_503": Robots(status=503, standing=Standing.SHUT),
     "robots_hang": Robots(ending=Ending.HANG, standing=Standing.SHUT),
@@ -287,7 +343,10 @@ def robots_standing(world: Web, host: int) -> Standing:
     if "{other}" not in kind.location:
         return kind.standing
     other = (host + 1) % world.hosts
-    reachable = world.kind("host", other) not in DOWN and world.kind("dns", other) not in name_server.STANDING
+    reachable = (
+        world.kind("host", other) not in DOWN
+        and world.kind("dns", other) not in name_server.STANDING
+    )
     return Standing.OPEN if reachable else Standing.UNSURE
 
 

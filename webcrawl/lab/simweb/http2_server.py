@@ -1,4 +1,5 @@
-"""HTTP/2 before the synthetic web's server of HTTP/1.1, as many sites have it: frames are put into its form and back.
+"""HTTP/2 before the synthetic web's server of HTTP/1.1, as many sites have it: frames are put into
+its form and back.
 
 So both give the same answers, take the same time for them, and write the same log.
 """
@@ -23,7 +24,8 @@ H2 = "h2"  # in ALPN
 UNHEARD = (
     1 << 20
 )  # bytes of an answer from which on nothing follows: its like in HTTP/1.1 ends with the client's patience
-HEAD = 1 << 15  # bytes of a head: the time for its compression grows with the square of a field's length
+# bytes of a head: the time for its compression grows with the square of a field's length
+HEAD = 1 << 15
 _OF_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding"))
 
 
@@ -32,7 +34,8 @@ class Negotiated(asyncio.Protocol):
 
     def __init__(self, desk: Desk, only_h2: ssl.SSLContext) -> None:
         """`only_h2`: the context of servers that close a connection without it."""
-        self._desk, self._only_h2 = desk, only_h2
+        self._desk = desk
+        self._only_h2 = only_h2
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         channel = transport.get_extra_info("ssl_object")
@@ -49,7 +52,9 @@ class Negotiated(asyncio.Protocol):
 
 
 class Http2(asyncio.Protocol):
-    """A connection of HTTP/2, and the transport of one of HTTP/1.1, which answers its requests one after the other."""
+    """A connection of HTTP/2, and the transport of one of HTTP/1.1, which answers its requests one
+    after the other.
+    """
 
     def __init__(self, desk: Desk) -> None:
         config = H2Configuration(
@@ -59,11 +64,15 @@ class Http2(asyncio.Protocol):
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
         )
-        self._h2, self._inner = H2Connection(config), Connection(desk, "https")
-        self._asked: deque[tuple[int, bool]] = deque()  # streams that are not answered yet; whether it was with HEAD
+        self._h2 = H2Connection(config)
+        self._inner = Connection(desk, "https")
+        # streams that are not answered yet; whether it was with HEAD
+        self._asked: deque[tuple[int, bool]] = deque()
         self._unheard = 0  # bytes of the answer that have led to nothing so far
         self._parser = httptools.HttpResponseParser(self)
-        self._status, self._fields, self._head = 0, list[tuple[bytes, bytes]](), 0
+        self._status = 0
+        self._fields = list[tuple[bytes, bytes]]()
+        self._head = 0
         self._sized = self._complete = False  # of the answer that is being sent
         self._body = bytearray()  # of it, for which the client has no room yet
         self._full = False  # the real transport is
@@ -101,7 +110,10 @@ class Http2(asyncio.Protocol):
             fields = dict(event.headers)
             method = fields[b":method"]
             self._asked.append((event.stream_id, method == b"HEAD"))
-            lines = [b"%b %b HTTP/1.1" % (method, fields[b":path"]), b"Host: %b" % fields[b":authority"]]
+            lines = [
+                b"%b %b HTTP/1.1" % (method, fields[b":path"]),
+                b"Host: %b" % fields[b":authority"],
+            ]
             lines += [b"%b: %b" % field for field in event.headers if field[0][:1] != b":"]
             self._inner.data_received(b"\r\n".join((*lines, b"", b"")))
         elif isinstance(event, DataReceived):
@@ -128,14 +140,18 @@ class Http2(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._unheard = UNHEARD
         if self._status and self._asked[0][1]:
-            self._complete, self._parser = True, httptools.HttpResponseParser(self)
+            self._complete = True
+            self._parser = httptools.HttpResponseParser(self)
         if self._unheard >= UNHEARD:
             self._break_off()
         else:
             self._pump()
 
     def close(self) -> None:
-        """After the answer. One without a length ends so, and one that is not whole is broken off."""
+        """After the answer.
+
+        One without a length ends so, and one that is not whole is broken off.
+        """
         if self._asked and self._status and not self._sized:
             self._complete = True
             self._pump()
@@ -147,7 +163,10 @@ class Http2(asyncio.Protocol):
     # -- the parser calls
 
     def on_message_begin(self) -> None:
-        self._status, self._fields, self._head, self._sized = 0, [], 0, False
+        self._status = 0
+        self._fields = []
+        self._head = 0
+        self._sized = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -160,7 +179,9 @@ class Http2(asyncio.Protocol):
         if self._head > HEAD:
             raise ValueError("a head too long for HTTP/2")
         self._unheard, self._status = 0, self._parser.get_status_code()
-        self._h2.send_headers(self._asked[0][0], [(b":status", b"%d" % self._status), *self._fields])
+        self._h2.send_headers(
+            self._asked[0][0], [(b":status", b"%d" % self._status), *self._fields]
+        )
 
     def on_body(self, body: bytes) -> None:
         self._unheard = 0
@@ -179,7 +200,9 @@ class Http2(asyncio.Protocol):
             del self._body[:room]
         if self._complete and not self._body:
             h2.end_stream(self._asked.popleft()[0])
-            self._complete, self._status, self._unheard = False, 0, 0
+            self._complete = False
+            self._status = 0
+            self._unheard = 0
         self._flush()
         if self._body:
             self._inner.pause_writing()
@@ -187,7 +210,9 @@ class Http2(asyncio.Protocol):
             self._inner.resume_writing()
 
     def _room(self) -> int:
-        return min(self._h2.local_flow_control_window(self._asked[0][0]), self._h2.max_outbound_frame_size)
+        return min(
+            self._h2.local_flow_control_window(self._asked[0][0]), self._h2.max_outbound_frame_size
+        )
 
     def _break_off(self) -> None:
         for stream, _ in self._asked:

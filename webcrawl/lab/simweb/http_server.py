@@ -1,4 +1,6 @@
-"""The HTTP/1.1 server of the synthetic web: each connection answers its requests in turn and logs them."""
+"""The HTTP/1.1 server of the synthetic web: each connection answers its requests in turn and logs
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.web_answers import LAST_CHUNK, Answer, Ending, chunk, head
 
 BEAT = 0.005  # seconds
-TURNS = 6  # of the loop, from a client's leaving until `connection_lost` says so: two, or four with TLS; and some more
+# of the loop, from a client's leaving until `connection_lost` says so: two, or four with TLS; and
+# some more
+TURNS = 6
 
 
 class Pulse:
     """Notes the time in regular beats, each in another turn of the loop.
 
-    A busy machine, or an answer that takes long to make, lets a loop stand still for half a second. All that clients
-    did meanwhile then seems to happen at once, and afterwards.
+    A busy machine, or an answer that takes long to make, lets a loop stand still for half a second.
+    All that clients did meanwhile then seems to happen at once, and afterwards.
     """
 
     def __init__(self) -> None:
@@ -63,7 +67,8 @@ class Request:
     scheme: str
     method: str
     target: str
-    notes: dict[str, str]  # the headers that an answer or the log may depend on, by their names in NOTED
+    # the headers that an answer or the log may depend on, by their names in NOTED
+    notes: dict[str, str]
     keep: bool
     address: str  # the server's
 
@@ -81,7 +86,8 @@ class Request:
 class Desk:
     """The state that all connections share."""
 
-    answer: Callable[[Request], tuple[Answer, int, str]]  # which request for this URL it is, from 1; and the outage
+    # which request for this URL it is, from 1; and the outage
+    answer: Callable[[Request], tuple[Answer, int, str]]
     finished: Callable[[Hit], None]
     latency: float
     pulse: Pulse = field(default_factory=Pulse)
@@ -94,7 +100,8 @@ class Connection(asyncio.Protocol):
     """Requests may be pipelined; they are answered one after the other."""
 
     def __init__(self, desk: Desk, scheme: str) -> None:
-        self._desk, self._scheme = desk, scheme
+        self._desk = desk
+        self._scheme = scheme
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[Request] = deque()
         self._hit: Hit | None = None
@@ -111,11 +118,12 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # a stream server's always is one
-        # Without a buffer in the process, "the answer was sent" means that the kernel has it. A plain transport pauses
-        # above the limit, but one for TLS pauses at it: a limit of 0 would pause it after every write, and it
-        # might not resume.
+        # Without a buffer in the process, "the answer was sent" means that the kernel has it. A
+        # plain transport pauses above the limit, but one for TLS pauses at it: a limit of 0 would
+        # pause it after every write, and it might not resume.
         self._transport.set_write_buffer_limits(high=1 if self._scheme == "https" else 0)
-        self.address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
+        self.address = transport.get_extra_info("sockname")[0]
+        self._client = transport.get_extra_info("peername")[1]
         self._desk.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -160,7 +168,8 @@ class Connection(asyncio.Protocol):
     # -- the parser calls
 
     def on_message_begin(self) -> None:
-        self._target, self._notes = "", {}
+        self._target = ""
+        self._notes = {}
 
     def on_url(self, url: bytes) -> None:
         self._target += url.decode("latin-1")
@@ -172,15 +181,21 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         method, keep = self._parser.get_method().decode(), self._parser.should_keep_alive()
-        self._waiting.append(Request(self._scheme, method, self._target, self._notes, keep, self.address))
+        self._waiting.append(
+            Request(self._scheme, method, self._target, self._notes, keep, self.address)
+        )
         self._answer_next()
 
     # -- answers
 
     def _refuse(self) -> None:
-        """Answers something that is not HTTP; it is logged too, after the request that is being answered."""
+        """Answers something that is not HTTP; it is logged too, after the request that is being
+        answered.
+        """
         self._book("left")
-        request = Request(self._scheme, "", self._target or "/", self._notes, keep=False, address=self.address)
+        request = Request(
+            self._scheme, "", self._target or "/", self._notes, keep=False, address=self.address
+        )
         hit = self._begin(request)
         hit.status = 400
         self._write(hit, BAD_REQUEST)
@@ -193,14 +208,17 @@ class Connection(asyncio.Protocol):
             hit = self._begin(request)
             answer, hit.attempt, hit.outage = self._desk.answer(request)
             hit.edition = answer.edition
-            hit.status, hit.retry_after = 0 if answer.script is not None else answer.status, ceil(answer.retry_after)
+            hit.status = 0 if answer.script is not None else answer.status
+            hit.retry_after = ceil(answer.retry_after)
             later = self._desk.latency + answer.delay
             if not later and answer.script is None:
                 self._write(hit, self._whole(request, answer), last=True)
                 if self._drained.is_set():
                     self._sent(request, answer)
                     continue
-            self._task = asyncio.get_running_loop().create_task(self._answer(hit, request, answer, later))
+            self._task = asyncio.get_running_loop().create_task(
+                self._answer(hit, request, answer, later)
+            )
 
     async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
         """Sends an answer that takes time, or waits for one that was not sent at once."""
@@ -232,9 +250,13 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(inf)
 
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
-        """Send data. An answer that fits into the kernel's buffer ends before it: the client may have it at once."""
+        """Send data.
+
+        An answer that fits into the kernel's buffer ends before it: the client may have it at once.
+        """
         hit.bytes += len(data)
-        self._latest = time.monotonic()  # before: this process may lose its core while the client has the last bytes
+        # before: this process may lose its core while the client has the last bytes
+        self._latest = time.monotonic()
         if last and len(data) <= AT_ONCE:
             hit.ended = self._latest
         self._transport.write(data)
@@ -243,7 +265,13 @@ class Connection(asyncio.Protocol):
         body = answer.body
         close = answer.ending is Ending.CLOSE or not request.keep
         length = len(body) if answer.sized else None
-        top = head(answer, answer.date or self._desk.date, length=length, close=close, chunked=answer.chunked)
+        top = head(
+            answer,
+            answer.date or self._desk.date,
+            length=length,
+            close=close,
+            chunked=answer.chunked,
+        )
         if request.method == "HEAD":
             return top
         if not answer.chunked:
@@ -252,13 +280,17 @@ class Connection(asyncio.Protocol):
         return b"".join((top, *pieces, LAST_CHUNK))
 
     def _sent(self, request: Request, answer: Answer) -> None:
-        ending = Ending.CLOSE if answer.ending is Ending.KEEP and not request.keep else answer.ending
+        ending = (
+            Ending.CLOSE if answer.ending is Ending.KEEP and not request.keep else answer.ending
+        )
         self._task = None
         self._end("reset" if ending is Ending.RESET else "sent", ending)
 
     def _begin(self, request: Request) -> Hit:
         self._desk.begun += 1
-        self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self.address, self._client)
+        self._hit = hit = Hit(
+            time.monotonic(), time.time(), request.url, self.address, self._client
+        )
         hit.agent = request.notes.get("agent", "")
         hit.conditional = "etag" in request.notes or "since" in request.notes
         return hit
@@ -267,7 +299,8 @@ class Connection(asyncio.Protocol):
         """Ends the request in progress, if any, and logs it."""
         hit, self._hit = self._hit, None
         if hit is not None:
-            hit.ended, hit.outcome = hit.ended or time.monotonic(), outcome
+            hit.ended = hit.ended or time.monotonic()
+            hit.outcome = outcome
             self._desk.finished(hit)
 
     def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:
@@ -285,7 +318,9 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         if ending is Ending.RESET:
             linger = struct.pack("ii", 1, 0)  # with a time of 0, closing sends a reset
-            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self._transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, linger
+            )
             self._transport.abort()
         else:
             self._transport.close()

@@ -1,4 +1,7 @@
-"""The kinds that a world is made of. A mix is a plain dict of the names of kinds and their shares of their groups."""
+"""The kinds that a world is made of.
+
+A mix is a plain dict of the names of kinds and their shares of their groups.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,32 @@ SITEMAPS = (
     "sitemap_frozen",
 )
 FEEDS = ("feed_atom", "feed_rss")
-CHANGE_GROUPS = {"change": CHANGES, "validator": VALIDATORS, "odd": ODD, "sitemap": SITEMAPS, "feed": FEEDS}
+CHANGE_GROUPS = {
+    "change": CHANGES,
+    "validator": VALIDATORS,
+    "odd": ODD,
+    "sitemap": SITEMAPS,
+    "feed": FEEDS,
+}
 
-_RARE = {"change_gone_404": 0.02, "change_gone_410": 0.02, "change_returns": 0.02, "change_moves": 0.02}
-_OTHERS = {"change_daily": 0.05, "change_weekly": 0.05, "change_bursts": 0.05, "change_advert": 0.05}
+_RARE = {
+    "change_gone_404": 0.02,
+    "change_gone_410": 0.02,
+    "change_returns": 0.02,
+    "change_moves": 0.02,
+}
+_OTHERS = {
+    "change_daily": 0.05,
+    "change_weekly": 0.05,
+    "change_bursts": 0.05,
+    "change_advert": 0.05,
+}
 
 
 def changing() -> dict[str, float]:
-    """A mix as the web has it: most pages change at random or never, most hosts are honest, and a few are odd."""
+    """A mix as the web has it: most pages change at random or never, most hosts are honest, and a
+    few are odd.
+    """
     mix = {"change_poisson": 0.57, **_OTHERS, "change_never": 0.15, **_RARE}
     mix |= dict.fromkeys(VALIDATORS, 0.2)
     mix |= dict.fromkeys(ODD, 0.02)
@@ -56,7 +77,8 @@ def changing() -> dict[str, float]:
     return mix | dict.fromkeys(FEEDS, 0.2)
 
 
-# Fractional parts of square roots of primes: independent of each other, and each spreads evenly (see Shares).
+# Fractional parts of square roots of primes: independent of each other, and each spreads evenly
+# (see Shares).
 SLOPES = {
     "page": 5**0.5 % 1,
     "robots": 2**0.5 % 1,
@@ -82,7 +104,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     **CHANGE_GROUPS,
 }
 OF_PAGES = frozenset({"page", "change"})  # the other groups are of hosts
-_GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | dict.fromkeys(BY_NAME, "dns")
+_GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | dict.fromkeys(
+    BY_NAME, "dns"
+)
 
 
 def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:

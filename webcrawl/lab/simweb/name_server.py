@@ -1,4 +1,6 @@
-"""The name server of the synthetic web over UDP and TCP, its messages as bytes (RFC 1035, 4), and what it answers."""
+"""The name server of the synthetic web over UDP and TCP, its messages as bytes (RFC 1035, 4), and
+what it answers.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,8 @@ class Reply:
 
     rcode: Rcode = Rcode.NOERROR
     records: tuple[Record, ...] = ()
-    truncated: bool = False  # over UDP only the TC bit is sent, so that the client asks again over TCP
+    # over UDP only the TC bit is sent, so that the client asks again over TCP
+    truncated: bool = False
     silent: bool = False
 
 
@@ -97,12 +100,16 @@ def _cname(world: Web, host: int, question: Question) -> Reply:
     if question.name == name:
         chain += [f"a.via.{name}", f"b.via.{name}"]
     aliases = tuple(Record(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
-    return Reply(records=aliases + _addresses(Question(chain[-1], question.type), world.address(host)))
+    return Reply(
+        records=aliases + _addresses(Question(chain[-1], question.type), world.address(host))
+    )
 
 
 def _cname_loop(world: Web, host: int, _: Question) -> Reply:
     name = world.name(host)
-    return Reply(records=(Record(name, CNAME, f"a.via.{name}"), Record(f"a.via.{name}", CNAME, name)))
+    return Reply(
+        records=(Record(name, CNAME, f"a.via.{name}"), Record(f"a.via.{name}", CNAME, name))
+    )
 
 
 def _many(world: Web, host: int, question: Question) -> Reply:
@@ -111,7 +118,11 @@ def _many(world: Web, host: int, question: Question) -> Reply:
 
 
 def _six(question: Question, address: str, otherwise: Reply) -> Reply:
-    return Reply(records=(Record(question.name, AAAA, address),)) if question.type == AAAA else otherwise
+    return (
+        Reply(records=(Record(question.name, AAAA, address),))
+        if question.type == AAAA
+        else otherwise
+    )
 
 
 def _first(question: Question, first: str, world: Web, host: int) -> Reply:
@@ -124,7 +135,8 @@ DEAD = "127.0.255.254"  # nothing listens here
 LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 
 IPV6, DUAL = "dns_ipv6", "dns_dual"
-BY_NAME = {IPV6, DUAL}  # only in mixes that name them: they need a machine with [::1], and a crawl that may go there
+# only in mixes that name them: they need a machine with [::1], and a crawl that may go there
+BY_NAME = {IPV6, DUAL}
 NAMES: dict[str, Callable[[Web, int, Question], Reply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
     "dns_servfail": _failing(Rcode.SERVFAIL),
@@ -132,21 +144,37 @@ NAMES: dict[str, Callable[[Web, int, Question], Reply]] = {
     "dns_silent": lambda _, __, ___: Reply(silent=True),
     "dns_cname": _cname,
     "dns_cname_loop": _cname_loop,
-    "dns_truncated": lambda web, host, asked: _plain(web, host, asked) if asked.tcp else Reply(truncated=True),
-    "dns_short": lambda web, host, asked: Reply(records=_addresses(asked, web.address(host), ttl=1)),
+    "dns_truncated": lambda web, host, asked: (
+        _plain(web, host, asked) if asked.tcp else Reply(truncated=True)
+    ),
+    "dns_short": lambda web, host, asked: Reply(
+        records=_addresses(asked, web.address(host), ttl=1)
+    ),
     "dns_many": _many,
     "dns_first_dead": lambda web, host, asked: _first(asked, DEAD, web, host),
     "dns_dead": lambda _, __, asked: Reply(records=_addresses(asked, DEAD)),
     "dns_outside": lambda _, __, asked: Reply(records=_addresses(asked, OUTSIDE)),
     "dns_mixed": lambda web, host, asked: _first(asked, OUTSIDE, web, host),
-    "dns_aaaa": lambda web, host, asked: _six(asked, f"::ffff:{web.address(host)}", _plain(web, host, asked)),
-    "dns_recovers": lambda web, host, asked: Reply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked),
+    "dns_aaaa": lambda web, host, asked: _six(
+        asked, f"::ffff:{web.address(host)}", _plain(web, host, asked)
+    ),
+    "dns_recovers": lambda web, host, asked: (
+        Reply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked)
+    ),
     IPV6: lambda web, host, asked: _six(asked, web.address(host), Reply()),
     DUAL: lambda web, host, asked: _six(asked, LOOPBACK6, _plain(web, host, asked)),
 }
 STANDING: dict[str, Standing] = {
     **dict.fromkeys(
-        ("dns_nxdomain", "dns_servfail", "dns_refused", "dns_silent", "dns_cname_loop", "dns_dead", "dns_outside"),
+        (
+            "dns_nxdomain",
+            "dns_servfail",
+            "dns_refused",
+            "dns_silent",
+            "dns_cname_loop",
+            "dns_dead",
+            "dns_outside",
+        ),
         Standing.SHUT,
     ),
     # A guard may refuse a name if any of its addresses is forbidden.
@@ -157,11 +185,14 @@ STANDING: dict[str, Standing] = {
 _HEADER = struct.Struct(">6H")
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _IN = 1
-MAX_UDP = 512  # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
+# RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
+MAX_UDP = 512
 
 
 def parse_query(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | None:
-    """The id of a query, its question, and that question's bytes; None if it is not a query with one question."""
+    """The id of a query, its question, and that question's bytes; None if it is not a query with
+    one question.
+    """
     if len(message) < _HEADER.size:
         return None
     number, flags, questions, *_ = _HEADER.unpack_from(message)

@@ -39,7 +39,9 @@ class State(Enum):
 
 @dataclass(slots=True, eq=False)
 class Outage:
-    """One thing that is broken from `started` to `ended`, both in seconds of the machine's monotonic clock."""
+    """One thing that is broken from `started` to `ended`, both in seconds of the machine's
+    monotonic clock.
+    """
 
     kind: str
     targets: tuple[str, ...]  # patterns of host names, or of addresses
@@ -50,7 +52,9 @@ class Outage:
 
     def __post_init__(self) -> None:
         if not _KIND.fullmatch(self.kind):
-            raise ValueError(f"{self.kind}: not an outage of the synthetic web; docs/simweb.md lists them")
+            raise ValueError(
+                f"{self.kind}: not an outage of the synthetic web; docs/simweb.md lists them"
+            )
         if self.retry_after and not self.kind.startswith(("host_", "robots_", "pages_")):
             raise ValueError(f"{self.kind}: an outage without answers has no Retry-After")
         if self.what == "uplink" and self.targets != ("*",):
@@ -70,10 +74,11 @@ class Outage:
 
 
 class Board:
-    """The outages of a server: begun and ended by a test, or planned; `all` keeps those that are over.
+    """The outages of a server: begun and ended by a test, or planned; `all` keeps those that are
+    over.
 
-    `changed` is called after each change. `known` tells whether a target, which is no pattern, exists for an outage of
-    this sort: one that hits nobody would prove nothing.
+    `changed` is called after each change. `known` tells whether a target, which is no pattern,
+    exists for an outage of this sort: one that hits nobody would prove nothing.
     """
 
     def __init__(
@@ -83,7 +88,9 @@ class Board:
     ) -> None:
         self.all: list[Outage] = []
         self.changed: Callable[[], None] = lambda: None
-        self._clock, self._start, self._known = clock, clock(), known
+        self._clock = clock
+        self._start = clock()
+        self._known = known
 
     def begin(
         self,
@@ -96,7 +103,9 @@ class Board:
     ) -> Outage:
         """Begin an outage, by default now and until `end`; without targets everything is hit."""
         start = self._clock() + after
-        return self._add(Outage(kind, targets or ("*",), start, start + seconds, retry_after, as_date))
+        return self._add(
+            Outage(kind, targets or ("*",), start, start + seconds, retry_after, as_date)
+        )
 
     def end(self, *outages: Outage) -> None:
         """End these outages, or without any given all of them."""
@@ -106,7 +115,9 @@ class Board:
         self.changed()
 
     @contextmanager
-    def during(self, kind: str, *targets: str, retry_after: float = 0.0, as_date: bool = False) -> Iterator[Outage]:
+    def during(
+        self, kind: str, *targets: str, retry_after: float = 0.0, as_date: bool = False
+    ) -> Iterator[Outage]:
         """An outage for the duration of a block."""
         outage = self.begin(kind, *targets, retry_after=retry_after, as_date=as_date)
         try:
@@ -115,11 +126,15 @@ class Board:
             self.end(outage)
 
     def plan(self, text: str) -> Outage:
-        """Parse `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's start."""
+        """Parse `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's
+        start.
+        """
         times, _, rest = text.strip().partition(" ")
         match, (kind, *words) = _PLAN.fullmatch(times), rest.split() or [""]
         if match is None:
-            raise ValueError(f"{text}: expected FROM-TO KIND TARGET… retry_after=N, such as: 10-40 host_503 site3.test")
+            raise ValueError(
+                f"{text}: expected FROM-TO KIND TARGET… retry_after=N, such as: 10-40 host_503 site3.test"
+            )
         start, end = float(match[1]), float(match[2] or inf)
         if start >= end:
             raise ValueError(f"{text}: it ends before it begins")
@@ -129,7 +144,16 @@ class Board:
                 wait, as_date = float(given[2]), given[1] == "date"
             else:
                 targets.append(word)
-        return self._add(Outage(kind, tuple(targets) or ("*",), self._start + start, self._start + end, wait, as_date))
+        return self._add(
+            Outage(
+                kind,
+                tuple(targets) or ("*",),
+                self._start + start,
+                self._start + end,
+                wait,
+                as_date,
+            )
+        )
 
     def restart(self) -> None:
         """Count what is planned from now on: the server has started."""
@@ -165,12 +189,17 @@ class Board:
         for outage in self.now() if self.all else ():
             if outage.what == "uplink":
                 return Reply(silent=True)
-            if (outage.what == "dns" and outage.hits(name)) or (outage.what == "nameserver" and outage.hits(server)):
+            if (outage.what == "dns" and outage.hits(name)) or (
+                outage.what == "nameserver" and outage.hits(server)
+            ):
                 return _reply(outage.how, name)
         return None
 
     def of_address(self, address: str, names: Callable[[], Iterator[str]]) -> tuple[State, str]:
-        """Return what meets a client there, and by which kind of outage. `names` are of the hosts at this address."""
+        """Return what meets a client there, and by which kind of outage.
+
+        `names` are of the hosts at this address.
+        """
         for outage in self.now():
             if outage.how not in ("refused", "lost") or outage.what not in ("uplink", "address"):
                 continue
@@ -201,7 +230,10 @@ def _reply(how: str, name: str) -> Reply:
 
 
 def _concerns(outage: Outage, host: str, address: str, path: str) -> bool:
-    """Return whether a request that has come through gets this outage's answer. Where nothing listens, none comes."""
+    """Return whether a request that has come through gets this outage's answer.
+
+    Where nothing listens, none comes.
+    """
     match outage.what:
         case "host":
             return outage.hits(host)

@@ -1,4 +1,6 @@
-"""Random numbers, words, text and paths as pure functions of a place in the web: every run draws the same."""
+"""Random numbers, words, text and paths as pure functions of a place in the web: every run draws
+the same.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,25 @@ def draws(seed: int, host: int, page: int, count: int = 2) -> tuple[int, ...]:
 
 
 class Shares:
-    """Divides the natural numbers among names by share; `at(n)` is the name of number n, "" outside all shares.
+    """Divides the natural numbers among names by share; `at(n)` is the name of number n, "" outside
+    all shares.
 
-    A quadratic irrational spreads the numbers without leaving a gap much wider than 1/n. So the shares hold even for a
-    handful of hosts, where independent draws would miss some kinds.
+    A quadratic irrational spreads the numbers without leaving a gap much wider than 1/n. So the
+    shares hold even for a handful of hosts, where independent draws would miss some kinds.
     """
 
     def __init__(self, shares: Mapping[str, float], slope: float, offset: float) -> None:
         self._names = [*shares, ""]
         self._bounds = list(accumulate(shares.values()))
-        if any(share < 0 for share in shares.values()) or (self._bounds and self._bounds[-1] > 1.0 + 1e-9):
+        if any(share < 0 for share in shares.values()) or (
+            self._bounds and self._bounds[-1] > 1.0 + 1e-9
+        ):
             raise ValueError(f"shares must be at least 0 and at most 1 together: {dict(shares)}")
         if self._bounds and self._bounds[-1] > 1.0 - 1e-9:
             self._names.pop()
             self._bounds.pop()  # the last one gets the rest, whatever the rounding
-        self._slope, self._offset = slope, offset
+        self._slope = slope
+        self._offset = offset
 
     def at(self, number: int) -> str:
         if len(self._names) == 1:
@@ -67,7 +73,8 @@ LENGTH = 2**18
 
 @lru_cache(4)
 def filler(seed: int) -> str:
-    """LENGTH characters of words, repeated once, so that any LENGTH characters from the first half can be cut out.
+    """LENGTH characters of words, repeated once, so that any LENGTH characters from the first half
+    can be cut out.
 
     Pages cut it anywhere, even within words, so that each page has exactly its size.
     """
@@ -83,7 +90,10 @@ _NUMBER = re.compile(r"/.*?(?:-|\?id=)([1-9]\d{0,9})(?:\.html|&view=full)?")
 
 
 def path(page: int) -> str:
-    """The request target of a page. Eight forms take turns, so that path rules meet some of each."""
+    """The request target of a page.
+
+    Eight forms take turns, so that path rules meet some of each.
+    """
     if not page:
         return "/"
     form, section, word = page & 7, SECTIONS[page >> 3 & 7], WORDS[(page ^ page >> 7) & 127]
@@ -129,7 +139,10 @@ def _rare() -> list[str]:
 
 
 def prose(key: str, length: int) -> str:
-    """So many characters of text. The same key gives the same text, another one a text with other words."""
+    """So many characters of text.
+
+    The same key gives the same text, another one a text with other words.
+    """
     digest = shake_128(key.encode()).digest(_NUMBERS.size + length // _PER_WORD + 64)
     rare = _rare()
     words = WORDS + [rare[number % len(rare)] for number in _NUMBERS.unpack_from(digest)]

@@ -18,7 +18,10 @@ from webcrawl.lab.simweb.world import World
 
 @dataclass(slots=True)
 class Hit:
-    """One request. Times are seconds of the machine's monotonic clock; `wall` is the start since 1970."""
+    """One request.
+
+    Times are seconds of the machine's monotonic clock; `wall` is the start since 1970.
+    """
 
     started: float
     wall: float
@@ -33,7 +36,8 @@ class Hit:
     outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
     outage: str = ""  # the kind of the outage that decided the answer, or ended it
     agent: str = ""  # the client's User-Agent
-    edition: str = ""  # of a changing page that was sent, or "gone"; "" for a 304 and everything else
+    # of a changing page that was sent, or "gone"; "" for a 304 and everything else
+    edition: str = ""
     conditional: bool = False  # whether the request had If-None-Match or If-Modified-Since
 
     @property
@@ -50,7 +54,9 @@ FIELDS = tuple(field.name for field in fields(Hit))
 
 
 class Log:
-    """Hits in the order in which they ended: in memory if `keep`, and as JSON lines in the file at `path`."""
+    """Hits in the order in which they ended: in memory if `keep`, and as JSON lines in the file at
+    `path`.
+    """
 
     def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
         self.hits: list[Hit] = []
@@ -107,10 +113,14 @@ class Gap:
     wanted: float
 
 
-def overlaps(log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE) -> list[tuple[Hit, Hit]]:
-    """Each request that began before an earlier one to the same host was answered, with that earlier request.
+def overlaps(
+    log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE
+) -> list[tuple[Hit, Hit]]:
+    """Each request that began before an earlier one to the same host was answered, with that
+    earlier request.
 
-    `connections`: hosts that may have so many requests at once; then the one that had to be answered first.
+    `connections`: hosts that may have so many requests at once; then the one that had to be
+    answered first.
     """
     found = []
     for hits in _grouped(log, key):
@@ -124,11 +134,18 @@ def overlaps(log: Iterable[Hit], key: Key = by_host, *, connections: Connections
 
 
 def gaps(
-    log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = SLACK, connections: Connections = ONE
+    log: Iterable[Hit],
+    rule: Rule,
+    key: Key = by_host,
+    *,
+    slack: float = SLACK,
+    connections: Connections = ONE,
 ) -> list[Gap]:
-    """The successive requests to one host between which the client waited less than `rule` asks after the first.
+    """The successive requests to one host between which the client waited less than `rule` asks
+    after the first.
 
-    Of a host that may have several requests at once, those that began while as many had their waits not over.
+    Of a host that may have several requests at once, those that began while as many had their waits
+    not over.
     """
     found: list[Gap] = []
     for hits in _grouped(log, key):
@@ -143,7 +160,8 @@ def gaps(
 
 
 def _crowded(hits: list[Hit], rule: Rule, most: int, slack: float) -> Iterator[Gap]:
-    before: list[tuple[float, int]] = []  # when the wait after each earlier request is over, and its number
+    # when the wait after each earlier request is over, and its number
+    before: list[tuple[float, int]] = []
     for number, hit in enumerate(hits):
         before = sorted(one for one in before if one[0] - slack > hit.started)
         if len(before) >= most:
@@ -153,7 +171,8 @@ def _crowded(hits: list[Hit], rule: Rule, most: int, slack: float) -> Iterator[G
 
 
 def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
-    """Return every request to a host that came earlier than the Retry-After of any answer before it asked for.
+    """Return every request to a host that came earlier than the Retry-After of any answer before it
+    asked for.
 
     `maximum` is the longest wait that the client accepts.
     """
@@ -169,7 +188,9 @@ def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
 
 
 def robots_first(log: Iterable[Hit]) -> list[Hit]:
-    """Each first request to an origin that is not for robots.txt, its own or one that another redirects to."""
+    """Each first request to an origin that is not for robots.txt, its own or one that another
+    redirects to.
+    """
     asked: set[str] = set()
     found = []
     for hit in sorted(log, key=lambda hit: hit.started):
@@ -194,7 +215,9 @@ def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
 
 
 def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
-    """Requests for pages of hosts that are traps, by kind of trap; their robots.txt are not counted."""
+    """Requests for pages of hosts that are traps, by kind of trap; their robots.txt are not
+    counted.
+    """
     counts: Counter[str] = Counter()
     for hit in log:
         number = world.number(hit.host)
@@ -212,7 +235,8 @@ def mercator(
 ) -> Rule:
     """The wait that politeness asks for after a hit, as the server sees it.
 
-    The server sees a download begin later and end sooner than the client does, so this is a lower bound.
+    The server sees a download begin later and end sooner than the client does, so this is a lower
+    bound.
     """
 
     def wanted(hit: Hit) -> float:

@@ -29,11 +29,14 @@ def of_listing(answer: Answer, ask: Ask, tag: str) -> Answer:
     return Answer(304, headers=lines) if _matches(ask.etag, tag) else _with(answer, lines)
 
 
-def of_page(answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modified: float, now: float) -> Answer:
-    """The answer to a request for a page, which is `answer` unless a 304 says the same. Times are seconds since 1970.
+def of_page(
+    answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modified: float, now: float
+) -> Answer:
+    """The answer to a request for a page, which is `answer` unless a 304 says the same. Times are
+    seconds since 1970.
 
-    A copy with a Last-Modified must not be taken for the next edition, so the header is missing in the very second of
-    the change (RFC 9110, 8.8.2.1).
+    A copy with a Last-Modified must not be taken for the next edition, so the header is missing in
+    the very second of the change (RFC 9110, 8.8.2.1).
     """
     if odd:
         kind = "" if odd in OWN_TAGS else BOTH
@@ -41,8 +44,11 @@ def of_page(answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modifie
     shift = {"odd_future": AHEAD, "odd_years": -BEHIND}.get(odd, 0.0)
     dated = kind in ("validator_modified", BOTH) and int(modified) < int(now)
     date = formatdate(int(modified) + shift, usegmt=True)
-    lines = tuple(line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line)
-    answer.date = formatdate(now - BEHIND if odd == "odd_years" else now, usegmt=True)  # never before Last-Modified
+    lines = tuple(
+        line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line
+    )
+    # never before Last-Modified
+    answer.date = formatdate(now - BEHIND if odd == "odd_years" else now, usegmt=True)
     if odd == "odd_304_conditional":
         same = bool(ask.etag or ask.since)
     elif ask.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
@@ -70,7 +76,9 @@ def _with(answer: Answer, lines: tuple[str, ...]) -> Answer:
 
 
 def _with_body(lines: tuple[str, ...], body: bytes) -> tuple[bytes, ...]:
-    head = "\r\n".join(["HTTP/1.1 304 Not Modified", *lines, f"Content-Length: {len(body)}", "", ""])
+    head = "\r\n".join(
+        ["HTTP/1.1 304 Not Modified", *lines, f"Content-Length: {len(body)}", "", ""]
+    )
     return (head.encode() + body,)
 
 
@@ -90,7 +98,8 @@ def _seconds(text: str) -> float:
 SITEMAP, INDEX = "/sitemap.xml", "/sitemap_index.xml"
 PATHS = {"feed_atom": "/feed.atom", "feed_rss": "/feed.rss"}
 TYPES = {"feed_atom": "application/atom+xml", "feed_rss": "application/rss+xml"}
-PER_FILE, MOST, NEWEST = 500, 10_000, 20  # pages of an indexed sitemap, of all of a host, and entries of a feed
+# pages of an indexed sitemap, of all of a host, and entries of a feed
+PER_FILE, MOST, NEWEST = 500, 10_000, 20
 LIES = 10 * 86_400.0  # seconds: how far back dates at random go
 _PART = re.compile(r"/sitemap-(\d{1,3})\.xml\.gz")
 _URLSET = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
@@ -126,7 +135,9 @@ def listing_answer(living: Changing, ask: Ask, now: float) -> Answer | None:
         made = Answer(body=gzip(_urlset(entries).encode()), type="application/x-gzip")
     elif kind and kind != "sitemap_index" and ask.path == SITEMAP:
         entries = _entries(living, ask.host, now)
-        made = Answer(body=_urlset(_lied(living, kind, entries, now)).encode(), type="application/xml")
+        made = Answer(
+            body=_urlset(_lied(living, kind, entries, now)).encode(), type="application/xml"
+        )
     else:
         return None
     return of_listing(made, ask, tag_of(crc32(made.body)))
@@ -152,7 +163,11 @@ def _lied(living: Changing, kind: str, entries: Iterator[Entry], now: float) -> 
         if kind == "sitemap_now":
             yield url, now
         elif kind == "sitemap_random":
-            yield url, now - LIES * draws(living.world.seed, crc32(url.encode()), int(now * 1e6))[0] / 2**64
+            yield (
+                url,
+                now
+                - LIES * draws(living.world.seed, crc32(url.encode()), int(now * 1e6))[0] / 2**64,
+            )
         elif kind == "sitemap_frozen":
             yield url, float(living.oldest)
         else:
@@ -160,15 +175,21 @@ def _lied(living: Changing, kind: str, entries: Iterator[Entry], now: float) -> 
 
 
 def _urlset(entries: Iterator[Entry]) -> str:
-    lines = [f"<url><loc>{escape(url)}</loc><lastmod>{_w3c(at)}</lastmod></url>\n" for url, at in entries]
+    lines = [
+        f"<url><loc>{escape(url)}</loc><lastmod>{_w3c(at)}</lastmod></url>\n" for url, at in entries
+    ]
     return f"{_URLSET}{''.join(lines)}</urlset>\n"
 
 
 def _index(living: Changing, host: int, now: float) -> str:
     origin, lines = living.world.origin(host), []
     for part in range(_files(living, host)):
-        newest = max((at for _, at in _entries(living, host, now, part)), default=float(living.oldest))
-        lines.append(f"<sitemap><loc>{origin}/sitemap-{part}.xml.gz</loc><lastmod>{_w3c(newest)}</lastmod></sitemap>\n")
+        newest = max(
+            (at for _, at in _entries(living, host, now, part)), default=float(living.oldest)
+        )
+        lines.append(
+            f"<sitemap><loc>{origin}/sitemap-{part}.xml.gz</loc><lastmod>{_w3c(newest)}</lastmod></sitemap>\n"
+        )
     return f"{_INDEX}{''.join(lines)}</sitemapindex>\n"
 
 

@@ -21,7 +21,9 @@ BACKLOG = 2048
 
 
 def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A TCP socket on each address, all with the same port; port 0 is any port that is free on all of them."""
+    """A TCP socket on each address, all with the same port; port 0 is any port that is free on all
+    of them.
+    """
     for attempt in range(TRIES):
         opened: list[socket.socket] = []
         try:
@@ -65,7 +67,10 @@ def close(sockets: Sequence[socket.socket]) -> None:
 
 
 def _free(address: str) -> int:
-    """A free port. Only a socket that was bound to a port by number keeps it while it does not listen."""
+    """A free port.
+
+    Only a socket that was bound to a port by number keeps it while it does not listen.
+    """
     probe = _bound(address, 0, socket.SOCK_STREAM)
     number: int = probe.getsockname()[1]
     probe.close()
@@ -99,15 +104,19 @@ class Door(Protocol):
 class StreamDoor:
     """A TCP socket; asyncio gets a duplicate, and may close that one.
 
-    To refuse, the socket is shut down: it keeps its port, but Linux resets whoever connects. To lose, its queue is made
-    as short as possible and filled by a connection of our own: Linux then drops what arrives, and the client waits.
+    To refuse, the socket is shut down: it keeps its port, but Linux resets whoever connects. To
+    lose, its queue is made as short as possible and filled by a connection of our own: Linux then
+    drops what arrives, and the client waits.
     """
 
     state: State | None = None
 
-    def __init__(self, kept: socket.socket, serve: Callable[[socket.socket], Awaitable[asyncio.Server]]) -> None:
+    def __init__(
+        self, kept: socket.socket, serve: Callable[[socket.socket], Awaitable[asyncio.Server]]
+    ) -> None:
         self.address: str = kept.getsockname()[0]
-        self._kept, self._serve = kept, serve
+        self._kept = kept
+        self._serve = serve
         self._server: asyncio.Server | None = None
         self._filling: socket.socket | None = None
 
@@ -139,7 +148,8 @@ class DatagramDoor:
 
     def __init__(self, kept: socket.socket, protocol: Callable[[], Udp]) -> None:
         self.address: str = kept.getsockname()[0]
-        self._port, self._protocol = kept.getsockname()[1], protocol
+        self._port = kept.getsockname()[1]
+        self._protocol = protocol
         self._kept: socket.socket | None = kept
         self._serving: Udp | None = None
 
@@ -147,7 +157,9 @@ class DatagramDoor:
         self.state = state
         if state is State.OPEN:
             kept, self._kept = self._kept or datagrams(self.address, self._port), None
-            _, self._serving = await asyncio.get_running_loop().create_datagram_endpoint(self._protocol, sock=kept)
+            _, self._serving = await asyncio.get_running_loop().create_datagram_endpoint(
+                self._protocol, sock=kept
+            )
             return
         if self._kept is not None:  # it has never been open
             self._kept.close()
@@ -176,14 +188,21 @@ class Weather:
         servers: Sequence[Door],
         connections: Iterable[Connection],
     ) -> None:
-        self._world, self._board, self._doors, self._servers = world, board, doors, servers
+        self._world = world
+        self._board = board
+        self._doors = doors
+        self._servers = servers
         self._connections = connections
-        self._loop, self._turn = asyncio.get_running_loop(), asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._turn = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Open the doors. From now on outages take effect, and those that are planned count from here."""
+        """Open the doors.
+
+        From now on outages take effect, and those that are planned count from here.
+        """
         self._board.restart()
         self._board.changed = self._changed
         await self._settle()
@@ -215,7 +234,9 @@ class Weather:
         async with self._turn:
             seconds = self._board.next_change()  # first: what changes meanwhile must not be missed
             for door in self._doors:
-                state, outage = self._board.of_address(door.address, partial(self._names, door.address))
+                state, outage = self._board.of_address(
+                    door.address, partial(self._names, door.address)
+                )
                 if state is not door.state:
                     await door.become(state)
                     self._tell(door.address, state, outage)
@@ -239,7 +260,11 @@ class Weather:
         """Return the names of the hosts at this address."""
         world = self._world
         end = world.hosts + len(world.annex)
-        every = range(end) if name_server.IPV6 in world.mix else range(_index(address), end, world.addresses)
+        every = (
+            range(end)
+            if name_server.IPV6 in world.mix
+            else range(_index(address), end, world.addresses)
+        )
         return (world.name(host) for host in every if world.address(host) == address)
 
 

@@ -1,8 +1,9 @@
 """Tree pages: where their links lead, and their HTML.
 
-Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached from its root. The root
-of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can be reached from host 0. The other links are
-random: four of five lead to pages of the same host, or if the world's hosts are `popular`, nineteen of twenty.
+Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached
+from its root. The root of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can
+be reached from host 0. The other links are random: four of five lead to pages of the same host, or
+if the world's hosts are `popular`, nineteen of twenty.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webcrawl.lab.simweb.kinds import KINDS
-from webcrawl.lab.simweb.random_content import LENGTH, SECTIONS, WORDS, depth, draws, filler, path, prose, relative
+from webcrawl.lab.simweb.random_content import (
+    LENGTH,
+    SECTIONS,
+    WORDS,
+    depth,
+    draws,
+    filler,
+    path,
+    prose,
+    relative,
+)
 from webcrawl.lab.simweb.web_answers import Anchor, Place, Web
 
 CHILDREN = 8
@@ -45,7 +56,9 @@ class State:
     feed: str = ""
 
 
-def links(world: Web, host: int, page: int, chance: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+def links(
+    world: Web, host: int, page: int, chance: tuple[int, ...]
+) -> Iterator[tuple[int, int, int]]:
     """Host and page that each link leads to, and a number that decides how it is written."""
     size, hosts = world.pages_of(host), world.hosts
     left = iter(chance)
@@ -62,7 +75,11 @@ def links(world: Web, host: int, page: int, chance: tuple[int, ...]) -> Iterator
             yield host, far % size, number
         else:
             other = world.abroad(far)
-            yield other, (number >> 50 if world.popular else far // hosts) % world.pages_of(other), number
+            yield (
+                other,
+                (number >> 50 if world.popular else far // hosts) % world.pages_of(other),
+                number,
+            )
 
 
 def extras(world: Web, host: int, page: int) -> list[str]:
@@ -81,7 +98,8 @@ def anchors(world: Web, host: int, page: int) -> list[Anchor]:
     chance = draws(world.seed, host, page, 64)
     origin = world.origin(host)
     found = [
-        Anchor("a", world.origin(h) + path(p)) for h, p, _ in links(world, host, page, chance[4 : 4 + world.links])
+        Anchor("a", world.origin(h) + path(p))
+        for h, p, _ in links(world, host, page, chance[4 : 4 + world.links])
     ]
     found += [Anchor("a", url) for url in extras(world, host, page)]
     if page == 0 and world.living is not None and world.living.feed(host):
@@ -102,13 +120,19 @@ def render(world: Web, host: int, page: int, state: State | None = None) -> byte
     One that changes has some text in any case, so that another edition reads differently.
     """
     chance = draws(world.seed, host, page, 64)
-    told = chance if state is None else draws(world.seed, host << 32 | page, state.edition & 2**64 - 1, 64)
+    told = (
+        chance
+        if state is None
+        else draws(world.seed, host << 32 | page, state.edition & 2**64 - 1, 64)
+    )
     deep = depth(path(page))
     written = [
         f'<a href="{_href(world, host, deep, link)}">{WORDS[link[2] >> 16 & 127]} {WORDS[link[2] >> 23 & 127]}</a>'
         for link in links(world, host, page, chance[4 : 4 + world.links])
     ]
-    written += [f'<a href="{url.replace("&", "&amp;")}">Special</a>' for url in extras(world, host, page)]
+    written += [
+        f'<a href="{url.replace("&", "&amp;")}">Special</a>' for url in extras(world, host, page)
+    ]
     low, high = world.size
     wanted = low + chance[2] % (high - low + 1)
     new = host >= world.hosts  # a large site has something to say on every page
@@ -134,7 +158,9 @@ def render(world: Web, host: int, page: int, state: State | None = None) -> byte
 
 
 def _href(world: Web, host: int, deep: int, link: tuple[int, int, int]) -> str:
-    """A link as an author might write it: rooted, relative, absolute, without a scheme, or with a fragment."""
+    """A link as an author might write it: rooted, relative, absolute, without a scheme, or with a
+    fragment.
+    """
     other, page, number = link
     target, form = path(page), number >> 8 & 0xFF
     if "&" in target:

@@ -1,4 +1,6 @@
-"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, found by walking the world."""
+"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, found by
+walking the world.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,26 @@ from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
 ATTEMPTS = 3
-# Of what may be the host's fault: that uses up none of these attempts. While the host is well it is asked for STRIKES
-# times; one that is not is asked again at intervals that are doubled, which come to fewer in a crawl of minutes.
+# Of what may be the host's fault: that uses up none of these attempts. While the host is well it is
+# asked for STRIKES times; one that is not is asked again at intervals that are doubled, which come
+# to fewer in a crawl of minutes.
 BUSY_ATTEMPTS = 2 * STRIKES
 OWN_FAULTS = frozenset({501, 505})  # says nothing of the host, however many URLs get one
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
 def registered(host: str) -> str:
-    """The registered domain of a name under .test, by the public suffix list's default rule: the last two labels."""
+    """The registered domain of a name under .test, by the public suffix list's default rule: the
+    last two labels.
+    """
     return ".".join(host.split(".")[-2:])
 
 
 def trap_of(world: World, url: str) -> str | None:
-    """The entrance of the trap that a URL is in, None for any other URL. A host that is a trap is its own entrance."""
+    """The entrance of the trap that a URL is in, None for any other URL.
+
+    A host that is a trap is its own entrance.
+    """
     place = world.locate(url) if world.annex else None
     if place is not None and world.trap(place[0]):
         return f"{world.origin(place[0])}/"
@@ -41,11 +49,10 @@ def trap_of(world: World, url: str) -> str | None:
 class Truth:
     """The URLs of a crawl, by what it has to do with them.
 
-    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`: if the answer says
-    when to come again, or if others of the host fail too.
-    `may`: found only by way of something that crawlers may treat differently.
-    `traps`: entrances of traps; the pages behind them may be fetched.
-    `excluded`: found, but not to be fetched, with the reason.
+    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`:
+    if the answer says when to come again, or if others of the host fail too. `may`: found only by
+    way of something that crawlers may treat differently. `traps`: entrances of traps; the pages
+    behind them may be fetched. `excluded`: found, but not to be fetched, with the reason.
     """
 
     world: World
@@ -95,7 +102,9 @@ class Truth:
         place = self.world.locate(url)
         if place is None:
             return False
-        return host_kinds.is_robots(place[1]) or (self.world.living is not None and is_listing(place[1]))
+        return host_kinds.is_robots(place[1]) or (
+            self.world.living is not None and is_listing(place[1])
+        )
 
 
 Scope = Callable[[str, str], bool]
@@ -113,11 +122,13 @@ def truth(
 ) -> Truth:
     """The truth for a crawl from these seeds.
 
-    `scope` is the crawl's; `wanted` stands for its URL filters. Limits on depth, page budgets and retired hosts are not
-    modelled: a test that compares a crawl with the truth sets them high.
+    `scope` is the crawl's; `wanted` stands for its URL filters. Limits on depth, page budgets and
+    retired hosts are not modelled: a test that compares a crawl with the truth sets them high.
     """
     seeds = list(seeds)
-    return _Walk(world, _scope(scope, seeds), frozenset(follow), max_hops, obey_nofollow, wanted).run(seeds)
+    return _Walk(
+        world, _scope(scope, seeds), frozenset(follow), max_hops, obey_nofollow, wanted
+    ).run(seeds)
 
 
 @dataclass(slots=True)
@@ -130,9 +141,11 @@ class _Walk:
     wanted: Callable[[str], bool]
     found: Truth = field(init=False)
     reached: set[str] = field(default_factory=set)  # by a link other than a redirect
-    hops: dict[str, int] = field(default_factory=dict)  # the fewest redirects in a row that led to a URL
+    # the fewest redirects in a row that led to a URL
+    hops: dict[str, int] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
-    failing: dict[str, bool] = field(default_factory=dict)  # whether the answer says when to come again
+    # whether the answer says when to come again
+    failing: dict[str, bool] = field(default_factory=dict)
 
     def run(self, seeds: list[str]) -> Truth:
         """First walks what is certain, then what the uncertain URLs might lead to."""
@@ -141,7 +154,9 @@ class _Walk:
         self._walk(self.unsure, self.found.may)
         self.found.may -= self.found.must
         failing = Counter(map(_host, self.failing))
-        self.found.busy = {url for url, says in self.failing.items() if says or failing[_host(url)] > 1}
+        self.found.busy = {
+            url for url, says in self.failing.items() if says or failing[_host(url)] > 1
+        }
         for url in (*self.found.must, *self.found.may):
             self.found.excluded.pop(url, None)
         return self.found
@@ -152,7 +167,9 @@ class _Walk:
         queue = deque((url, 0) for url in starts)
         while queue:
             url, hops = queue.popleft()
-            if self.hops.get(url, self.max_hops + 1) <= hops and (url in visited or url in self.found.excluded):
+            if self.hops.get(url, self.max_hops + 1) <= hops and (
+                url in visited or url in self.found.excluded
+            ):
                 continue
             reason = self._refusal(url)
             if reason == "unsure" and certain:
@@ -185,7 +202,9 @@ class _Walk:
         return "unsure" if standing is Standing.UNSURE else ""
 
     def _next(self, url: str, hops: int) -> Iterator[tuple[str, int]]:
-        """The URLs inside the scope that this one leads to, each with the number of redirects in a row."""
+        """The URLs inside the scope that this one leads to, each with the number of redirects in a
+        row.
+        """
         host, path = self.world.locate(url) or (0, "")
         page = self.world.page_at(host, path)
         if page is not None and self.world.kind("odd", host) == "odd_304_always":

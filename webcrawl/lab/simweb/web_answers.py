@@ -1,4 +1,6 @@
-"""Requests to the synthetic web and its answers, as plain values without sockets; special answers and their places."""
+"""Requests to the synthetic web and its answers, as plain values without sockets; special answers
+and their places.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,18 @@ Step = bytes | float  # bytes to send, or seconds to wait
 
 @dataclass(slots=True)
 class Answer:
-    """An answer. If there is a `script`, its steps are sent, head included; the other fields are for the truth."""
+    """An answer.
+
+    If there is a `script`, its steps are sent, head included; the other fields are for the truth.
+    """
 
     status: int = 200
     body: bytes = b""
     type: str = HTML
     headers: tuple[str, ...] = ()  # further header lines
     links: Sequence[Anchor] = ()
-    location: str = ""  # where a redirect leads, in canonical form; "" if a crawler may not go there
+    # where a redirect leads, in canonical form; "" if a crawler may not go there
+    location: str = ""
     retry_after: float = 0.0
     retry_date: str = ""  # the same as a date, if it is to be sent as one
     delay: float = 0.0  # seconds before the first byte
@@ -77,7 +83,14 @@ class Answer:
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
-def head(answer: Answer, date: str, *, length: int | None = None, close: bool = False, chunked: bool = False) -> bytes:
+def head(
+    answer: Answer,
+    date: str,
+    *,
+    length: int | None = None,
+    close: bool = False,
+    chunked: bool = False,
+) -> bytes:
     """The head of an answer. Without a length or chunks the body ends with the connection."""
     lines = [
         f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Unheard Of')}",
@@ -89,7 +102,8 @@ def head(answer: Answer, date: str, *, length: int | None = None, close: bool = 
     lines += answer.headers
     if chunked:
         lines.append("Transfer-Encoding: chunked")
-    elif length is not None and answer.status not in (204, 304):  # RFC 9110 8.6: no length where no content is allowed
+    elif length is not None and answer.status not in (204, 304):
+        # RFC 9110 8.6: no length where no content is allowed
         lines.append(f"Content-Length: {length}")
     if answer.retry_after:
         lines.append(f"Retry-After: {answer.retry_date or ceil(answer.retry_after)}")
@@ -195,7 +209,10 @@ class Place:
 
 
 def document(title: str, body: str, head: str = "") -> bytes:
-    """A small page. Titles must differ between places, so that no two bodies are equal by chance."""
+    """A small page.
+
+    Titles must differ between places, so that no two bodies are equal by chance.
+    """
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>\n'
         f"<body><h1>{escape(title)}</h1>\n{body}\n</body></html>\n"
@@ -204,7 +221,9 @@ def document(title: str, body: str, head: str = "") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`entries` are the URLs that the page links to; a `trap` is endless; a `counted` one depends on the attempt."""
+    """`entries` are the URLs that the page links to; a `trap` is endless; a `counted` one depends
+    on the attempt.
+    """
 
     answer: Callable[[Place], Answer]
     entries: Callable[[Place], list[str]] = lambda place: [place.url]

@@ -1,4 +1,6 @@
-"""The server of the synthetic web: sockets, connections, name server and log; also in a thread, for tests."""
+"""The server of the synthetic web: sockets, connections, name server and log; also in a thread, for
+tests.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ from webcrawl.lab.simweb.world import World, address
 
 
 def server_contexts() -> dict[str, ssl.SSLContext]:
-    """A context for each kind of SCHEMES, with a fresh P-256 key: cheap, and what most servers of the web have."""
+    """A context for each kind of SCHEMES, with a fresh P-256 key: cheap, and what most servers of
+    the web have.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simweb")])
     now = datetime.now(UTC)
@@ -85,10 +89,12 @@ class _Closing(Protocol):
 
 
 class Server:
-    """Serves a world. Connections are accepted from the constructor on and answered after `await start()`.
+    """Serves a world. Connections are accepted from the constructor on and answered after `await
+    start()`.
 
-    A port of 0 is any free one; the world gets the real one. There is an https server if the mix has https hosts.
-    `outages` breaks it for a time; those given here are planned, counted from the start.
+    A port of 0 is any free one; the world gets the real one. There is an https server if the mix
+    has https hosts. `outages` breaks it for a time; those given here are planned, counted from the
+    start.
     """
 
     def __init__(
@@ -100,13 +106,17 @@ class Server:
         log: Log | None = None,
         outages: Iterable[str] = (),
     ) -> None:
-        self.world, self.log = world, log or Log()
+        self.world = world
+        self.log = log or Log()
         self.outages = Board(known=partial(_known, world))
         for text in outages:
             self.outages.plan(text)
         self._sockets: list[socket.socket] = []
         served = [address(index) for index in range(world.addresses)]
-        served += [name_server.OUTSIDE, *([name_server.LOOPBACK6] if name_server.BY_NAME & world.mix.keys() else [])]
+        served += [
+            name_server.OUTSIDE,
+            *([name_server.LOOPBACK6] if name_server.BY_NAME & world.mix.keys() else []),
+        ]
         try:
             self._http = self._keep(sockets.listen(served, world.port))
             self._https = self._keep(
@@ -117,7 +127,9 @@ class Server:
         except OSError:
             sockets.close(self._sockets)
             raise
-        world.settle(*(kept[0].getsockname()[1] if kept else 443 for kept in (self._http, self._https)))
+        world.settle(
+            *(kept[0].getsockname()[1] if kept else 443 for kept in (self._http, self._https))
+        )
         self.names = NameServer(self._reply)
         self._desk = Desk(self._answer, self.log.add, latency)
         self._attempts: Counter[str] = Counter()
@@ -144,14 +156,17 @@ class Server:
         self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
         self._desk.pulse.start()
         doors = [
-            StreamDoor(kept, partial(self._serve, partial(Connection, self._desk, "http"), None)) for kept in self._http
+            StreamDoor(kept, partial(self._serve, partial(Connection, self._desk, "http"), None))
+            for kept in self._http
         ]
         if self._https:
             serve = partial(self._serve, *self._secure())
             doors += [StreamDoor(kept, serve) for kept in self._https]
         listening = [StreamDoor(kept, self._serve_names) for kept in self._tcp]
         hearing = [DatagramDoor(kept, lambda: Udp(self.names)) for kept in self._udp]
-        self._weather = Weather(self.world, self.outages, doors, [*listening, *hearing], self._desk.connections)
+        self._weather = Weather(
+            self.world, self.outages, doors, [*listening, *hearing], self._desk.connections
+        )
         await self._weather.start()
 
     async def close(self) -> None:
@@ -173,7 +188,9 @@ class Server:
         return opened
 
     def _secure(self) -> tuple[Callable[[], asyncio.BaseProtocol], ssl.SSLContext]:
-        """What serves a connection with TLS, and its context, which the name that the client says may change."""
+        """What serves a connection with TLS, and its context, which the name that the client says
+        may change.
+        """
         contexts = server_contexts()
         if not self.world.mix.keys() & {"https_h2", "https_both"}:
             return partial(Connection, self._desk, "https"), contexts["https"]
@@ -181,13 +198,18 @@ class Server:
 
         def choose(channel: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
             host = self.world.number(name or "")
-            channel.context = contexts[self.world.kind("scheme", host) or "https" if host is not None else "https"]
+            channel.context = contexts[
+                self.world.kind("scheme", host) or "https" if host is not None else "https"
+            ]
 
         contexts["https"].sni_callback = choose
         return partial(Negotiated, self._desk, contexts["https_h2"]), contexts["https"]
 
     async def _serve(
-        self, connected: Callable[[], asyncio.BaseProtocol], context: ssl.SSLContext | None, kept: socket.socket
+        self,
+        connected: Callable[[], asyncio.BaseProtocol],
+        context: ssl.SSLContext | None,
+        kept: socket.socket,
     ) -> asyncio.Server:
         loop = asyncio.get_running_loop()
         return await loop.create_server(connected, sock=kept, ssl=context, backlog=sockets.BACKLOG)
@@ -202,7 +224,9 @@ class Server:
             self.log.flush()
 
     def _reply(self, question: Question) -> Reply:
-        return self.outages.of_question(question.name, question.server) or name_server.reply(self.world, question)
+        return self.outages.of_question(question.name, question.server) or name_server.reply(
+            self.world, question
+        )
 
     def _answer(self, request: Request) -> tuple[Answer, int, str]:
         outage = self.outages.of_request(request.host, request.address, request.target)
@@ -218,14 +242,23 @@ class Server:
         if request.method not in ("GET", "HEAD"):
             return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
         coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
-        return self.world.answer(Ask(host, request.target, coding, etag, since, attempt, request.host)), attempt, ""
+        return (
+            self.world.answer(
+                Ask(host, request.target, coding, etag, since, attempt, request.host)
+            ),
+            attempt,
+            "",
+        )
 
 
 def _known(world: World, what: str, target: str) -> bool:
     """Return whether a target of this sort of outage exists."""
     if what == "nameserver":
         return target in NAME_SERVERS
-    if what == "address" and target in (name_server.LOOPBACK6, *map(address, range(world.addresses))):
+    if what == "address" and target in (
+        name_server.LOOPBACK6,
+        *map(address, range(world.addresses)),
+    ):
         return True
     return world.number(target) is not None
 

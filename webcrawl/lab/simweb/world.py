@@ -24,15 +24,21 @@ _NAME = re.compile(r"(?:(.+)[.-])?(trap|large)(\d{1,6})\.test")
 
 
 class Annex:
-    """Their numbers follow those of the ordinary `hosts`: first a trap for each kind in `zoo`, then the large sites."""
+    """Their numbers follow those of the ordinary `hosts`: first a trap for each kind in `zoo`, then
+    the large sites.
+    """
 
     def __init__(self, hosts: int, zoo: Sequence[str], large: Sequence[int], seed: int) -> None:
         for kind in zoo:
             if kind not in ZOO:
-                raise ValueError(f"{kind}: not a trap of the synthetic web; docs/simweb.md lists all")
+                raise ValueError(
+                    f"{kind}: not a trap of the synthetic web; docs/simweb.md lists all"
+                )
         if any(pages < 1 for pages in large):
             raise ValueError(f"large sites of {[*large]} pages: each has at least one")
-        self._hosts, self._zoo, self._large = hosts, tuple(zoo), tuple(large)
+        self._hosts = hosts
+        self._zoo = tuple(zoo)
+        self._large = tuple(large)
         self.entrances = self._drawn(seed)
 
     def __len__(self) -> int:
@@ -77,17 +83,20 @@ MAX_ADDRESSES = 60_000
 
 
 class World:
-    """`hosts` hosts with `pages` pages together, distributed by Zipf's law; `seed` determines everything.
+    """`hosts` hosts with `pages` pages together, distributed by Zipf's law; `seed` determines
+    everything.
 
-    `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares (docs/simweb.md lists them);
-    without one every answer is a plain 200. `slow` is the unit of everything that takes time, in seconds; `clock` is
-    the time of the changing pages. If a port is 0, the server that serves the world sets it.
+    `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares
+    (docs/simweb.md lists them); without one every answer is a plain 200. `slow` is the unit of
+    everything that takes time, in seconds; `clock` is the time of the changing pages. If a port is
+    0, the server that serves the world sets it.
 
-    `zoo` names a trap for each host that is one, and `large` the number of pages of each large site; both are found by
-    links only. With `popular` links to other hosts are few and follow Zipf's law, independent of the hosts' sizes.
+    `zoo` names a trap for each host that is one, and `large` the number of pages of each large
+    site; both are found by links only. With `popular` links to other hosts are few and follow
+    Zipf's law, independent of the hosts' sizes.
 
-    With `changes`, or with kinds of change in the mix, pages change from now on: half of them more than `changes` times
-    per day, of which `time_scale` pass in a day of the clock.
+    With `changes`, or with kinds of change in the mix, pages change from now on: half of them more
+    than `changes` times per day, of which `time_scale` pass in a day of the clock.
     """
 
     def __init__(
@@ -112,11 +121,19 @@ class World:
         time_scale: float = 1.0,
     ) -> None:
         _validate(hosts, pages, size, links, addresses)
-        self.annex, self.popular = Annex(hosts, zoo, large, seed), popular
+        self.annex = Annex(hosts, zoo, large, seed)
+        self.popular = popular
         self._stride = next(step for step in count(int(hosts * 0.618) + 1) if gcd(step, hosts) == 1)
-        self.hosts, self.pages, self.seed, self.mix = hosts, pages, seed, dict(mix or {})
-        self.size, self.links, self.addresses = size, links, addresses
-        self.slow, self.agent, self.clock = slow, agent, clock
+        self.hosts = hosts
+        self.pages = pages
+        self.seed = seed
+        self.mix = dict(mix or {})
+        self.size = size
+        self.links = links
+        self.addresses = addresses
+        self.slow = slow
+        self.agent = agent
+        self.clock = clock
         self._groups = {
             group: Shares(shares, SLOPES[group], draws(seed, number, 1)[0] / 2**64)
             for number, (group, shares) in enumerate(by_group(self.mix).items())
@@ -129,19 +146,24 @@ class World:
 
     def settle(self, port: int, tls_port: int) -> None:
         """Set the ports of the hosts' URLs."""
-        self.port, self.tls_port = port, tls_port
+        self.port = port
+        self.tls_port = tls_port
         self.origin = lru_cache(2**17)(self._origin)
 
     # -- hosts
 
     def kind(self, group: str, number: int) -> str:
-        """The kind of a host, or in the group "page" of a page counted over the whole world; "" for a plain one."""
+        """The kind of a host, or in the group "page" of a page counted over the whole world; "" for
+        a plain one.
+        """
         return self._groups[group].at(number) if number < self.hosts or group in OF_PAGES else ""
 
     def name(self, host: int) -> str:
         if host >= self.hosts:
             return self.annex.name(host)
-        parent = f".site{(host - 1) // 2}" if host and self.kind("name", host) == "subdomain" else ""
+        parent = (
+            f".site{(host - 1) // 2}" if host and self.kind("name", host) == "subdomain" else ""
+        )
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
@@ -149,7 +171,11 @@ class World:
         match = NAME.fullmatch(name)
         if match is None:
             return self.annex.number(name)
-        return int(match[1]) if int(match[1]) < self.hosts and self.name(int(match[1])) == name else None
+        return (
+            int(match[1])
+            if int(match[1]) < self.hosts and self.name(int(match[1])) == name
+            else None
+        )
 
     def address(self, host: int) -> str:
         """The loopback address of this host; several hosts share one."""
@@ -159,7 +185,9 @@ class World:
 
     def _origin(self, host: int) -> str:
         if self.kind("scheme", host):
-            return f"https://{self.name(host)}" + ("" if self.tls_port == 443 else f":{self.tls_port}")
+            return f"https://{self.name(host)}" + (
+                "" if self.tls_port == 443 else f":{self.tls_port}"
+            )
         return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
 
     def locate(self, url: str) -> tuple[int, str] | None:
@@ -171,7 +199,8 @@ class World:
         host = self.number(name)
         if (
             host is None
-            or self.origin(host) != f"{parts[0]}//{self.name(host) if self.trap(host) else name}{colon}{port}"
+            or self.origin(host)
+            != f"{parts[0]}//{self.name(host) if self.trap(host) else name}{colon}{port}"
         ):
             return None
         return host, "/" + parts[3]
@@ -190,7 +219,9 @@ class World:
     # -- pages
 
     def first_page(self, host: int) -> int:
-        """Return the number of pages of all hosts before this one: one each, the rest by Zipf's law."""
+        """Return the number of pages of all hosts before this one: one each, the rest by Zipf's
+        law.
+        """
         return host + int(self._per_nat * log(host + 1))
 
     def _pages_of(self, host: int) -> int:
@@ -203,7 +234,8 @@ class World:
         """An ordinary host that a random number of 20 bits or more leads to."""
         if not self.popular:
             return number % self.hosts
-        rank = int((self.hosts + 1) ** ((number & 0xFFFFF) / 2**20)) - 1  # 0 with the greatest chance
+        # 0 with the greatest chance
+        rank = int((self.hosts + 1) ** ((number & 0xFFFFF) / 2**20)) - 1
         return rank * self._stride % self.hosts
 
     def page_at(self, host: int, path: str) -> int | None:
@@ -231,7 +263,11 @@ class World:
 
     def _tree(self, ask: Ask) -> Answer:
         page = self.page_at(ask.host, ask.path)
-        return Answer(body=tree_pages.render(self, ask.host, page)) if page is not None else self._elsewhere(ask)
+        return (
+            Answer(body=tree_pages.render(self, ask.host, page))
+            if page is not None
+            else self._elsewhere(ask)
+        )
 
     def _elsewhere(self, ask: Ask) -> Answer:
         if ask.path == "/robots.txt" or ask.path.startswith(host_kinds.ROBOTS_FOLDER):
@@ -241,13 +277,19 @@ class World:
             kind = SPECIAL.get(place.kind) if place else None
             if place is not None and kind is not None:
                 return kind.answer(place)
-        return host_kinds.static_answer(ask) or Answer(404, b"<title>Not found</title><p>There is no such page here.")
+        return host_kinds.static_answer(ask) or Answer(
+            404, b"<title>Not found</title><p>There is no such page here."
+        )
 
     def standing(self, host: int) -> name_server.Standing:
-        """Return whether pages of this host can be fetched, judging by its name, its server and its robots.txt."""
+        """Return whether pages of this host can be fetched, judging by its name, its server and its
+        robots.txt.
+        """
         return max(
             name_server.STANDING.get(self.kind("dns", host), name_server.Standing.OPEN),
-            name_server.Standing.SHUT if self.kind("host", host) in host_kinds.DOWN else name_server.Standing.OPEN,
+            name_server.Standing.SHUT
+            if self.kind("host", host) in host_kinds.DOWN
+            else name_server.Standing.OPEN,
             host_kinds.robots_standing(self, host),
         )
 
@@ -258,9 +300,13 @@ def address(index: int) -> str:
 
 def _validate(hosts: int, pages: int, size: tuple[int, int], links: int, addresses: int) -> None:
     if not 1 <= hosts <= pages:
-        raise ValueError(f"{hosts} hosts and {pages} pages: at least one host and one page per host are needed")
+        raise ValueError(
+            f"{hosts} hosts and {pages} pages: at least one host and one page per host are needed"
+        )
     if not 0 <= size[0] <= size[1] <= 2_000_000:
-        raise ValueError(f"page sizes {size}: allowed is 0 to 2,000,000 bytes, the smaller one first")
+        raise ValueError(
+            f"page sizes {size}: allowed is 0 to 2,000,000 bytes, the smaller one first"
+        )
     if not 10 <= links <= 60:
         raise ValueError(f"{links} links per page: allowed is 10 to 60")
     if not 1 <= addresses <= MAX_ADDRESSES:

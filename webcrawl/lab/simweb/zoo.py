@@ -97,7 +97,9 @@ def months(spot: Spot) -> Show:
     known = match is not None and match[1] in _MONTHS
     at = int(match[2]) * 12 + _MONTHS.index(match[1]) if match and known else 2024 * 12
     moments = [max(at + step, 0) for step in _STEPS]
-    return _calendar(f"Events of month {at}", [f"/events/{_MONTHS[one % 12]}-{one // 12}" for one in moments])
+    return _calendar(
+        f"Events of month {at}", [f"/events/{_MONTHS[one % 12]}-{one // 12}" for one in moments]
+    )
 
 
 def _last_number(path: str, start: int) -> int:
@@ -128,7 +130,9 @@ def tokens_fresh(spot: Spot) -> Show:
 
 
 def _tokens(spot: Spot) -> list[str]:
-    return [f"/view/{WORDS[die % 40]}?token={die:016x}{die * 3 % 2**64:016x}" for die in spot.dice[:30]]
+    return [
+        f"/view/{WORDS[die % 40]}?token={die:016x}{die * 3 % 2**64:016x}" for die in spot.dice[:30]
+    ]
 
 
 def sessions(spot: Spot) -> Show:
@@ -172,8 +176,13 @@ def subdomains(spot: Spot) -> Show:
 
 
 def farm(spot: Spot) -> Show:
-    """`WORD-trapN.test`: registered domains without end, each of which links to others, known and new."""
-    hrefs = [f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/" for number in range(14)]
+    """`WORD-trapN.test`: registered domains without end, each of which links to others, known and
+    new.
+    """
+    hrefs = [
+        f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/"
+        for number in range(14)
+    ]
     hrefs += [f"http://{spot.word(number)}-{spot.domain}{spot.port}/" for number in range(14, 20)]
     hrefs += [f"/{spot.word(number)}-{spot.dice[number] % 1000}.html" for number in range(20, 34)]
     return Show(f"{spot.name}: all about {spot.word(40)}", hrefs, f"{spot.name}{spot.path}")
@@ -186,7 +195,10 @@ def novels(spot: Spot) -> Show:
         depth = spot.dice[number] % 3
         folders = [spot.word((number + step) % 96) for step in range(depth)]
         hrefs.append(
-            "/" + "/".join([*folders, f"{spot.word(number)}-{spot.word(number + 1)}-{spot.word(95 - number)}"])
+            "/"
+            + "/".join(
+                [*folders, f"{spot.word(number)}-{spot.word(number + 1)}-{spot.word(95 - number)}"]
+            )
         )
     return Show(f"The {spot.word(90)} of the {spot.word(91)} {spot.word(92)}", hrefs, spot.path)
 
@@ -227,7 +239,10 @@ def facets(spot: Spot) -> Show:
         pairs = [*(chosen | {key: _FACETS[key][(die >> 8) % len(_FACETS[key])]}).items()]
         turn = (die >> 16) % len(pairs)
         hrefs.append("/shop?" + urlencode(pairs[turn:] + pairs[:turn]))
-    hrefs += ["/shop?" + urlencode({key: value for key, value in chosen.items() if key != gone}) for gone in chosen]
+    hrefs += [
+        "/shop?" + urlencode({key: value for key, value in chosen.items() if key != gone})
+        for gone in chosen
+    ]
     return Show("Our shop", hrefs, "shop")
 
 
@@ -283,7 +298,9 @@ def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
     """Return the page at any path of a trap."""
     domain = world.name(ask.host)
     port = world.origin(ask.host).rpartition(":")[2]
-    spot = Spot(world.seed, ask.name or domain, domain, f":{port}" if port.isdigit() else "", ask.path)
+    spot = Spot(
+        world.seed, ask.name or domain, domain, f":{port}" if port.isdigit() else "", ask.path
+    )
     show = ZOO[kind](spot)
     text = _text(world, f"{world.seed} {domain} {show.topic}")
     if show.plain:
@@ -292,11 +309,16 @@ def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
     top = _TOP.format(title=escape(show.title), name=spot.name, nav=" ".join(anchors[:NAV]))
     items = [f"<li>{anchor}</li>\n" for anchor in anchors[NAV:]]
     bottom = _BOTTOM.format(name=spot.name, domain=domain)
-    return Answer(body="".join((top, "<p>", text, "</p>\n<ul>\n", *items, "</ul>", bottom)).encode())
+    return Answer(
+        body="".join((top, "<p>", text, "</p>\n<ul>\n", *items, "</ul>", bottom)).encode()
+    )
 
 
 def _text(world: Web, key: str) -> str:
-    """The text of a topic. Its length follows from the topic too, so that pages of one topic have the same text."""
+    """The text of a topic.
+
+    Its length follows from the topic too, so that pages of one topic have the same text.
+    """
     low, high = world.size
     length = low + crc32(key.encode()) % (high - low + 1)
     return prose(key, max(length - FRAME, length // 2))

@@ -26,7 +26,9 @@ def compiled(loop: F) -> F:
 
 
 def vector(array: Any) -> Any:
-    """An array of numpy as the loops want one: a list is four times faster where they are not compiled."""
+    """An array of numpy as the loops want one: a list is four times faster where they are not
+    compiled.
+    """
     return array if FAST else array.tolist()
 
 
@@ -42,7 +44,9 @@ def filled(size: int, value: int = NOWHERE) -> Vector:
 
 
 def lru(trace: Vector, urls: int, size: int) -> int:
-    return int(_lru(trace, size, filled(urls + 1), filled(urls + 1), vector(np.zeros(urls, np.bool_))))
+    return int(
+        _lru(trace, size, filled(urls + 1), filled(urls + 1), vector(np.zeros(urls, np.bool_)))
+    )
 
 
 @compiled
@@ -130,7 +134,9 @@ def static(trace: Vector, urls: int, size: int, popular: Any) -> int:
 
 
 def by_popularity(trace: Any, urls: int) -> Any:
-    """Return the URLs that are looked up most often first; of two as often, the one that came first."""
+    """Return the URLs that are looked up most often first; of two as often, the one that came
+    first.
+    """
     return np.argsort(-np.bincount(trace, minlength=urls), kind="stable")
 
 
@@ -139,11 +145,15 @@ def by_popularity(trace: Any, urls: int) -> Any:
 
 def clairvoyant(trace: Vector, urls: int, size: int) -> int:
     following = vector(next_uses(np.asarray(trace)))
-    return int(_clairvoyant(trace, following, size, filled(urls), filled(size + 1), filled(size + 1)))
+    return int(
+        _clairvoyant(trace, following, size, filled(urls), filled(size + 1), filled(size + 1))
+    )
 
 
 def next_uses(trace: Any) -> Any:
-    """For each look-up the position of the next one of the same URL; beyond the end if there is none, all different."""
+    """For each look-up the position of the next one of the same URL; beyond the end if there is
+    none, all different.
+    """
     order = np.argsort(trace, kind="stable")
     following = np.arange(len(trace), 2 * len(trace), dtype=np.int64)
     same = trace[order[1:]] == trace[order[:-1]]
@@ -152,7 +162,9 @@ def next_uses(trace: Any) -> Any:
 
 
 @compiled
-def _clairvoyant(trace: Vector, following: Vector, size: int, place: Vector, heap: Vector, when: Vector) -> int:
+def _clairvoyant(
+    trace: Vector, following: Vector, size: int, place: Vector, heap: Vector, when: Vector
+) -> int:
     """A heap of the URLs held, the one wanted last on top; `place` is where in the heap each is."""
     hits = count = 0
     for position in range(len(trace)):
@@ -166,7 +178,8 @@ def _clairvoyant(trace: Vector, following: Vector, size: int, place: Vector, hea
         else:
             place[heap[0]] = -1
             at = 0
-        # what is new, or wanted later than before, may have to go up; what takes the top's place may have to go down
+        # what is new, or wanted later than before, may have to go up; what takes the top's place
+        # may have to go down
         while at > 0 and when[(at - 1) // 2] < then:
             parent = (at - 1) // 2
             heap[at], when[at] = heap[parent], when[parent]

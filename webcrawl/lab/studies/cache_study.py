@@ -1,4 +1,6 @@
-"""The study of Broder, Najork and Wiener: which share of look-ups each policy spares, by the size of its cache."""
+"""The study of Broder, Najork and Wiener: which share of look-ups each policy spares, by the size
+of its cache.
+"""
 
 from __future__ import annotations
 
@@ -53,23 +55,37 @@ class Row:
 
 
 def simulate(
-    trace: Trace, sizes: Iterable[int], names: Sequence[str] = NAMES, training: Numbers | None = None
+    trace: Trace,
+    sizes: Iterable[int],
+    names: Sequence[str] = NAMES,
+    training: Numbers | None = None,
 ) -> Iterator[Row]:
-    """A row per policy and size. STATIC holds what is most popular in `training`, by default the trace itself."""
+    """A row per policy and size.
+
+    STATIC holds what is most popular in `training`, by default the trace itself.
+    """
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)
     if "INFINITE" in names:
         yield Row("INFINITE", urls, count, count - urls)
     popular = (
-        cache_policies.by_popularity(lookups if training is None else training, urls) if "STATIC" in names else None
+        cache_policies.by_popularity(lookups if training is None else training, urls)
+        if "STATIC" in names
+        else None
     )
     for size in sizes:
         for name in names:
             if name == "STATIC":
                 yield Row(name, size, count, cache_policies.static(lookups, urls, size, popular))
             elif name != "INFINITE":
-                # a cache that holds all is as good as an infinite one, and its arrays need not be larger
-                yield Row(name, size, count, POLICIES[name](loop, urls, size) if size < urls else count - urls)
+                # a cache that holds all is as good as an infinite one, and its arrays need not be
+                # larger
+                yield Row(
+                    name,
+                    size,
+                    count,
+                    POLICIES[name](loop, urls, size) if size < urls else count - urls,
+                )
 
 
 def powers(urls: int) -> list[int]:
@@ -78,8 +94,8 @@ def powers(urls: int) -> list[int]:
 
 
 def critical_region(rows: Iterable[Row]) -> tuple[int, int] | None:
-    """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest cache spares more
-    than the smallest; None if no size gains anything.
+    """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest
+    cache spares more than the smallest; None if no size gains anything.
     """
     known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
     if not known or known[-1][1] - known[0][1] <= 0.01:
@@ -99,7 +115,9 @@ def best_size(rows: Iterable[Row]) -> int | None:
 
 
 def statistics(trace: Trace) -> dict[str, float]:
-    """Return the figures of Broder's paper: links, distinct ones, links per page (mean and median), popularity."""
+    """Return the figures of Broder's paper: links, distinct ones, links per page (mean and median),
+    popularity.
+    """
     count = len(trace.lookups)
     found: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
     if len(trace.pages) and count:
@@ -133,7 +151,9 @@ def as_json(trace: Trace, rows: Sequence[Row]) -> str:
 
 
 def as_text(trace: Trace, rows: Sequence[Row]) -> str:
-    """Return a description of the trace, a table with a column per policy, and what follows from it."""
+    """Return a description of the trace, a table with a column per policy, and what follows from
+    it.
+    """
     return "\n".join([_about(trace), "", *_table(rows), *_advice(rows), ""])
 
 
@@ -165,7 +185,9 @@ def _about(trace: Trace) -> str:
             f"on {found['pages']:,} pages ({found['links_mean']:.1f} each, median {found['links_median']:.0f})"
         )
     words.append(f"{100 * found['once']:.0f} % of the URLs come once, the most popular 1 % are")
-    return f"{' '.join(words[:-1])}; {words[-1]} {100 * found['top_1_percent']:.0f} % of the look-ups"
+    return (
+        f"{' '.join(words[:-1])}; {words[-1]} {100 * found['top_1_percent']:.0f} % of the look-ups"
+    )
 
 
 def _advice(rows: Sequence[Row]) -> list[str]:
@@ -179,7 +201,9 @@ def _advice(rows: Sequence[Row]) -> list[str]:
 
 
 def plot_caches(rows: Sequence[Row]) -> str:
-    """Return an SVG document with the hit rates by the size of the cache, which has a logarithmic scale."""
+    """Return an SVG document with the hit rates by the size of the cache, which has a logarithmic
+    scale.
+    """
     sizes = _plotted_sizes(rows)
     low = log2(sizes[0])
     high = max(log2(sizes[-1]), low + 1)
@@ -203,6 +227,8 @@ def plot_caches(rows: Sequence[Row]) -> str:
 
 
 def _plotted_sizes(rows: Sequence[Row]) -> list[int]:
-    """Return the sizes of the bounded caches, or from 1 to that of the infinite one if no other is there."""
+    """Return the sizes of the bounded caches, or from 1 to that of the infinite one if no other is
+    there.
+    """
     bounded = {row.size for row in rows if row.policy != "INFINITE"}
     return sorted(bounded or {1, *(row.size for row in rows)})

@@ -20,13 +20,18 @@ STEPS = 1000  # at most; with 0.85 some 170 are enough for any graph
 
 
 def pagerank(
-    heads: npt.NDArray[Any], tails: npt.NDArray[Any], nodes: int, damping: float = 0.85, close: float = CLOSE
+    heads: npt.NDArray[Any],
+    tails: npt.NDArray[Any],
+    nodes: int,
+    damping: float = 0.85,
+    close: float = CLOSE,
 ) -> npt.NDArray[np.float64]:
     """The PageRank of pages numbered from 0; together they have 1.
 
-    Link i is on page `heads[i]` and leads to `tails[i]`. A page that links to another twice gives it two shares. One
-    without links gives to all pages alike, itself included, and so does the part 1 - `damping` of every page. Steps are
-    taken until all values together change by less than `close`.
+    Link i is on page `heads[i]` and leads to `tails[i]`. A page that links to another twice gives
+    it two shares. One without links gives to all pages alike, itself included, and so does the part
+    1 - `damping` of every page. Steps are taken until all values together change by less than
+    `close`.
     """
     if not nodes:
         return np.zeros(0)
@@ -35,7 +40,9 @@ def pagerank(
     share = damping / np.maximum(links, 1)
     rank = np.full(nodes, 1 / nodes)
     for _ in range(STEPS):
-        given = np.bincount(tails, weights=(rank * share)[heads], minlength=nodes).astype(np.float64, copy=False)
+        given = np.bincount(tails, weights=(rank * share)[heads], minlength=nodes).astype(
+            np.float64, copy=False
+        )
         given += (1 - damping + damping * rank[ends].sum()) / nodes
         given /= given.sum()  # rounding errors would add up
         change = np.abs(given - rank).sum()
@@ -50,9 +57,11 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Graph:
-    """Pages have numbers from 0, in the order in which a breadth-first crawl finds them: the first are its seeds.
+    """Pages have numbers from 0, in the order in which a breadth-first crawl finds them: the first
+    are its seeds.
 
-    The links of page p are `links[offsets[p]:offsets[p + 1]]`: each page once, in the order of the page, itself never.
+    The links of page p are `links[offsets[p]:offsets[p + 1]]`: each page once, in the order of the
+    page, itself never.
     """
 
     offsets: Numbers
@@ -73,8 +82,11 @@ class Graph:
         return np.repeat(np.arange(self.pages), np.diff(self.offsets))
 
 
-def read_graph(paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[str, float] | None = None) -> Graph:
-    """The graph of all files, as far as a crawl from these pages comes; without any, from the first one.
+def read_graph(
+    paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[str, float] | None = None
+) -> Graph:
+    """The graph of all files, as far as a crawl from these pages comes; without any, from the first
+    one.
 
     `known`: the scores of pages; others have none.
     """
@@ -83,7 +95,9 @@ def read_graph(paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[
     given = [*paths]
     for page, link in links_of(given):
         if not page:
-            raise NoTrace(f"{' '.join(map(str, given))}: a link without its page; a graph has edges, a page and a link")
+            raise NoTrace(
+                f"{' '.join(map(str, given))}: a link without its page; a graph has edges, a page and a link"
+            )
         heads.append(numbers.setdefault(page, len(numbers)))
         tails.append(numbers.setdefault(link, len(numbers)))
     if not numbers:
@@ -120,7 +134,15 @@ def crawled(
     ends = np.concatenate(([0], np.cumsum(sizes)))
     places = np.arange(ends[-1]) + np.repeat(offsets[order] - ends[:-1], sizes)
     scores = scores[order] if scores is not None else None
-    return Graph(ends, new[links[places]], len(starts), hosts[order], domains[order], pages - len(order), scores)
+    return Graph(
+        ends,
+        new[links[places]],
+        len(starts),
+        hosts[order],
+        domains[order],
+        pages - len(order),
+        scores,
+    )
 
 
 def _breadth_first(offsets: Numbers, links: Numbers, starts: Sequence[int]) -> Numbers:
@@ -137,7 +159,10 @@ def _breadth_first(offsets: Numbers, links: Numbers, starts: Sequence[int]) -> N
 
 
 def _sites(names: Iterable[str]) -> tuple[Numbers, Numbers]:
-    """Host and registered domain of each page. Pages whose names are no URLs are all of one host."""
+    """Host and registered domain of each page.
+
+    Pages whose names are no URLs are all of one host.
+    """
     domain_of = RegisteredDomains()
     hosts, domains = _Numbered(_host), _Numbered(domain_of)
     pairs = [(hosts(name), domains(_host(name))) for name in names]

@@ -1,4 +1,6 @@
-"""In which order a crawl fetches the pages of a known graph, and how soon it has the important ones."""
+"""In which order a crawl fetches the pages of a known graph, and how soon it has the important
+ones.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,25 @@ from webcrawl.frontier.core import BIAS
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
-from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, PageQueue, SiftedFront, Turns
-from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, KnownPageRank, KnownScores, Signal, Votes
+from webcrawl.lab.studies.page_queues import (
+    AtRandom,
+    ByDomain,
+    Exact,
+    Levels,
+    PageQueue,
+    SiftedFront,
+    Turns,
+)
+from webcrawl.lab.studies.page_signals import (
+    Cash,
+    Depth,
+    Focus,
+    Indegree,
+    KnownPageRank,
+    KnownScores,
+    Signal,
+    Votes,
+)
 from webcrawl.lab.studies.traces import NoTrace
 from webcrawl.tools.report.charts import COLOURS, Line, plot_file
 
@@ -26,7 +45,10 @@ GOOD = 0.5  # the least score of a good page
 
 
 def read_scores(path: Path) -> dict[str, float]:
-    """The scores of pages. In a list a page may stand without one, and is good; pages that are not there are not."""
+    """The scores of pages.
+
+    In a list a page may stand without one, and is good; pages that are not there are not.
+    """
     found = _of_tables(path) if path.is_dir() else _of_list(path)
     if not any(score >= GOOD for score in found.values()):
         raise NoTrace(f"{path}: no page has a score of {GOOD} or more")
@@ -61,7 +83,11 @@ def _of_tables(path: Path) -> dict[str, float]:
             table = pq.read_table(file, columns=["url", "score"]).to_pydict()
         except (pa.ArrowException, ValueError) as error:
             raise NoTrace(f"{file}: {error}") from error
-        found.update((url, score) for url, score in zip(table["url"], table["score"], strict=True) if score is not None)
+        found.update(
+            (url, score)
+            for url, score in zip(table["url"], table["score"], strict=True)
+            if score is not None
+        )
     return found
 
 
@@ -94,7 +120,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Row:
-    """One ordering: the share of all PageRank, or of all good pages, that has been fetched after each page."""
+    """One ordering: the share of all PageRank, or of all good pages, that has been fetched after
+    each page.
+    """
 
     ordering: str
     how: str  # EXACT, LEVELS or CRAWL
@@ -111,11 +139,20 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         points = [[round(step / 100, 2), round(self.at(step / 100), 6)] for step in range(101)]
-        return {"ordering": self.ordering, "how": self.how, "mean": round(self.mean, 6), "curve": points}
+        return {
+            "ordering": self.ordering,
+            "how": self.how,
+            "mean": round(self.mean, 6),
+            "curve": points,
+        }
 
 
-def compare(graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape) -> Iterator[Row]:
-    """A row for each ordering in exact order, one with levels where there are such, and one as a crawl has it."""
+def compare(
+    graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape
+) -> Iterator[Row]:
+    """A row for each ordering in exact order, one with levels where there are such, and one as a
+    crawl has it.
+    """
     good = graph.scores >= GOOD if graph.scores is not None else None
     measured = rank if good is None else good / good.sum()
     for name in names:
@@ -125,7 +162,10 @@ def compare(graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], s
 
 
 def ways(name: str, shape: Shape) -> list[str]:
-    """Return which rows an ordering has. No crawl has PageRank; that of the best shows what politeness costs."""
+    """Return which rows an ordering has.
+
+    No crawl has PageRank; that of the best shows what politeness costs.
+    """
     found = [EXACT]
     if name in LEVELLED:
         found.append(LEVELS)
@@ -155,7 +195,9 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
     return order[:count]
 
 
-def _made(name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape) -> tuple[Signal, PageQueue]:
+def _made(
+    name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape
+) -> tuple[Signal, PageQueue]:
     signal = _SIGNALS[name](graph) if name in _SIGNALS else KnownScores(rank.tolist())
     if how == CRAWL:
         return signal, _crawl(name, graph, signal, shape)
@@ -169,7 +211,9 @@ def _made(name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shap
 
 
 def _levels(name: str, graph: Graph, signal: Signal, shape: Shape) -> Levels:
-    return Levels(graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED)
+    return Levels(
+        graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED
+    )
 
 
 def _crawl(name: str, graph: Graph, signal: Signal, shape: Shape) -> PageQueue:
@@ -188,7 +232,12 @@ POINTS = 200  # of a line
 def as_json(graph: Graph, rows: Sequence[Row]) -> str:
     """One object on one line."""
     value = {
-        "graph": {"pages": graph.pages, "links": len(graph.links), "unreached": graph.unreached, "seeds": graph.seeds},
+        "graph": {
+            "pages": graph.pages,
+            "links": len(graph.links),
+            "unreached": graph.unreached,
+            "seeds": graph.seeds,
+        },
         "rows": [row.as_json() for row in rows],
     }
     return f"{json.dumps(value)}\n"
@@ -196,7 +245,11 @@ def as_json(graph: Graph, rows: Sequence[Row]) -> str:
 
 def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
     """Return a description of the graph, and a line for each row."""
-    lines = [_about(graph), "", f"percent of {_measured(graph)}, after so many percent of the pages, and on average"]
+    lines = [
+        _about(graph),
+        "",
+        f"percent of {_measured(graph)}, after so many percent of the pages, and on average",
+    ]
     lines.append(f"{'':22}" + "".join(f"{100 * share:>8.0f}" for share in SHARES) + f"{'mean':>8}")
     for row in rows:
         values = "".join(f"{100 * row.at(share):>8.1f}" for share in SHARES)
@@ -212,17 +265,25 @@ def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
 
 
 def _measured(graph: Graph) -> str:
-    return "all PageRank" if graph.scores is None else f"the {int((graph.scores >= GOOD).sum()):,} good pages"
+    return (
+        "all PageRank"
+        if graph.scores is None
+        else f"the {int((graph.scores >= GOOD).sum()):,} good pages"
+    )
 
 
 def _about(graph: Graph) -> str:
     hosts = int(graph.hosts.max()) + 1
-    left = f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
+    left = (
+        f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
+    )
     return f"pages: {graph.pages:,}, hosts: {hosts:,}, links: {len(graph.links):,}{left}"
 
 
 def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
-    """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in exact order."""
+    """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in
+    exact order.
+    """
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
     shares = [step / POINTS for step in range(POINTS + 1)]
     lines = [
@@ -237,5 +298,8 @@ def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
     ]
     below = f"pages fetched, and their share of {_measured(graph)}"
     return plot_file(
-        "What a crawl has by pages fetched", lines, [(ten / 10, f"{ten}0 %") for ten in range(0, 11, 2)], below
+        "What a crawl has by pages fetched",
+        lines,
+        [(ten / 10, f"{ten}0 %") for ten in range(0, 11, 2)],
+        below,
     )

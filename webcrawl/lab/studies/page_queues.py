@@ -1,4 +1,6 @@
-"""Queues of pages that wait for their turn: one in exact order, in the front-end's levels, or as a crawl has them."""
+"""Queues of pages that wait for their turn: one in exact order, in the front-end's levels, or as a
+crawl has them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class Exact:
         self._signal = signal
         self._found = array("q")  # the pages in the order in which they were found
         self._place = array("q", bytes(8 * pages))  # of each page among these
-        # The number and the place of a page; also of numbers that changed since: then there is a better entry.
+        # The number and the place of a page; also of numbers that changed since: then there is a
+        # better entry.
         self._heap: list[tuple[float, int]] = []
         self._waits = bytearray(pages)
         self._count = 0
@@ -54,7 +57,9 @@ class Exact:
     def changed(self, pages: Sequence[int] | None) -> None:
         if pages is None or len(self._heap) > STALE * self._count + 1000:
             values, place = self._signal.values, self._place
-            self._heap = [(-values[page], place[page]) for page, waits in enumerate(self._waits) if waits]
+            self._heap = [
+                (-values[page], place[page]) for page, waits in enumerate(self._waits) if waits
+            ]
             heapify(self._heap)
             return
         for page in pages:
@@ -72,11 +77,15 @@ class Exact:
 
 
 class ByDomain:
-    """The first page of the domain with the most votes: whatever raises a domain raises all its pages."""
+    """The first page of the domain with the most votes: whatever raises a domain raises all its
+    pages.
+    """
 
     def __init__(self, domains: Sequence[int], votes: Votes) -> None:
-        self._domains, self._votes = domains, votes
-        self._queues: dict[int, deque[tuple[int, int]]] = {}  # the place of a page among all that were found, and it
+        self._domains = domains
+        self._votes = votes
+        # the place of a page among all that were found, and it
+        self._queues: dict[int, deque[tuple[int, int]]] = {}
         self._heap: list[tuple[int, int, int]] = []  # votes, place of the first page, domain
         self._count = 0
 
@@ -115,7 +124,8 @@ class AtRandom:
     """Each page that waits has the same chance."""
 
     def __init__(self, random: Random) -> None:
-        self._random, self._pages = random, list[int]()
+        self._random = random
+        self._pages = list[int]()
 
     def add(self, pages: Iterable[int]) -> None:
         self._pages += pages
@@ -154,13 +164,23 @@ class Queue:
 class Levels:
     """Mercator's front-end: FIFO queues, each drawn `bias` times as often as the next.
 
-    With `moving` a page goes to a better level as soon as its number says so; otherwise it stays where it came in.
+    With `moving` a page goes to a better level as soon as its number says so; otherwise it stays
+    where it came in.
     """
 
     def __init__(
-        self, pages: int, signal: Signal, levels: int, bias: float, random: Random, *, moving: bool = True
+        self,
+        pages: int,
+        signal: Signal,
+        levels: int,
+        bias: float,
+        random: Random,
+        *,
+        moving: bool = True,
     ) -> None:
-        self._signal, self._last, self._moving = signal, levels - 1, moving
+        self._signal = signal
+        self._last = levels - 1
+        self._moving = moving
         self._queues = [Queue() for _ in range(levels)]  # with entries of pages that have moved on
         self._weights = [bias**-level for level in range(levels)]
         self._random = random.random
@@ -178,7 +198,10 @@ class Levels:
         if not self._moving:
             return
         for page in range(len(self._level)) if pages is None else pages:
-            if self._level[page] > 0 and (level := self._signal.level(page, self._last)) < self._level[page]:
+            if (
+                self._level[page] > 0
+                and (level := self._signal.level(page, self._last)) < self._level[page]
+            ):
                 self._put(page, level)
 
     def pop(self) -> int | None:
@@ -188,7 +211,9 @@ class Levels:
                 return None
             bounds = [*accumulate(self._weights[level] for level in filled)]
             place = self._random() * bounds[-1]
-            level = next(level for level, bound in zip(filled, bounds, strict=True) if place <= bound)
+            level = next(
+                level for level, bound in zip(filled, bounds, strict=True) if place <= bound
+            )
             page = self._queues[level].pop()
             if page is not None and self._level[page] == level:
                 self._level[page] = -1
@@ -200,7 +225,8 @@ class SiftedQueue:
 
     def __init__(self, sift: Sift[int]) -> None:
         self._sift = sift
-        self._queue, self._chosen = Queue(), Queue()
+        self._queue = Queue()
+        self._chosen = Queue()
 
     @property
     def count(self) -> int:
@@ -218,17 +244,23 @@ class SiftedQueue:
 
 
 class Turns:
-    """A polite crawl: pages go from the front-end to their hosts' queues, and so many hosts take turns.
+    """A polite crawl: pages go from the front-end to their hosts' queues, and so many hosts take
+    turns.
 
     When one has no pages left, pages leave the front-end until another host comes in.
     """
 
-    def __init__(self, front: PageQueue, hosts: Sequence[int], width: int, sift: Sift[int] | None) -> None:
-        self._front, self._hosts, self._width = front, hosts, width
+    def __init__(
+        self, front: PageQueue, hosts: Sequence[int], width: int, sift: Sift[int] | None
+    ) -> None:
+        self._front = front
+        self._hosts = hosts
+        self._width = width
         self._sift = sift
         self._queues: dict[int, Queue | SiftedQueue] = {}
         self._turns: deque[int] = deque()
-        self.add, self.changed = front.add, front.changed
+        self.add = front.add
+        self.changed = front.changed
 
     def _refill(self) -> bool:
         """Return whether a host came in."""
@@ -267,7 +299,9 @@ class Turns:
 
 
 class SiftedFront:
-    """The front-end of a crawl that chooses: all pages come in at the end, and the best of the next are chosen."""
+    """The front-end of a crawl that chooses: all pages come in at the end, and the best of the next
+    are chosen.
+    """
 
     def __init__(self, sift: Sift[int]) -> None:
         self._queue = SiftedQueue(sift)

@@ -1,4 +1,6 @@
-"""A crawl's estimates of pages that wait, by the links that it has met: a number for each, the more the sooner."""
+"""A crawl's estimates of pages that wait, by the links that it has met: a number for each, the more
+the sooner.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ class Signal(Protocol):
     def values(self) -> Sequence[float]: ...
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
-        """A page was fetched. Returns the pages whose numbers have changed; None for all of them."""
+        """A page was fetched.
+
+        Returns the pages whose numbers have changed; None for all of them.
+        """
 
     def level(self, page: int, last: int) -> int:
         """Return which of the levels from 0 to `last` a page belongs to."""
@@ -67,17 +72,17 @@ class Indegree:
 
 
 class Cash:
-    """OPIC (Abiteboul, Preda, Cobena 2003): a page that is fetched gives what it has to those it links to, in parts.
+    """OPIC (Abiteboul, Preda, Cobena 2003): a page that is fetched gives what it has to those it
+    links to, in parts.
 
     Every page has 1 of its own; what was given to a page that is fetched already stays there.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.values = [1.0] * graph.pages
-        self._waiting, self._cash = (
-            graph.seeds,
-            float(graph.seeds),
-        )  # known and not fetched: how many, what they have
+        # known and not fetched: how many, what they have
+        self._waiting = graph.seeds
+        self._cash = float(graph.seeds)
         self._state = bytearray(graph.pages)  # 1: known, 2: fetched
         self._state[: graph.seeds] = b"\1" * graph.seeds
 
@@ -131,7 +136,8 @@ class Votes:
 
 
 class KnownPageRank:
-    """PageRank of what is known so far (Cho, Garcia-Molina, Page 1998), computed anew when that has grown by a fifth.
+    """PageRank of what is known so far (Cho, Garcia-Molina, Page 1998), computed anew when that has
+    grown by a fifth.
 
     In between the links of a page add what PageRank gives them in one step.
     """
@@ -189,7 +195,9 @@ class Focus:
 
     def __init__(self, graph: Graph) -> None:
         self._scores = graph.scores.tolist() if graph.scores is not None else [0.0] * graph.pages
-        self._urls = [f"http://{domain}/{page}" for page, domain in enumerate(graph.domains.tolist())]
+        self._urls = [
+            f"http://{domain}/{page}" for page, domain in enumerate(graph.domains.tolist())
+        ]
         self._focus = ByFocus(1)
         self._focus.learn(Popularity(bytes(16), ROOMY * CELL * graph.pages))
         self.values = _Worth(self._focus, self._urls)
@@ -208,7 +216,8 @@ class _Worth(Sequence[float]):
     """Asked when it is needed: with each page of a site the worth of all its pages changes."""
 
     def __init__(self, focus: ByFocus, urls: Sequence[str]) -> None:
-        self._focus, self._urls = focus, urls
+        self._focus = focus
+        self._urls = urls
 
     def __len__(self) -> int:
         return len(self._urls)

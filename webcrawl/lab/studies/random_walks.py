@@ -1,4 +1,6 @@
-"""Estimates from random walks on the web: samples of pages, and how good an index is (Henzinger and others)."""
+"""Estimates from random walks on the web: samples of pages, and how good an index is (Henzinger and
+others).
+"""
 
 from __future__ import annotations
 
@@ -45,16 +47,20 @@ class WalkVisits:
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:
-        """Of the visits so many at random, in their order: a page is among them as often as its PageRank says."""
+        """Of the visits so many at random, in their order: a page is among them as often as its
+        PageRank says.
+        """
         pages = self.pages
         if most < len(pages):
             pages = pages[np.sort(random.choice(len(pages), most, replace=False))]
         return [self.urls[page] for page in pages]
 
     def near_uniform(self, most: int, random: np.random.Generator) -> list[str]:
-        """So many of the distinct pages, each with a chance inversely proportional to its share of the visits.
+        """So many of the distinct pages, each with a chance inversely proportional to its share of
+        the visits.
 
-        Weighted sampling without replacement: those whose exponential variates of that rate are the smallest.
+        Weighted sampling without replacement: those whose exponential variates of that rate are the
+        smallest.
         """
         waits = random.exponential(size=len(self.urls)) * self.visits
         return [self.urls[page] for page in np.argsort(waits, kind="stable")[:most]]
@@ -62,10 +68,13 @@ class WalkVisits:
     def quality(self, index: set[str]) -> tuple[float, float]:
         """Return the part of the visits that are to pages of an index, and its standard error.
 
-        Of an index with these pages it estimates the sum of their PageRank. Walkers are independent of each other, and
-        visits of one walker are not: so the error is that of a ratio of sums over walkers.
+        Of an index with these pages it estimates the sum of their PageRank. Walkers are independent
+        of each other, and visits of one walker are not: so the error is that of a ratio of sums
+        over walkers.
         """
-        inside = np.fromiter((url in index for url in self.urls), np.bool_, len(self.urls))[self.pages]
+        inside = np.fromiter((url in index for url in self.urls), np.bool_, len(self.urls))[
+            self.pages
+        ]
         walkers, numbers = np.unique(self.walkers, return_inverse=True)
         made = np.bincount(numbers)
         met = np.bincount(numbers, weights=inside)
@@ -93,7 +102,9 @@ def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
             pages.append(numbers.setdefault(url, len(numbers)))
             walkers.append(walker)
     if not pages:
-        raise NoWalk(f"{path}: {lines} lines, and no visit to a page after the first {burn_in} steps of each walker")
+        raise NoWalk(
+            f"{path}: {lines} lines, and no visit to a page after the first {burn_in} steps of each walker"
+        )
     return WalkVisits([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
 
 
@@ -143,7 +154,11 @@ def read_index(path: Path) -> set[str]:
 
 def sample(walked: WalkVisits, kind: str, most: int, seed: int) -> list[str]:
     random = np.random.default_rng(seed)
-    return walked.near_pagerank(most, random) if kind == KINDS_OF_SAMPLE[0] else walked.near_uniform(most, random)
+    return (
+        walked.near_pagerank(most, random)
+        if kind == KINDS_OF_SAMPLE[0]
+        else walked.near_uniform(most, random)
+    )
 
 
 def quality_of(walked: WalkVisits, index: set[str]) -> dict[str, Any]:
@@ -178,9 +193,16 @@ def as_text(found: dict[str, Any]) -> str:
     if "sample" in found:
         return "".join(f"{readable(url)}\n" for url in found["urls"])
     if "quality" in found:
-        error = "of one walker" if found["error"] is None else f"standard error {100 * found['error']:.2f}"
+        error = (
+            "of one walker"
+            if found["error"] is None
+            else f"standard error {100 * found['error']:.2f}"
+        )
         return f"{100 * found['quality']:.2f} % of the PageRank, {error}: {_made(found)}\n"
-    came = ", ".join(f"{count:,} by {how}" for how, count in sorted(found["came"].items(), key=lambda one: -one[1]))
+    came = ", ".join(
+        f"{count:,} by {how}"
+        for how, count in sorted(found["came"].items(), key=lambda one: -one[1])
+    )
     lines = [
         f"{found['lines']:,} URLs: {came}; {found['failed']:,} failed or were refused",
         f"after the burn-in: {_made(found)}, {found['pages']:,} pages; most often",

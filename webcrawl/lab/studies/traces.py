@@ -1,7 +1,9 @@
-"""Traces of links, from whatever has them: one look-up per link, in the order in which the links were found.
+"""Traces of links, from whatever has them: one look-up per link, in the order in which the links
+were found.
 
-A trace is what `URL_TRACE` writes, an edge list (page, link), a crawl.log, a links.log, a table `links`, or a text of
-one URL or number per line; `.gz` and `.zst` are unpacked. A JOBDIR stands for what the crawl has of these.
+A trace is what `URL_TRACE` writes, an edge list (page, link), a crawl.log, a links.log, a table
+`links`, or a text of one URL or number per line; `.gz` and `.zst` are unpacked. A JOBDIR stands for
+what the crawl has of these.
 """
 
 from __future__ import annotations
@@ -33,10 +35,12 @@ FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
 ENDS = ("from_url", "to_url")  # of a row of the table `links`
 TEXTS = ("string", "large_string", "string_view")  # types of columns
 TABLES = "links-*.parquet"
-PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
+# what a JOBDIR may have, the best first
+PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")
 LINKS = ("tables", "logs/links.log")  # of these, what has all the links of each page
 Numbers = npt.NDArray[np.int64]
-UNREADABLE = (OSError, EOFError, zlib.error, zstd.ZstdError)  # that reading what `opened` opens may raise
+# that reading what `opened` opens may raise
+UNREADABLE = (OSError, EOFError, zlib.error, zstd.ZstdError)
 Looked = tuple[str, str]  # a page, "" if it is not known, and what it links to
 
 
@@ -46,9 +50,11 @@ class NoTrace(StoreError):  # noqa: N818 - named for what it says
 
 @dataclass(frozen=True)
 class Trace:
-    """`lookups` are numbers below `urls`; `pages` are the places where the links of another page begin.
+    """`lookups` are numbers below `urls`; `pages` are the places where the links of another page
+    begin.
 
-    `parts`: of each look-up, whose page it is on and whose URL it is, by numbers of drones; only if it was asked for.
+    `parts`: of each look-up, whose page it is on and whose URL it is, by numbers of drones; only if
+    it was asked for.
     """
 
     lookups: Numbers
@@ -57,9 +63,13 @@ class Trace:
     parts: tuple[Numbers, Numbers] | None = None
 
     def crossing(self, drone: int) -> Trace:
-        """Return the links that this drone would send to others: what a cache before the splitter is asked for."""
+        """Return the links that this drone would send to others: what a cache before the splitter
+        is asked for.
+        """
         if self.parts is None:
-            raise NoTrace("a trace without the URLs of pages and links cannot be divided among drones")
+            raise NoTrace(
+                "a trace without the URLs of pages and links cannot be divided among drones"
+            )
         pages, links = self.parts
         mine = (pages == drone) & (links != drone)
         kept, numbers = np.unique(self.lookups[mine], return_inverse=True)
@@ -70,22 +80,28 @@ class Trace:
         return Trace(numbers.astype(np.int64), len(kept), places[places < len(numbers)])
 
 
-def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None, *, crawled: bool = False) -> Trace:
+def read_trace(
+    paths: Iterable[Path], owner: Callable[[str], int] | None = None, *, crawled: bool = False
+) -> Trace:
     """One trace of all files, in this order. `owner`: which drone a host belongs to.
 
-    `crawled`: the files are a graph, and the links come in the order in which a breadth-first crawl from the first page
-    would find them.
+    `crawled`: the files are a graph, and the links come in the order in which a breadth-first crawl
+    from the first page would find them.
     """
     found = _files(paths, PLACES)
     if len(found) == 1 and _is_ours(found[0]):
         if owner is not None:
-            raise NoTrace(f"{found[0]}: has fingerprints only, so that it cannot be divided among drones")
+            raise NoTrace(
+                f"{found[0]}: has fingerprints only, so that it cannot be divided among drones"
+            )
         trace = _fingerprints(found[0])
         if not trace.urls:
             raise NoTrace(f"{found[0]}: no links")
         return trace
     if any(_is_ours(path) for path in found):
-        raise NoTrace("what URL_TRACE has written is read alone: its fingerprints mean nothing elsewhere")
+        raise NoTrace(
+            "what URL_TRACE has written is read alone: its fingerprints mean nothing elsewhere"
+        )
     links = chain.from_iterable(map(_links, found))
     trace = _numbered(_breadth_first(links) if crawled else links, owner)
     if not trace.urls:
@@ -94,11 +110,15 @@ def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None,
 
 
 def links_of(paths: Iterable[Path]) -> Iterator[Looked]:
-    """Every link of these files with the page that it is on: of a crawl, from its tables or logs/links.log."""
+    """Every link of these files with the page that it is on: of a crawl, from its tables or
+    logs/links.log.
+    """
     found = _files(paths, LINKS)
     for path in found:
         if _is_ours(path):
-            raise NoTrace(f"{path}: has fingerprints only, and does not say on which page a link is")
+            raise NoTrace(
+                f"{path}: has fingerprints only, and does not say on which page a link is"
+            )
     return chain.from_iterable(map(_links, found))
 
 
@@ -106,7 +126,9 @@ def _files(paths: Iterable[Path], places: Sequence[str]) -> list[Path]:
     found = [file for path in paths for file in files_of(path, places)]
     for path in found:
         if path.exists() and not path.is_file():
-            raise NoTrace(f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice")
+            raise NoTrace(
+                f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice"
+            )
     return found
 
 
@@ -145,7 +167,9 @@ def _fingerprints(path: Path) -> Trace:
 
 
 def _by_first(numbers: npt.NDArray[Any]) -> Numbers:
-    """Numbered anew in the order of first look-ups, so that what is near in the trace is near in memory."""
+    """Numbered anew in the order of first look-ups, so that what is near in the trace is near in
+    memory.
+    """
     _, firsts = np.unique(numbers, return_index=True)
     new = np.empty(len(firsts), np.int64)
     new[np.argsort(firsts)] = np.arange(len(firsts))
@@ -190,7 +214,9 @@ def _owned(owner: Callable[[str], int], url: str) -> int:
     try:
         return owner(host_of(url))
     except (ValueError, IndexError):
-        raise NoTrace(f"{url[:100]!r} is no URL: this trace cannot be divided among drones") from None
+        raise NoTrace(
+            f"{url[:100]!r} is no URL: this trace cannot be divided among drones"
+        ) from None
 
 
 def _vector(values: array[int]) -> Numbers:
@@ -239,15 +265,20 @@ def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]
         return _of_link_log
     for mark in MARKS:
         ends = first.split(mark)
-        if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):  # a comma may be part of a URL
+        # a comma may be part of a URL
+        if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):
             return lambda lines: _of_edges(path, lines, mark)
     if len(fields) > 1:
-        raise NoTrace(f"{path}: its first line has {len(fields)} columns, and is no edge: a page and a link")
+        raise NoTrace(
+            f"{path}: its first line has {len(fields)} columns, and is no edge: a page and a link"
+        )
     return lambda lines: (("", line) for line in lines)
 
 
 def _of_crawl_log(lines: Iterable[str]) -> Iterator[Looked]:
-    """Yield what was downloaded, each on the page that it was found on; not what a host was asked before its pages."""
+    """Yield what was downloaded, each on the page that it was found on; not what a host was asked
+    before its pages.
+    """
     for line in lines:
         fields = line.split()
         if len(fields) == FIELDS and not fields[HOPS].endswith("P"):
@@ -279,10 +310,16 @@ def _of_table(path: Path) -> Iterator[Looked]:
         raise NoTrace(f"{path}: {missing('pyarrow')}") from None
     try:
         with pq.ParquetFile(path) as file:
-            if not {field.name for field in file.schema_arrow if str(field.type) in TEXTS}.issuperset(ENDS):
-                raise NoTrace(f"{path}: not a table of links: it lacks the texts {' and '.join(ENDS)}")
+            if not {
+                field.name for field in file.schema_arrow if str(field.type) in TEXTS
+            }.issuperset(ENDS):
+                raise NoTrace(
+                    f"{path}: not a table of links: it lacks the texts {' and '.join(ENDS)}"
+                )
             for batch in file.iter_batches(batch_size=ROWS, columns=[*ENDS]):
-                for page, link in zip(*(batch.column(name).to_pylist() for name in ENDS), strict=True):
+                for page, link in zip(
+                    *(batch.column(name).to_pylist() for name in ENDS), strict=True
+                ):
                     if link is not None:
                         yield page or "", link
     except pa.ArrowException as error:

@@ -1,4 +1,6 @@
-"""The spider `walk`: random walks over the web (docs/lab.md#random-walks), and the frontier that it brings."""
+"""The spider `walk`: random walks over the web (docs/lab.md#random-walks), and the frontier that it
+brings.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ NEEDS: Needs = {
     "REQUISITES": (False, "off: a walk follows links"),
     "SITEMAPS": (None, "off: a sitemap is no link of a page"),
     "CONTENT_SEEN": ("process", "process: walks need the links of every page"),
-    "DOMAIN_BUDGET": (UNLIMITED, "Unlimited: what is fetched again has nothing new, and would use up any budget"),
+    "DOMAIN_BUDGET": (
+        UNLIMITED,
+        "Unlimited: what is fetched again has nothing new, and would use up any budget",
+    ),
 }
 
 
@@ -63,12 +68,18 @@ class WalkInspector(HostInspection):
 class WalkOutage(Outage):
     """Gives no probe once all visits are made."""
 
-    def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection, walkers: Walkers) -> None:
+    def __init__(
+        self, core: Core, rotation: Rotation, selection: UrlSelection, walkers: Walkers
+    ) -> None:
         super().__init__(core, rotation, selection)
         self._walkers = walkers
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
-        return None if self._walkers.has_ended(self._core.in_flight) else super().probe(now, anyone=anyone)
+        return (
+            None
+            if self._walkers.has_ended(self._core.in_flight)
+            else super().probe(now, anyone=anyone)
+        )
 
 
 class WalkFrontier(Frontier):
@@ -77,8 +88,11 @@ class WalkFrontier(Frontier):
     The same URL may be queued several times, once for each walker that has come there.
     """
 
-    def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0, walkers: Walkers) -> None:
-        self.walkers, self._awaited = walkers, hooks.awaited
+    def __init__(
+        self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0, walkers: Walkers
+    ) -> None:
+        self.walkers = walkers
+        self._awaited = hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
@@ -91,11 +105,15 @@ class WalkFrontier(Frontier):
 
     @property
     def over_budget(self) -> int:
-        """All that is left once all visits are made: it may wait for ever, or for a command with more steps."""
+        """All that is left once all visits are made: it may wait for ever, or for a command with
+        more steps.
+        """
         return len(self) - self.in_flight if self.walkers.has_ended() else 0
 
     def resting(self) -> bool:
-        """As ever, or nobody gets an answer: walkers who start anew always have something that waits."""
+        """As ever, or nobody gets an answer: walkers who start anew always have something that
+        waits.
+        """
         return self.walkers.stranded or super().resting()
 
     # -- in
@@ -150,9 +168,17 @@ class OpenedWalk:
     rules: WalkRules
 
     def factory(
-        self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
+        self,
+        values: Mapping[str, Any],
+        db: CrawlDB,
+        outputs: Outputs,
+        clock: CrawlClock,
+        key: bytes,
     ) -> FrontierFactory:
-        """Open the walkers as of the last checkpoint. Raise Unfit or OtherTerms if they cannot walk, or go on, so."""
+        """Open the walkers as of the last checkpoint.
+
+        Raise Unfit or OtherTerms if they cannot walk, or go on, so.
+        """
         need(values, NEEDS, "a random walk")
         data = db.get(META)
         before = WalkRules(*msgpack.unpackb(data)["rules"]) if data is not None else self.rules
@@ -161,20 +187,35 @@ class OpenedWalk:
                 f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
             )
         random = Random(f"walk {values['RANDOM_SEED']}")
-        return partial(open_walk, Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock))
+        return partial(
+            open_walk, Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock)
+        )
 
 
 def open_walk(
-    walkers: Walkers, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
+    walkers: Walkers,
+    db: CrawlDB,
+    shape: Shape,
+    rules: Rules,
+    hooks: Hooks,
+    *,
+    random: Random,
+    now: float = 0.0,
 ) -> Frontier:
-    """Open the frontier of these walkers. It folds no family: a walk comes to the same pages again and again."""
+    """Open the frontier of these walkers.
+
+    It folds no family: a walk comes to the same pages again and again.
+    """
     kind = partial(WalkFrontier, walkers=walkers)
-    return open_frontier(db, shape, replace(rules, folds=False), hooks, random=random, now=now, kind=kind)
+    return open_frontier(
+        db, shape, replace(rules, folds=False), hooks, random=random, now=now, kind=kind
+    )
 
 
 MOST_WALKERS, MOST_STEPS = 10_000, 10**12
-# A walk needs no archive, and the links of every page, each time. Nobody else is served while a walker waits at a host
-# that is away: so it waits for a second attempt only, which comes soon, and then leaves the host alone for a day.
+# A walk needs no archive, and the links of every page, each time. Nobody else is served while a
+# walker waits at a host that is away: so it waits for a second attempt only, which comes soon, and
+# then leaves the host alone for a day.
 SETTINGS: dict[str, Any] = {
     "OUTPUTS": "",
     "FRONTIER_PRIORITIZER": BY_DEPTH,
@@ -187,14 +228,17 @@ SETTINGS: dict[str, Any] = {
 
 
 class WalkSpider(WebSpider):
-    """scrapy crawl walk -a seeds=SRC [-a walkers=N] [-a restart=P] [-a jump=hosts|seeds] [-a steps=N].
+    """scrapy crawl walk -a seeds=SRC [-a walkers=N] [-a restart=P] [-a jump=hosts|seeds] [-a
+    steps=N].
 
     The scope and the limit of seeds are as those of the spider `web`.
     """
 
     name = "walk"
 
-    def __init__(self, walkers: str = "", restart: str = "", jump: str = "", steps: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self, walkers: str = "", restart: str = "", jump: str = "", steps: str = "", **kwargs: Any
+    ) -> None:
         arguments = {"walkers": walkers, "restart": restart, "jump": jump, "steps": steps}
         self.own_frontier = self.frontier_of({**kwargs, **arguments})
         super().__init__(**kwargs)
@@ -214,10 +258,15 @@ class WalkSpider(WebSpider):
 
 
 def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
-    """Return the values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
+    """Return the values of the arguments of a walk; RulesError if one is impossible.
+
+    An empty one counts as missing.
+    """
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
-        raise RulesError(f"-a since={given['since']}: not with a walk, which fetches every page each time")
+        raise RulesError(
+            f"-a since={given['since']}: not with a walk, which fetches every page each time"
+        )
     if given.get("follow") == "0":
         raise RulesError("-a follow=0: not with a walk, which is made of links")
     default = WalkRules()

@@ -1,6 +1,7 @@
 """Random walkers: where each of them is, where it goes next, and where it begins again.
 
-After Henzinger and others, 1999 and 2000. Walks begin at the seeds, and again at these or at hosts visited so far.
+After Henzinger and others, 1999 and 2000. Walks begin at the seeds, and again at these or at hosts
+visited so far.
 """
 
 from __future__ import annotations
@@ -46,11 +47,16 @@ def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]
     yield from _starts(snapshot, HOST, hosts, lambda number, row: _pages(snapshot, number, row))
     numbered = sum(1 for _ in snapshot.rows(ROWS, (NUMBER, NUMBER + END)))
     if numbered != hosts:  # each host's row has its number, so that these are all
-        yield snapshot.damaged(f"table meta, {META}: {hosts} hosts are counted, {numbered} have a number")
+        yield snapshot.damaged(
+            f"table meta, {META}: {hosts} hosts are counted, {numbered} have a number"
+        )
 
 
 def _flaw(state: dict[str, Any]) -> str:
-    """Return what is wrong with the saved state, or an empty text. Raise ValueError or TypeError if it is no state."""
+    """Return what is wrong with the saved state, or an empty text.
+
+    Raise ValueError or TypeError if it is no state.
+    """
     walkers, restart, jump = state["rules"]
     version, words, gauss = state["random"]
     Random().setstate((version, tuple(words), gauss))  # raises if this is no state of a generator
@@ -66,20 +72,28 @@ def _flaw(state: dict[str, Any]) -> str:
     return ""
 
 
-def _starts(snapshot: Snapshot, prefix: str, count: int, flaw: Callable[[str, bytes], str]) -> Iterator[DamagedFile]:
+def _starts(
+    snapshot: Snapshot, prefix: str, count: int, flaw: Callable[[str, bytes], str]
+) -> Iterator[DamagedFile]:
     """The rows are numbered from 0. Nothing is kept of them: there may be millions."""
     rows = 0
     for name, value in snapshot.rows(ROWS, (prefix, prefix + END)):
         number = name[len(prefix) :]
         try:
-            why = flaw(number, value) if number == str(int(number)) and int(number) < count else "not counted"
+            why = (
+                flaw(number, value)
+                if number == str(int(number)) and int(number) < count
+                else "not counted"
+            )
         except (ValueError, TypeError) as error:
             why = repr(error)
         if why:
             yield snapshot.damaged(f"table meta, {name}: {why}", value=value)
         rows += 1
     if rows != count:
-        yield snapshot.damaged(f"table meta, {META}: {count} rows {prefix}N are counted, there are {rows}")
+        yield snapshot.damaged(
+            f"table meta, {META}: {count} rows {prefix}N are counted, there are {rows}"
+        )
 
 
 def _seed(_: str, row: bytes) -> str:
@@ -97,29 +111,44 @@ def _pages(snapshot: Snapshot, number: str, row: bytes) -> str:
 
 
 SEED, NUMBER, HOST = "walk/seed/", "walk/number/", "walk/host/"
-KEPT = 512  # pages per host: as few are an error of an estimate from one host of 0.5 %, and cost a visit 0.2 ms
+# pages per host: as few are an error of an estimate from one host of 0.5 %, and cost a visit 0.2 ms
+KEPT = 512
 
 META = "walk"
 SEEDS, HOSTS = "seeds", "hosts"
 JUMPS = (SEEDS, HOSTS)
 START, LINK, REDIRECT, RESTART, DEADEND = "start", "link", "redirect", "restart", "deadend"
-# Seconds until a walker whose URL got no answer goes on, and how many times longer that becomes while nobody gets any.
+# Seconds until a walker whose URL got no answer goes on, and how many times longer that becomes
+# while nobody gets any.
 REST, LONGEST_REST = 1.0, 60
 STRANDED = 10  # URLs per walker, in a row, of which none got an answer
 
 
 class Starts:
-    """All of it lies in the database, one small row per seed and two per host, so memory does not depend on the number.
+    """All of it lies in the database, one small row per seed and two per host, so memory does not
+    depend on the number.
 
-    Of a host with more visited pages than KEPT those with the smallest hashes are kept: a random sample of the distinct
-    ones, however often each was visited.
+    Of a host with more visited pages than KEPT those with the smallest hashes are kept: a random
+    sample of the distinct ones, however often each was visited.
     """
 
     def __init__(
-        self, db: CrawlDB, random: Random, key: bytes, *, hosts: bool, counts: tuple[int, int] = (0, 0)
+        self,
+        db: CrawlDB,
+        random: Random,
+        key: bytes,
+        *,
+        hosts: bool,
+        counts: tuple[int, int] = (0, 0),
     ) -> None:
-        """`hosts`: jumps lead to visited hosts, once there is one. `counts`: as of the last checkpoint."""
-        self._db, self._random, self._key, self._by_host = db, random, key, hosts
+        """`hosts`: jumps lead to visited hosts, once there is one.
+
+        `counts`: as of the last checkpoint.
+        """
+        self._db = db
+        self._random = random
+        self._key = key
+        self._by_host = hosts
         self._seeds, self._hosts = counts
 
     def __bool__(self) -> bool:
@@ -150,7 +179,9 @@ class Starts:
         row = self._db.get(HOST + number.decode())
         pages = [] if row is None else [(-value, page) for value, page in msgpack.unpackb(row)]
         if self._keep(pages, url):
-            self._db.set(HOST + number.decode(), msgpack.packb([(-value, page) for value, page in pages]))
+            self._db.set(
+                HOST + number.decode(), msgpack.packb([(-value, page) for value, page in pages])
+            )
 
     def _keep(self, pages: list[tuple[int, str]], url: str) -> bool:
         """Adds a page to those of its host, unless it is there or its hash is too large."""
@@ -182,8 +213,12 @@ class WalkRules:
     steps: int = 0  # visits of all walkers together; 0: no end
 
     def share(self, walker: int) -> float:
-        """The number of visits that a walker makes: all make the same, or those at slow hosts would make fewer."""
-        return self.steps // self.walkers + (walker < self.steps % self.walkers) if self.steps else inf
+        """The number of visits that a walker makes: all make the same, or those at slow hosts would
+        make fewer.
+        """
+        return (
+            self.steps // self.walkers + (walker < self.steps % self.walkers) if self.steps else inf
+        )
 
     def __str__(self) -> str:
         return f"walkers={self.walkers} restart={self.restart:.6g} jump={self.jump}"
@@ -227,14 +262,19 @@ class Walkers(Part):
         clock: Callable[[], float],
     ) -> None:
         """`write` gets the lines of the log, `key` keys the hashes of pages."""
-        self._db, self.rules, self._random, self._write, self._clock = db, rules, random, write, clock
+        self._db = db
+        self.rules = rules
+        self._random = random
+        self._write = write
+        self._clock = clock
         data = db.get(META)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         counts = tuple(saved.get("starts", (0, 0)))
         self.starts = Starts(db, random, key, hosts=rules.jump == HOSTS, counts=counts)
         self.visits: int = saved.get("visits", 0)
         self._at: dict[str, deque[Walker]] = {}
-        self._next: dict[str, Choice] = {}  # of pages whose links were read, and that are not finished
+        # of pages whose links were read, and that are not finished
+        self._next: dict[str, Choice] = {}
         self._idle: list[tuple[float, int, Walker]] = []  # a heap: from when on each may be placed
         self._done: list[Walker] = []  # those that have made their share of the visits
         self._unanswered = 0  # URLs in a row, of all walkers
@@ -248,7 +288,13 @@ class Walkers(Part):
         visits = saved.get("each", [each + (number < more) for number in range(walkers)])
         onward = dict(saved.get("onward", ()))
         for url, number, step, how in at:
-            walker = Walker(number, step, how, visits[number], unpack(onward[number]) if number in onward else None)
+            walker = Walker(
+                number,
+                step,
+                how,
+                visits[number],
+                unpack(onward[number]) if number in onward else None,
+            )
             if url:
                 self._at.setdefault(url, deque()).append(walker)
             else:
@@ -266,7 +312,9 @@ class Walkers(Part):
 
     @property
     def idle(self) -> int:
-        """The number of walkers that are nowhere, and wait to be placed: when all have ended, with more steps."""
+        """The number of walkers that are nowhere, and wait to be placed: when all have ended, with
+        more steps.
+        """
         return len(self._idle) + (len(self._done) if self.has_ended() else 0) if self.starts else 0
 
     @property
@@ -304,10 +352,15 @@ class Walkers(Part):
     def found(self, page: Link, records: Sequence[Packed], *, redirect: bool) -> None:
         """A page has these links: one of them is chosen, to be followed when the page is finished."""
         if page.url in self._at and records:
-            self._next[page.url] = Choice(len(records), unpack(self._random.choice(records)), redirect)
+            self._next[page.url] = Choice(
+                len(records), unpack(self._random.choice(records)), redirect
+            )
 
     def ended(self, link: Link, status: int, *, asked: bool = True) -> Link | None:
-        """A URL is finished. Returns what its walker goes on to, unless that has to be placed anew."""
+        """A URL is finished.
+
+        Returns what its walker goes on to, unless that has to be placed anew.
+        """
         choice, here = self._next.pop(link.url, DEAD_END), self._at.get(link.url)
         if here is None:  # a failure that was taken back after the walker had gone on
             return None
@@ -325,7 +378,8 @@ class Walkers(Part):
             return self._go(walker, choice.link)
         self.visits += asked
         walker.visits += asked
-        restarts = self._random.random() < self.rules.restart  # at dead ends too: so lives are geometric
+        # at dead ends too: so lives are geometric
+        restarts = self._random.random() < self.rules.restart
         if restarts or choice.link is None:
             walker.how = RESTART if restarts else DEADEND
             self._put_aside(walker, now + self._rest() if self._unanswered else 0.0)
@@ -339,25 +393,36 @@ class Walkers(Part):
         return None
 
     def _rest(self) -> float:
-        """The seconds until a walker starts again; where every start is refused they grow, or the log would fill."""
+        """The seconds until a walker starts again; where every start is refused they grow, or the
+        log would fill.
+        """
         return REST * min(1 + self._unanswered // self.rules.walkers, LONGEST_REST)
 
     def _log(self, now: float, walker: Walker, url: str, degree: int, status: int) -> None:
-        line = f"{now:.3f}\t{walker.number}\t{walker.step}\t{url}\t{walker.how}\t{degree}\t{status}\n"
+        line = (
+            f"{now:.3f}\t{walker.number}\t{walker.step}\t{url}\t{walker.how}\t{degree}\t{status}\n"
+        )
         self._write(line.encode())
 
     # -- the checkpoint
 
     def save(self) -> None:
-        nowhere = [*(entry[2] for entry in sorted(self._idle, key=lambda entry: entry[:2])), *self._done]
-        places = [(url, one) for url, some in self._at.items() for one in some] + [("", one) for one in nowhere]
+        nowhere = [
+            *(entry[2] for entry in sorted(self._idle, key=lambda entry: entry[:2])),
+            *self._done,
+        ]
+        places = [(url, one) for url, some in self._at.items() for one in some] + [
+            ("", one) for one in nowhere
+        ]
         state = {
             "rules": [self.rules.walkers, self.rules.restart, self.rules.jump],
             "starts": self.starts.counts,
             "visits": self.visits,
             "at": [(url, one.number, one.step, one.how) for url, one in places],
             "each": [one.visits for _, one in sorted(places, key=lambda place: place[1].number)],
-            "onward": [(one.number, one.onward.pack()) for one in nowhere if one.onward is not None],
+            "onward": [
+                (one.number, one.onward.pack()) for one in nowhere if one.onward is not None
+            ],
             "random": self._random.getstate(),
         }
         self._db.set(META, msgpack.packb(state))

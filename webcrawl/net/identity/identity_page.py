@@ -1,4 +1,5 @@
-"""The page at the address in USER_AGENT: who crawls, why, how fast, how to slow it down, how to make it leave.
+"""The page at the address in USER_AGENT: who crawls, why, how fast, how to slow it down, how to
+make it leave.
 
 It lists the addresses from which the crawl comes; `misfits` compares them with their names in DNS.
 """
@@ -43,7 +44,9 @@ UNKNOWN = "could not be looked up"  # which is no fault of the name
 
 
 async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
-    """The faults in the names of these addresses: servers look up a name, and then the address of that name."""
+    """The faults in the names of these addresses: servers look up a name, and then the address of
+    that name.
+    """
     found = []
     addresses = (str(address) for network in networks for address in network)
     for address in islice(addresses, MOST):
@@ -79,7 +82,8 @@ class Who:
     why: str
     purposes: Sequence[str]
     waits: Sequence[tuple[float, float]]  # seconds of a download, and of the wait after it
-    several: Sequence[tuple[str, int]]  # hosts that have more than one request at a time, and how many
+    # hosts that have more than one request at a time, and how many
+    several: Sequence[tuple[str, int]]
     obeys: bool  # robots.txt
     crawl_delay_max: float
     retry_after_max: float
@@ -97,14 +101,19 @@ def page(who: Who, now: float) -> str:
         *_how_to_slow(who),
         *_how_to_leave(who),
         *_how_to_know(who, now),
-        tag("p", f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."),
+        tag(
+            "p",
+            f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl.",
+        ),
     )
     return document(f"{who.name}: a web crawler", body, tag("style", Html(STYLE)))
 
 
 def _who(who: Who) -> Iterator[Html]:
     yield tag("h2", "Who")
-    yield tag("p", "A web crawler. Its requests say ", tag("code", f"User-Agent: {who.user_agent}"), ".")
+    yield tag(
+        "p", "A web crawler. Its requests say ", tag("code", f"User-Agent: {who.user_agent}"), "."
+    )
     if who.contact:
         mail = tag("a", who.contact, href=f"mailto:{who.contact}")
         yield tag("p", "Write to ", mail, ", which its requests name as ", tag("code", "From"), ".")
@@ -114,11 +123,18 @@ def _who(who: Who) -> Iterator[Html]:
         yield tag("p", who.why)
     if who.purposes:
         purposes = _listed(tag("code", purpose) for purpose in who.purposes)
-        yield tag("p", "Its declared purposes: ", purposes, ". What a site forbids for all of them is not kept.")
+        yield tag(
+            "p",
+            "Its declared purposes: ",
+            purposes,
+            ". What a site forbids for all of them is not kept.",
+        )
 
 
 def _how_fast(who: Who) -> Iterator[Html]:
-    waits = ", ".join(f"{_seconds(wait)} after one that took {_seconds(took)}" for took, wait in who.waits)
+    waits = ", ".join(
+        f"{_seconds(wait)} after one that took {_seconds(took)}" for took, wait in who.waits
+    )
     yield tag("h2", "How fast")
     yield tag("p", f"A host gets one request at a time. Then it is left alone: {waits}.")
     if who.several:
@@ -155,7 +171,9 @@ def _how_to_know(who: Who, now: float) -> Iterator[Html]:
         yield tag("h2", "How to know it")
     if who.agent:
         keys = tag("a", tag("code", f"{who.agent}{PATH}"), href=f"{who.agent}{PATH}")
-        yield tag("p", "Every request is signed (Web Bot Auth, RFC 9421). The keys are at ", keys, ".")
+        yield tag(
+            "p", "Every request is signed (Web Bot Auth, RFC 9421). The keys are at ", keys, "."
+        )
     if who.networks:
         link = tag("a", ADDRESSES, href=ADDRESSES)
         yield tag("p", "It comes from these addresses alone, which are also in ", link, ":")
@@ -168,5 +186,8 @@ def _listed(items: Iterable[Html]) -> Html:
 
 
 def _seconds(seconds: float) -> str:
-    size, unit = next(((size, unit) for size, unit in UNITS if seconds >= size and seconds % size == 0), (1, "second"))
+    size, unit = next(
+        ((size, unit) for size, unit in UNITS if seconds >= size and seconds % size == 0),
+        (1, "second"),
+    )
     return f"{seconds / size:g} {unit}{'s' * (seconds != size)}"

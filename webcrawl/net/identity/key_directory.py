@@ -1,7 +1,8 @@
 """The key directory: a JWKS, and the fields of its response, signed by every key in it.
 
-A web server that serves files sends the same fields for weeks, so the signatures say until when they hold, and a cron
-job renews them (docs/identity.md). `fetch` fetches a published one, as a server does that we ask for the first time.
+A web server that serves files sends the same fields for weeks, so the signatures say until when
+they hold, and a cron job renews them (docs/identity.md). `fetch` fetches a published one, as a
+server does that we ask for the first time.
 """
 
 from __future__ import annotations
@@ -28,16 +29,21 @@ MEDIA_TYPE = "application/http-message-signatures-directory+json"
 TAG = "http-message-signatures-directory"
 COMPONENTS = '("@authority";req "content-digest")'
 DAY = 86_400
-MAX_AGE = DAY  # seconds for which verifiers may keep it: a new key is to be in it for that long before it signs
+# seconds for which verifiers may keep it: a new key is to be in it for that long before it signs
+MAX_AGE = DAY
 BACK = 60  # seconds before now from which signatures hold: verifiers' clocks may be behind
 HEADERS, NGINX = "_headers", "nginx.conf"
 
 
 def body(keys: Iterable[SigningKey]) -> bytes:
-    return json.dumps({"keys": [jwk(key.public) for key in keys]}, separators=(",", ":")).encode("ascii")
+    return json.dumps({"keys": [jwk(key.public) for key in keys]}, separators=(",", ":")).encode(
+        "ascii"
+    )
 
 
-def headers(content: bytes, keys: Sequence[SigningKey], authority: str, created: int, days: int) -> dict[str, str]:
+def headers(
+    content: bytes, keys: Sequence[SigningKey], authority: str, created: int, days: int
+) -> dict[str, str]:
     """The fields of a response with this directory, to a request for this authority."""
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
     inputs, signatures = [], []
@@ -46,7 +52,9 @@ def headers(content: bytes, keys: Sequence[SigningKey], authority: str, created:
         parameters = f'{COMPONENTS};{times};keyid="{key.keyid}";alg="ed25519";tag="{TAG}"'
         base = f'"@authority";req: {authority}\n"content-digest": {digest}\n"@signature-params": {parameters}'
         inputs.append(f"binding{number}={parameters}")
-        signatures.append(f"binding{number}=:{b64encode(key.sign(base.encode('ascii'))).decode('ascii')}:")
+        signatures.append(
+            f"binding{number}=:{b64encode(key.sign(base.encode('ascii'))).decode('ascii')}:"
+        )
     return {
         "Content-Type": MEDIA_TYPE,
         "Cache-Control": f"max-age={MAX_AGE}",
@@ -56,8 +64,12 @@ def headers(content: bytes, keys: Sequence[SigningKey], authority: str, created:
     }
 
 
-def write(folder: Path, content: bytes, fields: Mapping[str, str], disk: Disk | None = None) -> None:
-    """The directory and two forms of its fields, as files below this folder; each is replaced as a whole."""
+def write(
+    folder: Path, content: bytes, fields: Mapping[str, str], disk: Disk | None = None
+) -> None:
+    """The directory and two forms of its fields, as files below this folder; each is replaced as a
+    whole.
+    """
     disk = disk or Disk()
     place = folder / PATH.lstrip("/")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +93,11 @@ def _as_lines(fields: Mapping[str, str]) -> str:
 
 
 def _as_nginx(fields: Mapping[str, str], place: Path) -> str:
-    added = "".join(f"    add_header {name} '{value}';\n" for name, value in fields.items() if name != "Content-Type")
+    added = "".join(
+        f"    add_header {name} '{value}';\n"
+        for name, value in fields.items()
+        if name != "Content-Type"
+    )
     return (
         "# for the server block of the origin, as: include …/nginx.conf;\n"
         f"location = {PATH} {{\n    alias {json.dumps(os.fspath(place), ensure_ascii=False)};\n    types {{ }}\n"
@@ -115,7 +131,9 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
     try:
         connection = HTTPSConnection(authority, timeout=PATIENCE, context=create_default_context())
         try:
-            connection.request("GET", PATH, headers={"Accept": MEDIA_TYPE, "User-Agent": "webcrawl identity"})
+            connection.request(
+                "GET", PATH, headers={"Accept": MEDIA_TYPE, "User-Agent": "webcrawl identity"}
+            )
             response = connection.getresponse()
             content = response.read(LONGEST + 1)
         finally:
@@ -123,12 +141,16 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
     except (OSError, HTTPException, ValueError) as error:
         raise NotPublished(f"{origin}{PATH}: {words_of(error)}") from error
     if response.status != 200:
-        raise NotPublished(f"{origin}{PATH}: status {response.status}, must be 200: redirects are not followed either")
+        raise NotPublished(
+            f"{origin}{PATH}: status {response.status}, must be 200: redirects are not followed either"
+        )
     if len(content) > LONGEST:
         raise NotPublished(f"{origin}{PATH}: more than {LONGEST} bytes")
     fields: dict[str, str] = {}
     for name, value in response.getheaders():
-        fields[name.lower()] = f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
+        fields[name.lower()] = (
+            f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
+        )
     return Published(content, fields, authority, _ahead(fields.get("date", ""), now()))
 
 

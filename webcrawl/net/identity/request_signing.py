@@ -1,9 +1,10 @@
 """Signs requests as Web Bot Auth has it (draft-ietf-webbotauth-httpsig-protocol-00, on RFC 9421).
 
-What is signed is the authority, the key directory and a time, so the fields of one request are right for every other
-one to the same authority while the time lasts. A signature costs three times what a kept connection's fetch may
-cost more; so the fields are made once for REUSE seconds of an authority. For the same reason there is no nonce: a
-nonce that is sent twice is a replay (docs/decisions/net-identity.md).
+What is signed is the authority, the key directory and a time, so the fields of one request are
+right for every other one to the same authority while the time lasts. A signature costs three times
+what a kept connection's fetch may cost more; so the fields are made once for REUSE seconds of an
+authority. For the same reason there is no nonce: a nonce that is sent twice is a replay
+(docs/decisions/net-identity.md).
 """
 
 from __future__ import annotations
@@ -21,22 +22,29 @@ TAG = "web-bot-auth"
 DICTIONARY, STRING = "dictionary", "string"
 FORMS = {  # of Signature-Agent: what its value begins with, and how it is named where it is covered
     DICTIONARY: (f"{LABEL}=", f'"signature-agent";key="{LABEL}"'),
-    STRING: ("", '"signature-agent"'),  # of the drafts until draft-meunier-web-bot-auth-architecture-03
+    # of the drafts until draft-meunier-web-bot-auth-architecture-03
+    STRING: ("", '"signature-agent"'),
 }
 LIFETIME = 300  # seconds from `created` to `expires`
 BACK = 10  # seconds before now that `created` says: the server's clock may be behind ours
-REUSE = 120  # seconds for which fields are sent again; the last request has LIFETIME - BACK - REUSE left
+# seconds for which fields are sent again; the last request has LIFETIME - BACK - REUSE left
+REUSE = 120
 MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB in all
 
 
 def form_and_origin(agent: str) -> tuple[str, str]:
-    """The form of Signature-Agent that a value of BOT_AGENT asks for, and the origin of the key directory."""
+    """The form of Signature-Agent that a value of BOT_AGENT asks for, and the origin of the key
+    directory.
+    """
     form, _, origin = agent.partition(":")
     return (form, origin) if form in FORMS else (DICTIONARY, agent)
 
 
 class RequestSigner:
-    """Makes the three fields of a request. It remembers those of twice `most` authorities, and no more."""
+    """Makes the three fields of a request.
+
+    It remembers those of twice `most` authorities, and no more.
+    """
 
     def __init__(
         self,
@@ -47,18 +55,25 @@ class RequestSigner:
         now: Callable[[], float] = time.time,
         most: int = MOST,
     ) -> None:
-        """`agent`: the origin of the key directory. `now`: seconds since 1970 by the machine's clock.
+        """`agent`: the origin of the key directory. `now`: seconds since 1970 by the machine's
+        clock.
 
-        It is not the crawl's clock, which keeps even time when the machine's is set: servers compare with theirs.
+        It is not the crawl's clock, which keeps even time when the machine's is set: servers
+        compare with theirs.
         """
-        self.keyid, self.agent = key.keyid, agent
-        self._key, self._now, self._most = key, now, most
+        self.keyid = key.keyid
+        self.agent = agent
+        self._key = key
+        self._now = now
+        self._most = most
         self._young: dict[str, tuple[float, bytes]] = {}
         self._old: dict[str, tuple[float, bytes]] = {}
         before, covered = FORMS[form]
         self._components = f'("@authority" {covered})'
         self._fixed = f'\n{covered}: "{agent}"\n"@signature-params": '.encode("ascii")
-        self._shown = f'Signature-Agent: {before}"{agent}"\r\nSignature-Input: {LABEL}='.encode("ascii")
+        self._shown = f'Signature-Agent: {before}"{agent}"\r\nSignature-Input: {LABEL}='.encode(
+            "ascii"
+        )
         self._last = -1
         self._parameters = b""
 
@@ -78,7 +93,8 @@ class RequestSigner:
             return found[1]
         made = self._made(authority, int(now))
         if len(self._young) >= self._most:
-            self._old, self._young = self._young, {}
+            self._old = self._young
+            self._young = {}
         self._young[authority] = now, made
         return made
 
@@ -89,6 +105,13 @@ class RequestSigner:
                 f"{self._components};created={created};expires={created + LIFETIME}"
                 f';keyid="{self.keyid}";alg="ed25519";tag="{TAG}"'
             ).encode("ascii")
-        signed = self._key.sign(b'"@authority": %b%b%b' % (authority.encode("ascii"), self._fixed, self._parameters))
+        signed = self._key.sign(
+            b'"@authority": %b%b%b' % (authority.encode("ascii"), self._fixed, self._parameters)
+        )
         value = b2a_base64(signed, newline=False)
-        return b"%b%b\r\nSignature: %b=:%b:\r\n" % (self._shown, self._parameters, LABEL.encode(), value)
+        return b"%b%b\r\nSignature: %b=:%b:\r\n" % (
+            self._shown,
+            self._parameters,
+            LABEL.encode(),
+            value,
+        )

@@ -1,6 +1,7 @@
 """Checks key directories and signed requests as a server would that has never seen them.
 
-`look` checks a directory wherever it is: published, as a file, or in the folder that `scrapy identity` wrote.
+`look` checks a directory wherever it is: published, as a file, or in the folder that `scrapy
+identity` wrote.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import Any
 
 import http_sf
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from http_message_signatures import HTTPMessageSignaturesException, HTTPMessageVerifier, MappingKeyResolver, algorithms
+from http_message_signatures import (
+    HTTPMessageSignaturesException,
+    HTTPMessageVerifier,
+    MappingKeyResolver,
+    algorithms,
+)
 
 from webcrawl.base.dates import iso
 from webcrawl.net.identity import key_directory, request_signing
@@ -53,7 +59,10 @@ def keys_of(content: bytes) -> Iterator[tuple[bytes | None, Finding]]:
     for one in keys[:MOST_KEYS]:
         yield _key(one)
     if len(keys) > MOST_KEYS:
-        yield None, Finding(f"{len(keys)} keys: only the first {MOST_KEYS} were checked", wrong=True)
+        yield (
+            None,
+            Finding(f"{len(keys)} keys: only the first {MOST_KEYS} were checked", wrong=True),
+        )
 
 
 def _key(one: object) -> tuple[bytes | None, Finding]:
@@ -64,17 +73,22 @@ def _key(one: object) -> tuple[bytes | None, Finding]:
     keyid, said = thumbprint(public), dict(one) if isinstance(one, dict) else {}
     if "d" in said:
         return None, Finding(
-            f"key {keyid}: ITS PRIVATE PART IS PUBLISHED: make a new key, and drop this one", wrong=True
+            f"key {keyid}: ITS PRIVATE PART IS PUBLISHED: make a new key, and drop this one",
+            wrong=True,
         )
     if keyid in PUBLISHED:
-        return None, Finding(f"key {keyid}: the test key of RFC 9421, which everybody has", wrong=True)
+        return None, Finding(
+            f"key {keyid}: the test key of RFC 9421, which everybody has", wrong=True
+        )
     if said.get("kid", keyid) != keyid:
         return None, Finding(f"key {keyid}: its kid is not its thumbprint", wrong=True)
     return public, Finding(f"key {keyid}: Ed25519")
 
 
 def check_fields(fields: Mapping[str, str]) -> Iterator[Finding]:
-    """The media type and what else the response of a published directory must have; names in lower case."""
+    """The media type and what else the response of a published directory must have; names in lower
+    case.
+    """
     kind = fields.get("content-type", "none").partition(";")[0].strip().lower()
     if kind != key_directory.MEDIA_TYPE:
         yield Finding(f"Content-Type: {kind}, must be {key_directory.MEDIA_TYPE}", wrong=True)
@@ -90,11 +104,16 @@ def check_response(
     signed = set()
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
     if fields.get("content-digest", digest) != digest:
-        yield Finding("Content-Digest is not that of the content: write all files anew, and together", wrong=True)
+        yield Finding(
+            "Content-Digest is not that of the content: write all files anew, and together",
+            wrong=True,
+        )
     response = _Response(fields, _Request("GET", f"https://{authority}{key_directory.PATH}", {}))
     for one in _signatures(fields, key_directory.TAG):
         if not one.covers("@authority", req=True) or not one.covers("content-digest"):
-            yield Finding(f"{one.label}: does not cover what it must: {key_directory.COMPONENTS}", wrong=True)
+            yield Finding(
+                f"{one.label}: does not cover what it must: {key_directory.COMPONENTS}", wrong=True
+            )
             continue
         yield from _checked(one, response, keys, now)
         signed.add(one.parameters.get("keyid"))
@@ -149,7 +168,9 @@ class _Signature:
 def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
     """Return the signatures with this tag. Raise Unreadable."""
     try:
-        inputs, values = (_dictionary(fields.get(name, "")) for name in ("signature-input", "signature"))
+        inputs, values = (
+            _dictionary(fields.get(name, "")) for name in ("signature-input", "signature")
+        )
     except ValueError as error:
         raise Unreadable(f"Signature-Input or Signature: {error}") from error
     for label, (covered, parameters) in inputs.items():
@@ -160,7 +181,9 @@ def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
 
 
 def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The members of a structured field (RFC 9651) with their parameters; ValueError if it is no dictionary."""
+    """The members of a structured field (RFC 9651) with their parameters; ValueError if it is no
+    dictionary.
+    """
     if len(text) > LONGEST:
         raise ValueError("longer than a field may be")
     try:
@@ -204,12 +227,15 @@ def _checked(
         return
     public = {keyid: Ed25519PublicKey.from_public_bytes(keys[keyid])}
     verifier = _Verifier(
-        signature_algorithm=algorithms.ED25519, key_resolver=MappingKeyResolver(public_keys=public, private_keys={})
+        signature_algorithm=algorithms.ED25519,
+        key_resolver=MappingKeyResolver(public_keys=public, private_keys={}),
     )
     try:
         verifier.verify(message, max_age=None, expect_tag=one.tag, expect_label=one.label)
     except HTTPMessageSignaturesException as error:
-        yield Finding(f"{one.label}: {str(error) or f'not a signature of this by key {keyid}'}", wrong=True)
+        yield Finding(
+            f"{one.label}: {str(error) or f'not a signature of this by key {keyid}'}", wrong=True
+        )
         return
     created, expires = one.parameters.get("created"), one.parameters.get("expires")
     if type(created) is not int or type(expires) is not int:
@@ -236,9 +262,12 @@ def _request(raw: bytes) -> _Request:
             name, value = name.strip().lower(), value.strip()
             fields[name] = f"{fields[name]}, {value}" if name in fields else value
     host, path = fields.get("host", ""), words[1]
-    if not host or NO_HOST.intersection(host):  # else another part of the URL would say whose request it is
+    # else another part of the URL would say whose request it is
+    if not host or NO_HOST.intersection(host):
         raise Unreadable("it has no valid Host")
-    return _Request(words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields)
+    return _Request(
+        words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields
+    )
 
 
 def _when(seconds: int) -> str:
@@ -249,9 +278,11 @@ def _when(seconds: int) -> str:
 
 
 def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Finding]]:
-    """The keys of the directory at a URL or path, and what is to say of it; NotPublished, Unreadable or OSError.
+    """The keys of the directory at a URL or path, and what is to say of it; NotPublished,
+    Unreadable or OSError.
 
-    `agent`: the origin at which files are to be published; without it their signatures are not checked.
+    `agent`: the origin at which files are to be published; without it their signatures are not
+    checked.
     """
     published = fetch(place) if "://" in place else _of_files(Path(place))
     keys: dict[str, bytes] = {}
@@ -265,7 +296,9 @@ def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Fin
     if authority := published.authority or key_directory.authority_of(agent):
         findings += check_response(published.content, published.fields, authority, keys, now)
     elif published.fields:
-        findings.append(Finding("its signatures are not checked without --agent, the origin they are for"))
+        findings.append(
+            Finding("its signatures are not checked without --agent, the origin they are for")
+        )
     findings += _clock(published.ahead)
     return keys, findings
 
@@ -288,6 +321,7 @@ def _clock(ahead: float | None) -> Iterator[Finding]:
     if ahead is not None and abs(ahead) > FAR:
         which = "ahead of" if ahead > 0 else "behind"
         text = (
-            f"this machine's clock is {abs(ahead):.0f} seconds {which} the server's: its signatures may not be accepted"
+            f"this machine's clock is {abs(ahead):.0f} seconds {which} the server's: its "
+            "signatures may not be accepted"
         )
         yield Finding(text, wrong=True)

@@ -1,4 +1,7 @@
-"""The crawler's key: Ed25519, in a file that nobody else can read. No message here shows anything of its content."""
+"""The crawler's key: Ed25519, in a file that nobody else can read.
+
+No message here shows anything of its content.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,9 @@ class SigningKey:
         """The key in a file, PEM (PKCS #8) or a JWK; raises BadKey or OSError."""
         key = cls(_parsed(_private_bytes(path)))
         if key.keyid in PUBLISHED:
-            raise BadKey(f"it is the test key of RFC 9421, which everybody has: make one with {program()} identity new")
+            raise BadKey(
+                f"it is the test key of RFC 9421, which everybody has: make one with {program()} identity new"
+            )
         return key
 
     @classmethod
@@ -68,7 +73,9 @@ class SigningKey:
         private = Ed25519PrivateKey.generate()
         descriptor = disk.create(path, 0o600)
         try:
-            disk.write(descriptor, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            disk.write(
+                descriptor, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            )
             disk.sync(descriptor)
         except OSError:
             disk.unlink(path)
@@ -81,13 +88,21 @@ class SigningKey:
 
 def thumbprint(public: bytes) -> str:
     """The name of a public key: its JWK thumbprint (RFC 7638, RFC 8037 A.3)."""
-    members = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": encoded(public)}, separators=(",", ":"))
+    members = json.dumps(
+        {"crv": "Ed25519", "kty": "OKP", "x": encoded(public)}, separators=(",", ":")
+    )
     return encoded(sha256(members.encode()).digest())
 
 
 def jwk(public: bytes) -> dict[str, str]:
     """A public key as a key directory has it."""
-    return {"kty": "OKP", "crv": "Ed25519", "kid": thumbprint(public), "x": encoded(public), "use": "sig"}
+    return {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "kid": thumbprint(public),
+        "x": encoded(public),
+        "use": "sig",
+    }
 
 
 def public_key(found: Any) -> bytes:
@@ -110,7 +125,10 @@ def encoded(data: bytes) -> str:
 
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the file's content if only its owner can read it. The open file is checked, which cannot be swapped."""
+    """Return the file's content if only its owner can read it.
+
+    The open file is checked, which cannot be swapped.
+    """
     with regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & OTHERS:
@@ -130,7 +148,9 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
     try:
         private = load_pem_private_key(data, None)
     except TypeError:
-        raise BadKey("the key is encrypted; the crawl cannot ask for a password. Use a key without one") from None
+        raise BadKey(
+            "the key is encrypted; the crawl cannot ask for a password. Use a key without one"
+        ) from None
     except (ValueError, UnsupportedAlgorithm):
         raise BadKey("it holds no private key that can be read: PKCS #8 in PEM, or a JWK") from None
     if not isinstance(private, Ed25519PrivateKey):
@@ -158,7 +178,11 @@ def _from_jwk(data: bytes) -> Ed25519PrivateKey:
 def _decoded(found: dict[str, Any], name: str) -> bytes:
     value = found.get(name)
     try:
-        data = urlsafe_b64decode(f"{value}{'=' * (-len(value) % 4)}") if isinstance(value, str) else b""
+        data = (
+            urlsafe_b64decode(f"{value}{'=' * (-len(value) % 4)}")
+            if isinstance(value, str)
+            else b""
+        )
     except ValueError:
         data = b""
     if len(data) != KEY_BYTES:

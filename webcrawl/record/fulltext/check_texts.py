@@ -1,4 +1,6 @@
-"""Checks text files line by line, that crawl.log and the full-text index have the same pages, and the index's files."""
+"""Checks text files line by line, that crawl.log and the full-text index have the same pages, and
+the index's files.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,16 @@ KEYS = {
     "headings": list,
     "text": str,
 }
-AROUND = 10_000  # lines of crawl.log among which a page is looked for: both have pages in the order of their ends
+# lines of crawl.log among which a page is looked for: both have pages in the order of their ends
+AROUND = 10_000
 
 
 class Texts:
     """All text files of a crawl, in the order of their names."""
 
     def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
-        self._found, self._jobdir = found, jobdir
+        self._found = found
+        self._jobdir = jobdir
         self._next: int | None = 0  # the number of the next page, if the file before is here
         self._log = _urls(jobdir / LOG, log_length)
         self._around: dict[str, None] = {}
@@ -130,7 +134,9 @@ def _urls(path: Path, length: int) -> Iterator[str]:
 
 
 class Line(NamedTuple):
-    """Of a page: its text file, its member's first byte, its URL, and whether it was fetched before."""
+    """Of a page: its text file, its member's first byte, its URL, and whether it was fetched
+    before.
+    """
 
     path: Path
     at: int
@@ -147,13 +153,15 @@ class CrawlIndex:
     """The index of a crawl, if it has one."""
 
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:
-        self._folder, self._found = jobdir / "index", found
+        self._folder = jobdir / "index"
+        self._found = found
         self._contents: Contents | None = None
         # A crawl that has just begun, or was killed then, has the folder and nothing of an index.
         self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
 
     def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
-        """Yields each line that is not in the index exactly once, unless the index has not got so far.
+        """Yields each line that is not in the index exactly once, unless the index has not got so
+        far.
 
         In place of all lines of a page that was fetched again it has the last one.
         """
@@ -167,7 +175,9 @@ class CrawlIndex:
             for ordinal, line in lines.items():
                 why = self._flaw(self._contents, ordinal, line, has.get(ordinal, []))
                 if why:
-                    yield DamagedFile(line.path, line.at, f"page {ordinal}, {line.url}: the index has {why}")
+                    yield DamagedFile(
+                        line.path, line.at, f"page {ordinal}, {line.url}: the index has {why}"
+                    )
         except StoreError as error:
             yield self._damaged(str(error))
 
@@ -198,18 +208,22 @@ class CrawlIndex:
             yield self._damaged(str(error))
         else:
             if has.count > has.until:
-                yield self._damaged(f"{has.count} pages, the last of which is number {has.until - 1}")
+                yield self._damaged(
+                    f"{has.count} pages, the last of which is number {has.until - 1}"
+                )
 
     def _damaged(self, why: str) -> DamagedFile:
         return DamagedFile(self._folder / META, 0, why)
 
 
 PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
-MAGIC = 1337  # the last four bytes; before it the length of a JSON object, and before that the object
+# the last four bytes; before it the length of a JSON object, and before that the object
+MAGIC = 1337
 
 
 def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
-    """Compare each file of the index, byte by byte, with the checksum that tantivy writes at its end.
+    """Compare each file of the index, byte by byte, with the checksum that tantivy writes at its
+    end.
 
     What a crawl that runs replaces meanwhile is passed over.
     """
@@ -223,7 +237,9 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return the files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
+    """Return the files of the segments that are searched; none if that cannot be read, which is
+    reported elsewhere.
+    """
     try:
         with regular(folder / META) as meta:
             return {name for one in json.load(meta)["segments"] for name in _files(one)}
@@ -232,7 +248,9 @@ def _names(folder: Path) -> set[str]:
 
 
 def _files(segment: Mapping[str, Any]) -> Iterator[str]:
-    """Of its lists of deleted pages one is in force: others are of earlier commits, or half written."""
+    """Of its lists of deleted pages one is in force: others are of earlier commits, or half
+    written.
+    """
     number = segment["segment_id"].replace("-", "")
     yield from (f"{number}.{part}" for part in PARTS)
     if (deleted := segment["deletes"]) is not None:

@@ -1,13 +1,16 @@
-"""The index's fields (docs/outputs.md), what counts as a word, in any language, and a user's query in tantivy's words.
+"""The index's fields (docs/outputs.md), what counts as a word, in any language, and a user's query
+in tantivy's words.
 
-Beside its words a page has their stems, in the field of its language: Snowball's rules, which tantivy has.
+Beside its words a page has their stems, in the field of its language: Snowball's rules, which
+tantivy has.
 
-A word is a run of letters and digits, in lower case and without accents (tantivy's tokenizer and filters). In writing
-without spaces between words each character stands for itself: `prepared` puts marks between them that are neither white
-space nor part of a word. A query of several such characters is then a phrase, and finds them side by side.
+A word is a run of letters and digits, in lower case and without accents (tantivy's tokenizer and
+filters). In writing without spaces between words each character stands for itself: `prepared` puts
+marks between them that are neither white space nor part of a word. A query of several such
+characters is then a phrase, and finds them side by side.
 
-Of a query only words that stand alone, `site:`, `after:` and `before:` are rewritten. All else is tantivy's, and so are
-its complaints.
+Of a query only words that stand alone, `site:`, `after:` and `before:` are rewritten. All else is
+tantivy's, and so are its complaints.
 """
 
 from __future__ import annotations
@@ -27,15 +30,18 @@ from webcrawl.content.html.text_language import LIKELY, SAME, knows_languages, l
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
-MARK, _MARK = "\u200b", "\u200b".encode()  # zero width space: in pages it means a possible line break
-# Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits, compatibility forms too.
+# zero width space: in pages it means a possible line break
+MARK, _MARK = "\u200b", "\u200b".encode()
+# Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits,
+# compatibility forms too.
 _SPACELESS = (
     "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3038-\u303c\u3041-\u312f\u3131-\u318e"
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\ua9e0-\ua9fe\uaa60-\uaa7f\uac00-\ud7fb\uf900-\ufaff"
     "\uff66-\uffdc\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
 _RUN = re.compile(f"[{_SPACELESS}]+")
-# The bytes of UTF-8 with which such a character, or one of _FOLDS, may begin: most pages have neither.
+# The bytes of UTF-8 with which such a character, or one of _FOLDS, may begin: most pages have
+# neither.
 _MAY_STAND_ALONE = bytes((0xE0, 0xE1, *range(0xE3, 0xF5)))
 _MAY_FOLD = bytes((*range(0xCD, 0xD2), 0xD8, 0xD9, 0xE1))
 _ADDRESS = re.compile(r"^[a-z]+://(?:www\.)?")  # what most addresses begin with
@@ -43,11 +49,18 @@ _LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
 
 
 def _folds() -> dict[int, str]:
-    """Letters with accents that tantivy's filter leaves as they are, since it knows Latin ones; each becomes one."""
-    folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}  # forms of alef, and of ya
+    """Letters with accents that tantivy's filter leaves as they are, since it knows Latin ones;
+    each becomes one.
+    """
+    # forms of alef, and of ya
+    folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}
     for code in (*range(0x370, 0x460), *range(0x1F00, 0x2000)):
         first, *marks = tuple(unicodedata.normalize("NFD", chr(code)))
-        if marks and all(map(unicodedata.combining, marks)) and chr(code) not in _LETTERS_OF_THEIR_OWN:
+        if (
+            marks
+            and all(map(unicodedata.combining, marks))
+            and chr(code) not in _LETTERS_OF_THEIR_OWN
+        ):
             folds[code] = first
     return folds | {ord(MARK): " "}
 
@@ -56,7 +69,9 @@ _FOLDS = _folds()
 
 
 def normal(text: str) -> str:
-    """Return the text with composed characters; `prepared` changes each of these into one, and adds marks."""
+    """Return the text with composed characters; `prepared` changes each of these into one, and adds
+    marks.
+    """
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -86,16 +101,47 @@ def place(text: str, at: int) -> int:
 
 ANALYZER = "words"
 LONGEST = 100  # bytes of a word; what is longer is data
-# Fields in which a word is looked for, and their weights (docs/decisions/record-tables.md). `address`: of the URL.
+# Fields in which a word is looked for, and their weights (docs/decisions/record-tables.md).
+# `address`: of the URL.
 SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "address": 0.5}
 ORDINAL = "ordinal"
 BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it
 _LANGUAGES = (
-    ("ar", "arabic", "da", "danish", "de", "german", "el", "greek", "en", "english", "es", "spanish", "fi", "finnish"),
-    ("fr", "french", "hu", "hungarian", "it", "italian", "nl", "dutch", "no", "norwegian", "pt", "portuguese"),
+    (
+        "ar",
+        "arabic",
+        "da",
+        "danish",
+        "de",
+        "german",
+        "el",
+        "greek",
+        "en",
+        "english",
+        "es",
+        "spanish",
+        "fi",
+        "finnish",
+    ),
+    (
+        "fr",
+        "french",
+        "hu",
+        "hungarian",
+        "it",
+        "italian",
+        "nl",
+        "dutch",
+        "no",
+        "norwegian",
+        "pt",
+        "portuguese",
+    ),
     ("ro", "romanian", "ru", "russian", "sv", "swedish", "ta", "tamil", "tr", "turkish"),
 )
-STEMMERS = {code: name for row in _LANGUAGES for code, name in zip(row[::2], row[1::2], strict=True)}
+STEMMERS = {
+    code: name for row in _LANGUAGES for code, name in zip(row[::2], row[1::2], strict=True)
+}
 
 
 def stems_of(language: str) -> str:
@@ -104,7 +150,9 @@ def stems_of(language: str) -> str:
 
 
 def schema() -> tantivy.Schema:
-    """`file` and `offset` say where the page's line lies: the number of its file, and the member's first byte."""
+    """`file` and `offset` say where the page's line lies: the number of its file, and the member's
+    first byte.
+    """
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
@@ -112,8 +160,11 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in (*SEARCHED, "language"):
         builder.add_text_field(name, tokenizer_name=ANALYZER)
-    for language in STEMMERS:  # without positions: words side by side are looked for as they are written
-        builder.add_text_field(stems_of(language), tokenizer_name=stems_of(language), index_option="freq")
+    # without positions: words side by side are looked for as they are written
+    for language in STEMMERS:
+        builder.add_text_field(
+            stems_of(language), tokenizer_name=stems_of(language), index_option="freq"
+        )
     builder.add_date_field("fetched_at", stored=True, indexed=True, fast=True)
     for name in ("file", "offset"):
         builder.add_unsigned_field(name, stored=True)
@@ -130,14 +181,21 @@ def register(index: tantivy.Index) -> None:
 def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
     """Stemmers know accents: what they are is folded after them."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    filters = (tantivy.Filter.remove_long(LONGEST), tantivy.Filter.lowercase(), *stemmers, tantivy.Filter.ascii_fold())
+    filters = (
+        tantivy.Filter.remove_long(LONGEST),
+        tantivy.Filter.lowercase(),
+        *stemmers,
+        tantivy.Filter.ascii_fold(),
+    )
     for one in filters:
         words = words.filter(one)
     return words.build()
 
 
 def unfindable(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of a page that no question may find: the index counts its pages, so it has one."""
+    """Return the document of a page that no question may find: the index counts its pages, so it
+    has one.
+    """
     kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
     return {**kept, "host": BLANK}
 
@@ -170,7 +228,9 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
 
 
 def language_of(line: dict[str, Any]) -> str:
-    """The code of the language that a page is in: as it declares, unless its text says otherwise; empty if unknown."""
+    """The code of the language that a page is in: as it declares, unless its text says otherwise;
+    empty if unknown.
+    """
     declared = line["language"].replace("_", "-").partition("-")[0].strip().lower()
     found: str = line.get("written_in") or SAME.get(declared, declared)
     if found or not knows_languages():
@@ -179,8 +239,11 @@ def language_of(line: dict[str, Any]) -> str:
     return found if measure <= LIKELY else ""
 
 
-# A text in quotes, a range or a set, with or without a field; a parenthesis or blanks; anything else.
-_PIECE = re.compile(r"""[\w.+-]*:?"[^"]*"?[^\s()]*|[\w.+-]*:?[\[{][^\]}]*[\]}]?\S*|[()]|\s+|[^()\s"]+""")
+# A text in quotes, a range or a set, with or without a field; a parenthesis or blanks; anything
+# else.
+_PIECE = re.compile(
+    r"""[\w.+-]*:?"[^"]*"?[^\s()]*|[\w.+-]*:?[\[{][^\]}]*[\]}]?\S*|[()]|\s+|[^()\s"]+"""
+)
 _WORD = re.compile(r"[^\W_]{1,40}")  # what the analyzers take for one word, too
 EVERYTHING = "*"
 _WORDS = frozenset(("AND", "OR", "NOT"))
@@ -200,16 +263,20 @@ class BadQuery(ValueError):  # noqa: N818 - reads as what it is
 
 @dataclass(slots=True)
 class ParsedQuery:
-    """A query in tantivy's language: `words`, most of which a page has to have, and what it must have or not have."""
+    """A query in tantivy's language: `words`, most of which a page has to have, and what it must
+    have or not have.
+    """
 
     words: list[str]
     others: list[str]
 
 
 def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
-    """The query for an index that has pages in these languages; BadQuery if one of the three has no sense.
+    """The query for an index that has pages in these languages; BadQuery if one of the three has no
+    sense.
 
-    A query with operators or few words is a whole, in which all is asked for that they do not make optional.
+    A query with operators or few words is a whole, in which all is asked for that they do not make
+    optional.
     """
     words: list[str] = []
     others: list[str] = []
@@ -230,17 +297,23 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
         return ParsedQuery([], ["".join(whole)])
     # A question mark alone is none: no page could have it
-    return ParsedQuery(words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)])
+    return ParsedQuery(
+        words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
+    )
 
 
 def has_text(query: str) -> bool:
-    """Return whether a query asks for anything: beside operators and names of fields it has a word, or asks for all."""
+    """Return whether a query asks for anything: beside operators and names of fields it has a word,
+    or asks for all.
+    """
     pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
     return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
 
 
 def as_code(query: str) -> str | None:
-    """The query with its words of code as phrases, for one that tantivy does not bear; None if it has no code in it."""
+    """The query with its words of code as phrases, for one that tantivy does not bear; None if it
+    has no code in it.
+    """
     if _CODE.search(query) is None:
         return None
     pieces = (_quoted(piece) for piece in re.findall(r'"[^"]*"?|[^\s"]+', query))

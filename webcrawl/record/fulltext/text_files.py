@@ -1,4 +1,5 @@
-"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): a page as one line of JSON, in gzip members of some hundred KB.
+"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): a page as one line of JSON, in gzip members of
+some hundred KB.
 
 One file is open at a time. Readers get the lines of whole members, from any member on.
 """
@@ -32,14 +33,18 @@ from webcrawl.store.outputs import Outputs
 
 LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
 LANGUAGE = 100  # characters of what a page may declare
-# What no reader wants in a text, and some (DuckDB, terminals) do not bear: control characters but tab and line feed.
-PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))  # no page's text
+# What no reader wants in a text, and some (DuckDB, terminals) do not bear: control characters but
+# tab and line feed. no page's text
+PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(slots=True)
 class ArchivedLine:
-    """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
+    """A line that says where the archive has its page.
+
+    Ask for its bytes late: the archive may not have it yet.
+    """
 
     begin: bytes  # of a line without that, up to its last brace
     place: RecordLocation
@@ -49,13 +54,20 @@ class ArchivedLine:
 
     def __bytes__(self) -> bytes:
         file, offset, length = self.place
-        return self.begin + b', "warc": ' + _encode({"file": file, "offset": offset, "length": length})[:-1] + b"}\n"
+        return (
+            self.begin
+            + b', "warc": '
+            + _encode({"file": file, "offset": offset, "length": length})[:-1]
+            + b"}\n"
+        )
 
 
 def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
-    """Return the line of a page, which has the number `ordinal`; empty for a new page that shows no text.
+    """Return the line of a page, which has the number `ordinal`; empty for a new page that shows no
+    text.
 
-    One that was fetched again and shows none any more has a line without text: what was said of it before is over.
+    One that was fetched again and shows none any more has a line without text: what was said of it
+    before is over.
     """
     if page.change is Change.GONE:
         return blank(page, ordinal)
@@ -70,7 +82,9 @@ def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
 
 
 def blank(page: Page, ordinal: int) -> bytes:
-    """Return the line of a page that is no longer what lines before it say, and of which no other text is kept."""
+    """Return the line of a page that is no longer what lines before it say, and of which no other
+    text is kept.
+    """
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
@@ -123,8 +137,10 @@ def _encode(value: Mapping[str, Any]) -> bytes:
 
 FOLDER = "text"
 STATE = "text"  # in the database: the next file's number, the next page's, and the open file
-MEMBER = 256 << 10  # bytes of lines compressed at once: 8 % fewer bytes than one member for each page
-LEVEL = 2  # isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
+# bytes of lines compressed at once: 8 % fewer bytes than one member for each page
+MEMBER = 256 << 10
+# isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
+LEVEL = 2
 Line = Callable[[int], bytes | ArchivedLine]  # of a page, by its number
 
 
@@ -137,7 +153,9 @@ class TextFiles(Part):
     """Appends lines. As a Part it ends the open member: a checkpoint notes whole members alone."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
-        self._db, self._outputs, self._max_size = db, outputs, max_size
+        self._db = db
+        self._outputs = outputs
+        self._max_size = max_size
         self._output: Output | None = None
         self._waiting: list[bytes | ArchivedLine] = []  # lines that are not compressed yet
         self._size = 0  # their bytes
@@ -146,7 +164,9 @@ class TextFiles(Part):
         db.join(self, first=True)  # before the outputs, which note their lengths
 
     def add(self, make: Line) -> bool:
-        """Adds the line that `make` makes of the page's number, unless it is empty; says whether it was."""
+        """Adds the line that `make` makes of the page's number, unless it is empty; says whether it
+        was.
+        """
         data = make(self.ordinal)
         if not data:
             return False
@@ -162,7 +182,9 @@ class TextFiles(Part):
 
     def place(self) -> tuple[int, int]:
         """Return the place of the next member: the number of its file, and its first byte."""
-        return (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
+        return (
+            (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
+        )
 
     def close(self) -> None:
         """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
@@ -178,14 +200,17 @@ class TextFiles(Part):
         state = self._db.get(STATE)
         if state is not None:
             number, ordinal, path = state.decode().split(" ")
-            self._number, self.ordinal = int(number), int(ordinal)
+            self._number = int(number)
+            self.ordinal = int(ordinal)
             if path:
                 self._output = self._outputs.open(path)
         self._outputs.sweep(f"{FOLDER}/*{OPEN}")
 
     def _compress(self, output: Output) -> None:
         if self._waiting:
-            output.write(igzip.compress(b"".join(map(bytes, self._waiting)), compresslevel=LEVEL, mtime=0))
+            output.write(
+                igzip.compress(b"".join(map(bytes, self._waiting)), compresslevel=LEVEL, mtime=0)
+            )
             self._waiting.clear()
             self._size = 0
         if output.tell() >= self._max_size:
@@ -219,7 +244,8 @@ class Place(NamedTuple):
 
 
 def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The lines from a member on, over all files, up to and without that of page `end`; each with its member's place.
+    """The lines from a member on, over all files, up to and without that of page `end`; each with
+    its member's place.
 
     StoreError if they are not all there.
     """
@@ -258,9 +284,15 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
             return
 
 
-def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
-    """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
-    unpacked = UnpackedStream(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
+def members(
+    path: Path, file: BinaryIO, offset: int, end: int | None = None
+) -> Iterator[tuple[int, int, bytes]]:
+    """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after
+    it, its lines.
+    """
+    unpacked = UnpackedStream(
+        file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end
+    )
     try:
         unpacked.seek(MemberPlace(offset, 0))
         while unpacked.cross():

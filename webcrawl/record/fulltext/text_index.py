@@ -1,10 +1,11 @@
 """JOBDIR/index/: the full-text index, by tantivy.
 
-It holds the lines 0 to n - 1 of the text files, each once, but those in whose place a later one has come: of a page
-that was fetched again only the last. That one is there even if it is blank, so the last of all lines is always there.
+It holds the lines 0 to n - 1 of the text files, each once, but those in whose place a later one has
+come: of a page that was fetched again only the last. That one is there even if it is blank, so the
+last of all lines is always there.
 
-Only pages that a checkpoint has get into the index, so whatever happens it has no page that the crawl takes back. What
-it lacks after a crash is read from the text files again.
+Only pages that a checkpoint has get into the index, so whatever happens it has no page that the
+crawl takes back. What it lacks after a crash is read from the text files again.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def opened(folder: Path) -> tantivy.Index:
         if not (folder / "meta.json").exists():
             jobdir = folder.parent
             raise BrokenIndex(
-                f"{folder}: no index: {how_made(folder)}" if jobdir.is_dir() else f"{jobdir}: no such folder"
+                f"{folder}: no index: {how_made(folder)}"
+                if jobdir.is_dir()
+                else f"{jobdir}: no such folder"
             )
         _refuse_pipes(folder)
         with _lockable(folder) as place:
@@ -87,10 +90,11 @@ def opened(folder: Path) -> tantivy.Index:
 
 @contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A folder where tantivy can open the index: that creates a lock, against a writer who removes files meanwhile.
+    """A folder where tantivy can open the index: that creates a lock, against a writer who removes
+    files meanwhile.
 
-    Who may not write there, on a read-only file system for instance, gets links to the files. An index that is open
-    needs no names any more.
+    Who may not write there, on a read-only file system for instance, gets links to the files. An
+    index that is open needs no names any more.
     """
     if os.access(folder, os.W_OK):
         yield folder
@@ -107,7 +111,9 @@ def _lockable(folder: Path) -> Iterator[Path]:
 
 
 def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
-    """The count of lines in the index, and the number after the last; only pages fetched again make these differ."""
+    """The count of lines in the index, and the number after the last; only pages fetched again make
+    these differ.
+    """
     last = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=ORDINAL).hits
     return searcher.num_docs, last[0][0] + 1 if last else 0
 
@@ -118,7 +124,8 @@ class Index:
     def __init__(self, folder: Path, *, end: int) -> None:
         """Drop what belongs to pages from `end` on, which the crawl does not know.
 
-        If one of these may have come in the place of another, that is lost: then all are dropped, to be added anew.
+        If one of these may have come in the place of another, that is lost: then all are dropped,
+        to be added anew.
         """
         self._folder = folder
         with told(folder):
@@ -128,14 +135,20 @@ class Index:
             try:
                 self._index = tantivy.Index(self._schema, str(folder))
             except ValueError as error:  # its schema is that of another version, or it is damaged
-                raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}; {ANEW} {folder}") from error
+                raise BrokenIndex(
+                    f"{folder}: {' '.join(str(error).split())}; {ANEW} {folder}"
+                ) from error
             register(self._index)
             self._writer: Any = self._index.writer(HEAP, 1)
             count, self.until = self._pages()
             if self.until > end:
-                beyond = tantivy.Query.range_query(self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end)
+                beyond = tantivy.Query.range_query(
+                    self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end
+                )
                 whole = count == self.until
-                self._writer.delete_documents_by_query(beyond if whole else tantivy.Query.all_query())
+                self._writer.delete_documents_by_query(
+                    beyond if whole else tantivy.Query.all_query()
+                )
                 self._writer.commit()
                 _, self.until = self._pages()
 
@@ -151,7 +164,9 @@ class Index:
     def drop(self, url: str) -> None:
         """Remove a page from the index: another line of it follows."""
         with told(self._folder):
-            self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "url", url))
+            self._writer.delete_documents_by_query(
+                tantivy.Query.term_query(self._schema, "url", url)
+            )
 
     def add(self, document: dict[str, Any]) -> None:
         with told(self._folder):
@@ -168,7 +183,9 @@ class Index:
         self._writer = None
 
     def finish(self) -> None:
-        """Close when the merges that have begun are done: what is left is smaller, and faster to search."""
+        """Close when the merges that have begun are done: what is left is smaller, and faster to
+        search.
+        """
         with told(self._folder):
             self._writer.wait_merging_threads()
         self._writer = None
@@ -178,7 +195,9 @@ MOST = 1000  # lines of one URL that are looked at
 
 
 class Contents:
-    """The index as of the last commit: `count` lines of pages, the last of which has the number before `until`."""
+    """The index as of the last commit: `count` lines of pages, the last of which has the number
+    before `until`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -188,11 +207,18 @@ class Contents:
             self.count, self.until = pages(self._searcher)
 
     def urls(self, first: int, end: int) -> dict[int, list[str]]:
-        """The URLs of the pages from `first` to `end` - 1, by number; more than one means that something is wrong."""
+        """The URLs of the pages from `first` to `end` - 1, by number; more than one means that
+        something is wrong.
+        """
         found: dict[int, list[str]] = {}
         with told(self._folder):
             between = tantivy.Query.range_query(
-                self._index.schema, ORDINAL, tantivy.FieldType.Unsigned, first, end, include_upper=False
+                self._index.schema,
+                ORDINAL,
+                tantivy.FieldType.Unsigned,
+                first,
+                end,
+                include_upper=False,
             )
             hits = self._searcher.search(between, max(1, 2 * (end - first)), count=False).hits
             for _, address in hits:
@@ -210,7 +236,8 @@ class Contents:
 
 logger = logging.getLogger(__name__)
 
-STATE = "index"  # in the database: a number of pages that the index has, and where the next one's line is looked for
+# in the database: a number of pages that the index has, and where the next one's line is looked for
+STATE = "index"
 START = Place(0, 0)
 # Between two commits, at most: tantivy's queue takes 10,000 pages, of whatever size.
 CHARACTERS, PAGES = 16 << 20, 4000
@@ -230,7 +257,10 @@ class Indexer(Part):
     ) -> None:
         """`obeys_noindex`: no word leads to pages whose owners forbid search."""
         self._obeys = obeys_noindex
-        self._db, self._jobdir, self._text, self._domain_of = db, jobdir, text, domain_of
+        self._db = db
+        self._jobdir = jobdir
+        self._text = text
+        self._domain_of = domain_of
         self._saved = self._end = text.ordinal  # pages in the open checkpoint, and in the last one
         self._index = Index(jobdir / FOLDER, end=text.ordinal)
         self._place = self._known_place()
@@ -269,7 +299,9 @@ class Indexer(Part):
             self._portion(end)
         if self._index.until > first:
             seconds = time.perf_counter() - begun
-            logger.info("index: %s more in %.2f s", count(self._index.until - first, "page"), seconds)
+            logger.info(
+                "index: %s more in %.2f s", count(self._index.until - first, "page"), seconds
+            )
 
     def _portion(self, end: int) -> None:
         """Adds some pages, and commits them."""
@@ -279,7 +311,9 @@ class Indexer(Part):
             if line["ordinal"] < first:
                 continue
             if line["ordinal"] != until:
-                raise StoreError(f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}")
+                raise StoreError(
+                    f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}"
+                )
             if "change" in line:  # it was fetched before
                 self._index.drop(line["url"])
             document = fields(line, self._domain_of(host_of(line["url"])), *place)
@@ -304,14 +338,18 @@ class Indexer(Part):
         self._db.set(STATE, json.dumps([self._index.until, *place]).encode())
 
     def committed(self) -> None:
-        """A checkpoint was taken: its pages may be added. StoreError if those of an earlier one could not be."""
+        """A checkpoint was taken: its pages may be added.
+
+        StoreError if those of an earlier one could not be.
+        """
         self._check()
         self._end = self._saved
         self._done = self._worker.submit(self._follow, self._end)
 
     def rest(self) -> Iterator[None]:
         """After the last checkpoint: goes on until the index has all its pages."""
-        while self._done is not None and not self._worker.done(self._done):  # another may take its place meanwhile
+        # another may take its place meanwhile
+        while self._done is not None and not self._worker.done(self._done):
             yield
         self._check()
         closing = self._worker.submit(self._index.finish)

@@ -1,4 +1,5 @@
-"""Searches the index of a crawl, running or not, as of its last commit; `SearchAll` several at once, as of a hive.
+"""Searches the index of a crawl, running or not, as of its last commit; `SearchAll` several at
+once, as of a hive.
 
 `Marks` finds the part of a page's text that answers a query best.
 """
@@ -46,16 +47,24 @@ Snippet = tuple[str, list[Range]]  # a text, and where the words in it begin and
 class Marks:
     """Finds a query's words, and those that have their stems."""
 
-    def __init__(self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema) -> None:
-        self._searcher, self._query, self._schema = searcher, query, schema
+    def __init__(
+        self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema
+    ) -> None:
+        self._searcher = searcher
+        self._query = query
+        self._schema = schema
         self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
     def snippet(self, text: str, language: str = "") -> Snippet:
-        """The best part of a page's text, on one line; its beginning if no word of the query is in it."""
+        """The best part of a page's text, on one line; its beginning if no word of the query is in
+        it.
+        """
         body, text = prepared(text), normal(text)
         found = self._best(body, "body")
         if language in STEMMERS:
-            found = max(self._best(body, stems_of(language)), found, key=lambda one: len(one.highlighted()))
+            found = max(
+                self._best(body, stems_of(language)), found, key=lambda one: len(one.highlighted())
+            )
         fragment = found.fragment()
         if not fragment:
             return " ".join(text[:WIDTH].split()), []
@@ -76,9 +85,13 @@ class Marks:
 
     def _best(self, body: str, field: str) -> tantivy.Snippet:
         if field not in self._generators:
-            self._generators[field] = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, field)
+            self._generators[field] = tantivy.SnippetGenerator.create(
+                self._searcher, self._query, self._schema, field
+            )
             self._generators[field].set_max_num_chars(WIDTH)
-        return self._generators[field].snippet_from_doc(tantivy.Document.from_dict({field: body}, self._schema))
+        return self._generators[field].snippet_from_doc(
+            tantivy.Document.from_dict({field: body}, self._schema)
+        )
 
 
 def joined(ranges: list[Range]) -> list[Range]:
@@ -95,8 +108,10 @@ def joined(ranges: list[Range]) -> list[Range]:
 # The parser calls itself for each parenthesis: 50,000 of them end the process.
 LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
-OF_ONE = 100  # lines of one URL that are looked at: a spider of one's own may ask for a URL many times
-LATE = ("The field does not exist", "Schema error: 'Field")  # what tantivy says of a query only when it is searched for
+# lines of one URL that are looked at: a spider of one's own may ask for a URL many times
+OF_ONE = 100
+# what tantivy says of a query only when it is searched for
+LATE = ("The field does not exist", "Schema error: 'Field")
 SYNTAX = "Syntax Error"  # so does tantivy begin, and goes on with the query that it was given
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
 
@@ -131,20 +146,26 @@ class Search:
         self._jobdir = jobdir
         self._index = opened(jobdir / FOLDER)
         if self._index.schema != schema():
-            raise BrokenIndex(f"{jobdir / FOLDER}: made by another version: {how_made(jobdir / FOLDER)}")
+            raise BrokenIndex(
+                f"{jobdir / FOLDER}: made by another version: {how_made(jobdir / FOLDER)}"
+            )
         with told(jobdir / FOLDER):
             self._searcher = searcher = self._index.searcher()
             self._languages = [one for one in STEMMERS if searcher.doc_freq("stemmed", one)]
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
-        """The number of pages that have all that is asked for, and the best of them; BadQuery if it is unclear."""
+        """The number of pages that have all that is asked for, and the best of them; BadQuery if it
+        is unclear.
+        """
         parsed = self.parse(query)
         marks = self.marks(parsed)
         hits = islice(self.hits(parsed, most), most)
         return self.total(parsed), (self.answer(hit, marks) for hit in hits)
 
     def total(self, parsed: tantivy.Query) -> int:
-        """The number of pages that have all that is asked for; BadQuery if `field:*` names a field that has no list."""
+        """The number of pages that have all that is asked for; BadQuery if `field:*` names a field
+        that has no list.
+        """
         try:
             with told(self._jobdir / FOLDER):
                 return _count(self._searcher.search(_shown(parsed, self._index.schema), 1))
@@ -170,11 +191,15 @@ class Search:
             return Marks(self._searcher, parsed, self._index.schema)
 
     def fetched(self, url: str) -> datetime | None:
-        """Return the time of this page's last fetch, so far as the index knows; None if it has no such page."""
+        """Return the time of this page's last fetch, so far as the index knows; None if it has no
+        such page.
+        """
         with told(self._jobdir / FOLDER):
             named = tantivy.Query.term_query(self._index.schema, "url", url)
             found = self._searcher.search(named, OF_ONE, count=False).hits
-            return max((self._hit(score, address).fetched_at for score, address in found), default=None)
+            return max(
+                (self._hit(score, address).fetched_at for score, address in found), default=None
+            )
 
     def _hit(self, score: float, address: tantivy.DocAddress) -> Hit:
         with told(self._jobdir / FOLDER):
@@ -184,7 +209,9 @@ class Search:
     def parse(self, query: str) -> tantivy.Query:
         """BadQuery if it is not understood."""
         if len(query) > LONGEST or query.count("(") > DEEPEST:
-            raise BadQuery(f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses")
+            raise BadQuery(
+                f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses"
+            )
         if not has_text(query):
             raise BadQuery(
                 f"{query[:SHOWN]!r}: a query needs a word, a filter such as site:example.com, or * for all pages"
@@ -201,7 +228,9 @@ class Search:
             raise _refusal(query, error) from error
 
     def _read(self, query: str) -> tantivy.Query:
-        """ValueError if it is not understood, with words of tantivy that may show what `asked` has made of it."""
+        """ValueError if it is not understood, with words of tantivy that may show what `asked` has
+        made of it.
+        """
         return self._parsed(asked(query, self._languages))
 
     def _parsed(self, query: ParsedQuery) -> tantivy.Query:
@@ -212,12 +241,19 @@ class Search:
         parts = [(tantivy.Occur.Must, most)]
         for other in query.others:
             without = len(other) > 1 and other[0] == "-"
-            parts.append((tantivy.Occur.MustNot if without else tantivy.Occur.Must, self._plain(other[without:])))
+            parts.append(
+                (
+                    tantivy.Occur.MustNot if without else tantivy.Occur.Must,
+                    self._plain(other[without:]),
+                )
+            )
         return tantivy.Query.boolean_query(parts)
 
     def _plain(self, query: str) -> tantivy.Query:
         fields = list(SEARCHED)
-        return self._index.parse_query(prepared(query), fields, field_boosts=SEARCHED, conjunction_by_default=True)
+        return self._index.parse_query(
+            prepared(query), fields, field_boosts=SEARCHED, conjunction_by_default=True
+        )
 
     def answer(self, hit: Hit, marks: Marks) -> Answer:
         """With what the text files have of the page."""
@@ -245,14 +281,18 @@ def _refusal(query: str, error: ValueError) -> BadQuery:
     if isinstance(error, BadQuery):
         return BadQuery(said[: 2 * SHOWN])
     if said.startswith(SYNTAX):
-        said = "syntax error: check quotes, parentheses, AND, OR and NOT; put signs and code in quotes"
+        said = (
+            "syntax error: check quotes, parentheses, AND, OR and NOT; put signs and code in quotes"
+        )
     return BadQuery(f"{query[:SHOWN]}: {said[:SHOWN]}")
 
 
 def _shown(parsed: tantivy.Query, schema: tantivy.Schema) -> tantivy.Query:
     """Restrict a query to pages that have any text by now."""
     blank = tantivy.Query.term_query(schema, "host", BLANK)
-    return tantivy.Query.boolean_query([(tantivy.Occur.Must, parsed), (tantivy.Occur.MustNot, blank)])
+    return tantivy.Query.boolean_query(
+        [(tantivy.Occur.Must, parsed), (tantivy.Occur.MustNot, blank)]
+    )
 
 
 def _count(found: Any) -> int:
@@ -277,16 +317,21 @@ class SearchAll:
             raise self.unread[0]
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
-        """The answers of all indexes. Their scores are compared although each index weighs words by its own pages.
+        """The answers of all indexes. Their scores are compared although each index weighs words by
+        its own pages.
 
-        How rare a word is, and how long a page is on average, hardly differs between drones: hosts are spread by hash.
-        A page whose host has changed hands may be in several indexes: where it was fetched last counts. Of such pages,
-        and of forgotten ones, that are not among the best, the number knows nothing.
+        How rare a word is, and how long a page is on average, hardly differs between drones: hosts
+        are spread by hash. A page whose host has changed hands may be in several indexes: where it
+        was fetched last counts. Of such pages, and of forgotten ones, that are not among the best,
+        the number knows nothing.
         """
         parsed = [search.parse(query) for search in self._open]
         total = sum(map(Search.total, self._open, parsed))
         best: list[tuple[int, Hit]] = []
-        hits = [_named(number, search.hits(parsed[number], most)) for number, search in enumerate(self._open)]
+        hits = [
+            _named(number, search.hits(parsed[number], most))
+            for number, search in enumerate(self._open)
+        ]
         for number, hit in merge(*hits, key=lambda one: -one[1].score):
             if self._forgotten.has(hit.url, _seconds(hit)) or self._is_over(number, hit):
                 total -= 1
@@ -300,7 +345,9 @@ class SearchAll:
     def _is_over(self, number: int, hit: Hit) -> bool:
         """Return whether another index has a later state of this page."""
         others = (other for at, other in enumerate(self._open) if at != number)
-        return any((at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others)
+        return any(
+            (at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others
+        )
 
 
 def _seconds(hit: Hit) -> float:

@@ -1,6 +1,7 @@
 """Stores for finished files: what the crawl needs of one, and how an address becomes one.
 
-fsspec reaches them all: `s3://bucket/crawl`, `gs://…`, and a disk that is mounted here, `file:///mnt/archive`.
+fsspec reaches them all: `s3://bucket/crawl`, `gs://…`, and a disk that is mounted here,
+`file:///mnt/archive`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class StoreRefusal(Exception):  # noqa: N818
 
 
 def read_address(text: str) -> str:
-    """The address in one form, without a slash at its end. BadAddress if it is none, or has credentials in it."""
+    """The address in one form, without a slash at its end.
+
+    BadAddress if it is none, or has credentials in it.
+    """
     shown = _masked(text)
     match = _ADDRESS.fullmatch(text)
     if match is None:
@@ -80,26 +84,42 @@ def below(address: str, folder: str) -> str:
 
 
 def _masked(text: str) -> str:
-    """Without a password, and without what follows a question mark or a number sign: keys are written there."""
+    """Without a password, and without what follows a question mark or a number sign: keys are
+    written there.
+    """
     plain = re.sub(r"(://[^/?#@]*?):[^/?#]*@", r"\1:***@", text)
     return re.sub(r"[?#].*", "?***", plain, count=1, flags=re.DOTALL)
 
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-EXCLUSIVE = frozenset(("s3", "s3a", FILE))  # that refuse to replace a file if they are asked to: If-None-Match
+# that refuse to replace a file if they are asked to: If-None-Match
+EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
-# What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log should have.
-TALKATIVE = ("aiobotocore", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs", "azure", "urllib3", "paramiko")
+# What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log
+# should have.
+TALKATIVE = (
+    "aiobotocore",
+    "botocore",
+    "s3fs",
+    "fsspec",
+    "gcsfs",
+    "adlfs",
+    "azure",
+    "urllib3",
+    "paramiko",
+)
 
 
 class Place:
-    """A folder in a store. What its methods raise is the store's, or the way to it: any kind of exception.
+    """A folder in a store. What its methods raise is the store's, or the way to it: any kind of
+    exception.
 
-    Credentials, and the address of a server that is not the provider's own, come from the environment.
+    Credentials, and the address of a server that is not the provider's own, come from the
+    environment.
 
-    A folder on this machine must exist; of a drone's, the one above. If it were created, a disk that is not mounted
-    would go unnoticed, and its files would fill the one below.
+    A folder on this machine must exist; of a drone's, the one above. If it were created, a disk
+    that is not mounted would go unnoticed, and its files would fill the one below.
     """
 
     def __init__(self, address: str) -> None:
@@ -107,7 +127,9 @@ class Place:
             logging.getLogger(name).setLevel(logging.WARNING)
         from fsspec.core import url_to_fs  # noqa: PLC0415 - optional
 
-        self._fs, self._root = url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
+        self._fs, self._root = url_to_fs(
+            address, skip_instance_cache=True, use_listings_cache=False
+        )
         self._address = address
         self._is_exclusive = not EXCLUSIVE.isdisjoint(self._protocols)
         self._is_local = FILE in self._protocols
@@ -119,7 +141,11 @@ class Place:
         """
         self._check_mount()
         self.size("warc")  # says what is wrong; `exists` takes everything for a no
-        root = self._root if FLAT.isdisjoint(self._protocols) else self._root.strip("/").partition("/")[0]
+        root = (
+            self._root
+            if FLAT.isdisjoint(self._protocols)
+            else self._root.strip("/").partition("/")[0]
+        )
         if not self._fs.exists(root) and root != self._root:
             raise FileNotFoundError(f"{root}: no such bucket; it is not created")
 
@@ -132,9 +158,11 @@ class Place:
             return None
 
     def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
-        """Write a file of so many bytes. If `pieces` raises, nothing is left under its name, as far as possible.
+        """Write a file of so many bytes. If `pieces` raises, nothing is left under its name, as far
+        as possible.
 
-        Raise FileExistsError, if the store can tell, for a file that was to be `new` and that another wrote meanwhile.
+        Raise FileExistsError, if the store can tell, for a file that was to be `new` and that
+        another wrote meanwhile.
         """
         path = self._path(name)
         mode = "xb" if new and self._is_exclusive else "wb"
@@ -156,13 +184,15 @@ class Place:
         try:
             file.close()
         except BaseException as error:
-            if isinstance(error, OSError) and error.errno == errno.ENOSYS:  # an old server: the next try is without it
+            # an old server: the next try is without it
+            if isinstance(error, OSError) and error.errno == errno.ENOSYS:
                 self._is_exclusive = False
             _discard(file)
             raise
 
     def says(self, name: str) -> str:
-        """Return the checksum that the store itself has of a file; empty if it has none that can be compared.
+        """Return the checksum that the store itself has of a file; empty if it has none that can be
+        compared.
 
         S3's ETag is of the content, unless the store encrypts with keys of its own.
         """
@@ -213,7 +243,10 @@ def _sync(file: Any, path: Path) -> None:
 
 
 def _discard(file: Any) -> None:
-    """Give up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
+    """Give up a file that is being written.
+
+    Closing it would complete it: a part of a file, under its whole name.
+    """
     with suppress(Exception):
         file.discard()
     with suppress(Exception):

@@ -1,8 +1,9 @@
-"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage) or after it (`export store`).
+"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage) or after it
+(`export store`).
 
-What was verified there may go here. A file is finished for good when a checkpoint has noted its end. That a copy of it
-was verified is noted by a checkpoint, too, and only after that COMMIT is the file removed: a crash at any moment leaves
-it in one place at least.
+What was verified there may go here. A file is finished for good when a checkpoint has noted its
+end. That a copy of it was verified is noted by a checkpoint, too, and only after that COMMIT is the
+file removed: a crash at any moment leaves it in one place at least.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
-# -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every checkpoint (docs/files.md)
+# -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every
+# checkpoint (docs/files.md)
 
 WHERE = "store"  # in the same table: the address of the last run
 KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, endings
@@ -38,7 +40,10 @@ KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, en
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A finished file, and the copy of it that was verified. Without an address: its owner took it before."""
+    """A finished file, and the copy of it that was verified.
+
+    Without an address: its owner took it before.
+    """
 
     address: str
     length: int = 0
@@ -57,7 +62,11 @@ class StoredFile:
     def of(cls, data: bytes) -> StoredFile:
         """ValueError, TypeError or KeyError if it is damaged."""
         found = json.loads(data)
-        if not isinstance(found, dict) or not isinstance(found["length"], int) or not isinstance(found["address"], str):
+        if (
+            not isinstance(found, dict)
+            or not isinstance(found["length"], int)
+            or not isinstance(found["address"], str)
+        ):
             raise TypeError(f"not a stored file: {data!r}")
         return cls(**found)
 
@@ -69,14 +78,18 @@ def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
 
 def goes(name: str) -> bool:
     """Return whether a finished output of this name goes to the store."""
-    return any(name.startswith(folder) and name.endswith(endings) for folder, endings in KINDS.items())
+    return any(
+        name.startswith(folder) and name.endswith(endings) for folder, endings in KINDS.items()
+    )
 
 
-IN_STORE = "in store "  # before an address, among the figures of `scrapy verify`: files that lie there and not here
+# before an address, among the figures of `scrapy verify`: files that lie there and not here
+IN_STORE = "in store "
 
 
 def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
-    """Files in a store as of the checkpoint, by name, and the address of its run's; empty: it had none.
+    """Files in a store as of the checkpoint, by name, and the address of its run's; empty: it had
+    none.
 
     DamagedFile if the rows are damaged.
     """
@@ -93,9 +106,15 @@ def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
 
 
 def elsewhere(jobdir: Path) -> dict[str, str]:
-    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the store."""
+    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the
+    store.
+    """
     stored, _ = stored_of(jobdir)
-    return {name: one.address for name, one in stored.items() if not one.is_taken and not (jobdir / name).exists()}
+    return {
+        name: one.address
+        for name, one in stored.items()
+        if not one.is_taken and not (jobdir / name).exists()
+    }
 
 
 def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
@@ -119,7 +138,8 @@ logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
-POLL = 0.1  # seconds between two looks there at what has arrived: a store may be away for half a minute
+# seconds between two looks there at what has arrived: a store may be away for half a minute
+POLL = 0.1
 LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, or the next start"
 REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
 
@@ -140,13 +160,20 @@ class Storing(Part):
         clock: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
-        self._db, self._outputs, self._root, self._address, self._keep = db, outputs, root, address, keep
-        self._hurry, self._clock, self._now = hurry, clock, now
+        self._db = db
+        self._outputs = outputs
+        self._root = root
+        self._address = address
+        self._keep = keep
+        self._hurry = hurry
+        self._clock = clock
+        self._now = now
         self._sender = Sender(address, place_of, clock)
         self._stored = listing(db.named(STORED))
         self._files = sum(not one.is_taken for one in self._stored.values())
         self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
-        self._jobs: dict[str, Future[UploadedFile | None]] = {}  # in the order in which they are done
+        # in the order in which they are done
+        self._jobs: dict[str, Future[UploadedFile | None]] = {}
         self._removals: dict[str, Future[bool]] = {}
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
         self._refused: set[str] = set()  # of these, in this run
@@ -164,7 +191,9 @@ class Storing(Part):
         return bool(self._waiting)
 
     def stats(self) -> Mapping[str, int]:
-        """Files and bytes in the store, over all runs; files that wait, and failed tries of this run."""
+        """Files and bytes in the store, over all runs; files that wait, and failed tries of this
+        run.
+        """
         return {
             "store/files": self._files,
             "store/bytes": self._bytes,
@@ -179,7 +208,9 @@ class Storing(Part):
         return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
-        """Note what its owner took away before this crawl had a store, so that nobody takes it for lost."""
+        """Note what its owner took away before this crawl had a store, so that nobody takes it for
+        lost.
+        """
         for name, (length, _) in self._outputs.finished():
             if goes(name) and name not in self._stored and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
@@ -305,12 +336,17 @@ class Storing(Part):
 
     def _tell(self, line: str, names: Collection[str]) -> None:
         if names:
-            left = f"{count(len(names), 'file')} ({sum(self._waiting[name] for name in names)} bytes)"
+            left = (
+                f"{count(len(names), 'file')} ({sum(self._waiting[name] for name in names)} bytes)"
+            )
             logger.warning(line, self._address, left, program(), self._root)
 
 
 def forget_store(db: CrawlDB) -> None:
-    """For a run without a store: what leaves JOBDIR from now on was taken by its owner. What is stored stays noted."""
+    """For a run without a store: what leaves JOBDIR from now on was taken by its owner.
+
+    What is stored stays noted.
+    """
     if db.get(WHERE) is not None:
         db.delete(WHERE, f"{WHERE}\0")
 
@@ -325,7 +361,8 @@ class NoStore(StoreError):  # noqa: N818 - reads as what it is
 def copied(
     jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], Place]
 ) -> Iterator[tuple[str, bool]]:
-    """Copies all; yields what there is to say, and whether it is good news. Without an address: the last run's.
+    """Copies all; yields what there is to say, and whether it is good news. Without an address: the
+    last run's.
 
     StateLocked: the crawl runs, and does it itself.
     """
@@ -352,7 +389,11 @@ def copied(
             yield (
                 f"{where}: {count(files, 'file')} stored, {size} bytes"
                 + (f"; {count(before, 'file')} at earlier addresses" if before else "")
-                + (f"; {figures['store/waiting']} still to be sent or verified" if storing.is_behind else ""),
+                + (
+                    f"; {figures['store/waiting']} still to be sent or verified"
+                    if storing.is_behind
+                    else ""
+                ),
                 not storing.is_behind,
             )
     for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):

@@ -1,4 +1,5 @@
-"""Sends one file after the other to the store, in a thread, and makes sure that each is there whole.
+"""Sends one file after the other to the store, in a thread, and makes sure that each is there
+whole.
 
 While the store is away, tries are further apart.
 """
@@ -38,8 +39,11 @@ class Sums:
     """Checksums of a file that is read once: what we note, and what S3 computes of it."""
 
     def __init__(self) -> None:
-        self.length, self.crc = 0, 0
-        self._sha, self._md5, self._parts = sha256(), md5(usedforsecurity=False), b""
+        self.length = 0
+        self.crc = 0
+        self._sha = sha256()
+        self._md5 = md5(usedforsecurity=False)
+        self._parts = b""
 
     def add(self, piece: bytes) -> None:
         self.length += len(piece)
@@ -56,14 +60,23 @@ class Sums:
     def etags(self) -> frozenset[str]:
         """S3's, of a file that was sent at once, and of one that was sent in these pieces."""
         count = len(self._parts) // 16
-        return frozenset((self._md5.hexdigest(), f"{md5(self._parts, usedforsecurity=False).hexdigest()}-{count}"))
+        return frozenset(
+            (
+                self._md5.hexdigest(),
+                f"{md5(self._parts, usedforsecurity=False).hexdigest()}-{count}",
+            )
+        )
 
 
-def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going) -> tuple[Sums, str]:
-    """Return the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
+def upload(
+    place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going
+) -> tuple[Sums, str]:
+    """Return the checksums of what was verified, and how it was. `crc`: of the file, if a
+    checkpoint noted it.
 
-    A whole copy that is there already is verified and not sent again. Another file of this name is never replaced,
-    unless this process has `begun` it, or it is the beginning of ours, which a killed one wrote.
+    A whole copy that is there already is verified and not sent again. Another file of this name is
+    never replaced, unless this process has `begun` it, or it is the beginning of ours, which a
+    killed one wrote.
     """
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
@@ -77,12 +90,15 @@ def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str]
         )
     sums = Sums()
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
-    begun.add(name)  # not before: what is there after a put that failed may be another crawl's by now
+    # not before: what is there after a put that failed may be another crawl's by now
+    begun.add(name)
     return sums, verify(place, name, sums, going)
 
 
 def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
-    """Make sure that the store has these bytes; return how: by its own checksum, or by reading them. Or Differs."""
+    """Make sure that the store has these bytes; return how: by its own checksum, or by reading
+    them. Or Differs.
+    """
     size = place.size(name)
     if size != sums.length:
         raise Differs(f"{name}: {size} bytes are in the store, {sums.length} were sent")
@@ -121,7 +137,9 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _unreadable(path: Path, error: OSError) -> Exception:
-    return error if is_ours(error) else StoreRefusal(f"{path}: {error.strerror or error}: not stored")
+    return (
+        error if is_ours(error) else StoreRefusal(f"{path}: {error.strerror or error}: not stored")
+    )
 
 
 def _crc(path: Path, going: Going) -> int:
@@ -133,7 +151,10 @@ def _crc(path: Path, going: Going) -> int:
 
 
 def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[bytes]:
-    """The file, which is summed as it is sent. Differs, before its end is sent, if it has changed."""
+    """The file, which is summed as it is sent.
+
+    Differs, before its end is sent, if it has changed.
+    """
     for piece in _pieces(path):
         going()
         sums.add(piece)
@@ -176,13 +197,19 @@ class UploadedFile:
 class Sender:
     """Its methods are the crawl's thread's; what it finds out it says once, and counts."""
 
-    def __init__(self, address: str, place_of: Callable[[], Place], clock: Callable[[], float]) -> None:
-        self._address, self._place_of, self._clock = address, place_of, clock
+    def __init__(
+        self, address: str, place_of: Callable[[], Place], clock: Callable[[], float]
+    ) -> None:
+        self._address = address
+        self._place_of = place_of
+        self._clock = clock
         self._place: Place | None = None
         self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
         self._stopped = False
         self._begun: set[str] = set()  # names that this process wrote, perhaps in part
-        self._wait, self._retry_at, self._away_since = DoublingWait(SHORTEST, LONGEST), 0.0, 0.0
+        self._wait = DoublingWait(SHORTEST, LONGEST)
+        self._retry_at = 0.0
+        self._away_since = 0.0
         self._told: set[type] = set()
         self.moved = clock()  # when something last was
         self.failures = 0
@@ -217,7 +244,9 @@ class Sender:
         self._stopped = True
 
     def close(self) -> None:
-        """End the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
+        """End the thread when it has nothing to do; one that hangs in a call of the store's is left
+        to itself.
+        """
         self._stopped = True
         with suppress(TimeoutError):
             self._worker.submit(lambda: None).result(timeout=SHORTEST)
@@ -275,13 +304,20 @@ class Sender:
         if type(error) not in self._told:  # another kind of failure is news
             self._told.add(type(error))
             whose = "this machine lacks something" if lack(error) else "finished files wait here"
-            logger.warning("%s: %s: %s; tried again, less and less often", self._address, why, whose)
+            logger.warning(
+                "%s: %s: %s; tried again, less and less often", self._address, why, whose
+            )
 
     def _answers(self) -> None:
         if self.is_away:
-            logger.info("%s: takes files again, after %.0f s", self._address, self._clock() - self._away_since)
+            logger.info(
+                "%s: takes files again, after %.0f s",
+                self._address,
+                self._clock() - self._away_since,
+            )
         self._wait.reset()
-        self._retry_at, self._away_since = 0.0, 0.0
+        self._retry_at = 0.0
+        self._away_since = 0.0
 
     def _going(self) -> None:
         """Called for each piece."""

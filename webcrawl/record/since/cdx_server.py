@@ -1,7 +1,9 @@
-"""A CDX server, asked whether its archive has a payload: OutbackCDX, pywb, or another that answers as they do.
+"""A CDX server, asked whether its archive has a payload: OutbackCDX, pywb, or another that answers
+as they do.
 
-None of them finds a payload without a URL. So it is asked for all captures of a host, if those are too many for those
-of a folder, and only then for those of the URL alone. Whole answers are kept, and answer later questions.
+None of them finds a payload without a URL. So it is asked for all captures of a host, if those are
+too many for those of a folder, and only then for those of the URL alone. Whole answers are kept,
+and answer later questions.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from webcrawl.store.jobdir.index_line import BadLine, date_of, read_line
 
 def is_payload(answer: Exchange) -> bool:
     """Return whether this is the kind of answer whose payload may be in an earlier archive."""
-    return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
+    return (
+        200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
+    )
 
 
 def digests_of(answer: Exchange, algorithms: Collection[str]) -> Iterator[tuple[str, bool]]:
@@ -47,46 +51,64 @@ LIMIT = 1000  # captures of one answer: 300 KB
 LONGEST = 4 << 20  # bytes of one
 KEPT = 10_000  # captures that are kept: 5 MB
 PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
-PAUSE, LONGEST_PAUSE, AT_MOST = 1.0, 60.0, 3600.0  # seconds without a question after a failure, doubled; if it says so
+# seconds without a question after a failure, doubled; if it says so
+PAUSE, LONGEST_PAUSE, AT_MOST = 1.0, 60.0, 3600.0
 UNKNOWN = "http://webcrawl.invalid/"
 NONE_FOUND = b"no captures found"  # with status 404: so earlier versions of pywb
 # Its revisit records are passed over, whoever it is: what they refer to stands only in the archive
 WHICH = {"limit": LIMIT, "filter": "!mimetype:warc/revisit"}
 HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
 
-Captures = dict[str, tuple[str, str, str]]  # by digest: stamp and URL of the latest capture, the digest as written
+# by digest: stamp and URL of the latest capture, the digest as written
+Captures = dict[str, tuple[str, str, str]]
 
 
 class NoAnswer(Exception):  # noqa: N818 - reads as what it is
-    """The server has not answered, or not as such a server does; or it is left alone because of that."""
+    """The server has not answered, or not as such a server does; or it is left alone because of
+    that.
+    """
 
 
 def parsed(address: str) -> SplitResult:
     """Where the server is. ValueError, with the reason, for an address that cannot be one."""
     parts = urlsplit(address.removeprefix(SERVER))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("not the address of a CDX server, such as cdx+http://localhost:8080/collection")
+        raise ValueError(
+            "not the address of a CDX server, such as cdx+http://localhost:8080/collection"
+        )
     if parts.username is not None or parts.fragment:
         raise ValueError("no address of a CDX server: a user's name or a fragment is in it")
     return parts
 
 
 class CdxServer:
-    """One connection to it, for one thread at a time. Captures from `before` on, as a stamp, are not this archive's."""
+    """One connection to it, for one thread at a time.
 
-    def __init__(self, address: str, before: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.address, self._before, self._clock = address, before, clock
+    Captures from `before` on, as a stamp, are not this archive's.
+    """
+
+    def __init__(
+        self, address: str, before: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.address = address
+        self._before = before
+        self._clock = clock
         parts = parsed(address)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
         self._start = f"{parts.path or '/'}?{parts.query + '&' if parts.query else ''}"
-        self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
-        self._kept, self._is_cut = 0, False
+        # by host or folder; None if it has too many
+        self._whole: OrderedDict[str, Captures | None] = OrderedDict()
+        self._kept = 0
+        self._is_cut = False
         self._algorithms: set[str] = set()  # of the digests that it has, as far as is known
-        self._pause, self._until = DoublingWait(PAUSE, LONGEST_PAUSE), float("-inf")
+        self._pause = DoublingWait(PAUSE, LONGEST_PAUSE)
+        self._until = float("-inf")
 
     def find(self, url: str, answer: Exchange) -> EarlierCapture | None:
-        """A capture with what this answer has, of this URL or, as far as that is known, of another one nearby."""
+        """A capture with what this answer has, of this URL or, as far as that is known, of another
+        one nearby.
+        """
         if self._clock() < self._until:
             raise NoAnswer(f"{self.address}: left alone after a failure")
         captures = self._asked(url)
@@ -124,7 +146,9 @@ class CdxServer:
     def _of(self, url: str) -> Captures:
         origin = "/".join(url.split("/", 3)[:3]) + "/"
         folder = url.partition("?")[0].rpartition("/")[0] + "/"
-        for place, how in {origin: "host", folder: "prefix"}.items() if folder != origin else ((origin, "host"),):
+        for place, how in (
+            {origin: "host", folder: "prefix"}.items() if folder != origin else ((origin, "host"),)
+        ):
             if place not in self._whole:
                 self._keep(place, self._captures(place, {"matchType": how}, whole=True))
             if (captures := self._whole[place]) is not None:
@@ -163,7 +187,9 @@ class CdxServer:
         return found
 
     def _get(self, target: str) -> bytes:
-        """The answer's body, as far as LONGEST and one byte more; a kept connection may have been closed meanwhile."""
+        """The answer's body, as far as LONGEST and one byte more; a kept connection may have been
+        closed meanwhile.
+        """
         is_kept, self._is_cut = self._connection.sock is not None, False
         try:
             return self._got(target)

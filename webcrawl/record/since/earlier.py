@@ -1,4 +1,6 @@
-"""The captures that an earlier crawl has of a URL, or of a payload: read from its archive, as far as it is there."""
+"""The captures that an earlier crawl has of a URL, or of a payload: read from its archive, as far
+as it is there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from webcrawl.base.model import EarlierCapture, Exchange, header
 from webcrawl.base.page_values import GONE, MOVED, Change
 from webcrawl.base.url_text import visible
 from webcrawl.net.header_times import Validators, validators
-from webcrawl.record.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
+from webcrawl.record.archived_answers import (
+    Answers,
+    Capture,
+    Unusable,
+    is_unmodified,
+    most,
+    unmodified,
+)
 from webcrawl.record.since.cdx_server import digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of
@@ -29,22 +38,26 @@ LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
-_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
+# of a record that anybody may have written
+_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")
 NONE = Validators()
 GET = b"GET"
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class LatestCapture:
-    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be made a page of.
+    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be
+    made a page of.
 
-    `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing may refer to it.
+    `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing
+    may refer to it.
     """
 
     referred: EarlierCapture | None
     page: Exchange | None = None
     validators: Validators = NONE
-    body: str = ""  # the digest of the decoded body, if the payload is coded: what the coder does may vary
+    # the digest of the decoded body, if the payload is coded: what the coder does may vary
+    body: str = ""
     coding: bytes = b""  # of that payload
 
     @property
@@ -53,30 +66,40 @@ class LatestCapture:
         return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
-        """Return the answer to a request with or without validators: of a 304 the page as if it had come."""
+        """Return the answer to a request with or without validators: of a 304 the page as if it had
+        come.
+        """
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             page = unmodified(self.page, answer)
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
             return replace(page, unmodified=True, state=state)
         if is_payload(answer) and self.referred is not None:
-            answer.state.refers = next((self.referred.where(identical=same) for same in self._same(answer)), None)
+            answer.state.refers = next(
+                (self.referred.where(identical=same) for same in self._same(answer)), None
+            )
         answer.state.since = self._change(answer)
         return answer
 
     def _change(self, answer: Exchange) -> Change | None:
-        """Return what has become of the page; None if the answer does not say, such as an error of its server."""
+        """Return what has become of the page; None if the answer does not say, such as an error of
+        its server.
+        """
         if answer.status in GONE or (answer.status in MOVED and answer.location):
             return Change.GONE
         if not 200 <= answer.status < 300:
             return None
-        is_same = answer.state.refers is not None or (self.page is not None and self.page.body == answer.body)
+        is_same = answer.state.refers is not None or (
+            self.page is not None and self.page.body == answer.body
+        )
         return Change.UNCHANGED if is_same or any(self._same(answer)) else Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:
-        """True if the payload is the same, False if only the coding differs; nothing if the body differs.
+        """True if the payload is the same, False if only the coding differs; nothing if the body
+        differs.
 
-        Without a known digest of the body, its own may be that of the payload. An answer with another coding, or none,
-        is not the same as one that is coded: its head would go with a payload that nobody could read by it.
+        Without a known digest of the body, its own may be that of the payload. An answer with
+        another coding, or none, is not the same as one that is coded: its head would go with a
+        payload that nobody could read by it.
         """
         if self.referred is None:
             return
@@ -93,10 +116,15 @@ class Damaged(Exception):  # noqa: N818 - reads as what it is
 
 
 class Earlier:
-    """The captures of an index. Its methods read from disk: call them from a thread. No record is ever an error."""
+    """The captures of an index.
+
+    Its methods read from disk: call them from a thread. No record is ever an error.
+    """
 
     def __init__(self, index: Index, truncate: int) -> None:
-        self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
+        self._index = index
+        self._answers = Answers(truncate)
+        self._most = most(truncate)
         self._told: set[Path] = set()
         self.lost = 0  # look-ups that found something that cannot be read
 
@@ -104,7 +132,11 @@ class Earlier:
         """The latest capture of a URL in visible form, if it was a success."""
         try:
             found = self._index.latest(url)
-            holder = self._index.holder(found[0].digest) if found is not None and found[0].is_revisit else None
+            holder = (
+                self._index.holder(found[0].digest)
+                if found is not None and found[0].is_revisit
+                else None
+            )
         except (OSError, StoreError) as error:
             self._lose(Path(getattr(error, "filename", None) or "index"), error)
             return None
@@ -115,7 +147,9 @@ class Earlier:
         except Damaged:
             return LatestCapture(None)
 
-    def _known(self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None) -> LatestCapture | None:
+    def _known(
+        self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None
+    ) -> LatestCapture | None:
         if not line.is_revisit:
             return self._whole(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED):
@@ -123,7 +157,9 @@ class Earlier:
         return self._repeated(line, path, *holder) if holder is not None else LatestCapture(None)
 
     def of_answer(self, answer: Exchange) -> EarlierCapture | None:
-        """A capture with the payload of this answer, of any URL; or with its decoded body as a payload."""
+        """A capture with the payload of this answer, of any URL; or with its decoded body as a
+        payload.
+        """
         for digest, identical in digests_of(answer, self._index.algorithms):
             if (found := self.of_digest(digest)) is not None:
                 return found.where(identical=identical)
@@ -153,11 +189,17 @@ class Earlier:
     def _whole(self, line: CaptureLine, path: Path) -> LatestCapture:
         record, method = self._asked(line, path, self._most, looks=True)
         known = LatestCapture(_referred(line, record))
-        if record is not None and method == GET and (_VALIDATOR.search(record.block) or _CODED.search(record.block)):
+        if (
+            record is not None
+            and method == GET
+            and (_VALIDATOR.search(record.block) or _CODED.search(record.block))
+        ):
             _give(known, self._page(line, path, record))
         return known
 
-    def _repeated(self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path) -> LatestCapture:
+    def _repeated(
+        self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path
+    ) -> LatestCapture:
         """A revisit record has a head of its own; the payload is in the record that it refers to."""
         original, record, method = self._record(whole, its_path, self._most), None, GET
         with suppress(Damaged):
@@ -183,7 +225,10 @@ class Earlier:
         return known
 
     def _page(self, line: CaptureLine, path: Path, record: Record) -> Exchange | None:
-        """The answer of a record; None unless all of it is there and can be read. Damaged: it has another payload."""
+        """The answer of a record; None unless all of it is there and can be read.
+
+        Damaged: it has another payload.
+        """
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
         try:
@@ -196,16 +241,26 @@ class Earlier:
         if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
             return None  # the answer to a HEAD, in an index that does not say so
         if line.digest and not _has(exchange, line.digest):
-            self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
+            self._lose(
+                path,
+                ValueError(f"the record at byte {line.offset} of {line.file} has another payload"),
+            )
             raise Damaged
         return exchange
 
     def _record(self, line: CaptureLine, path: Path, keep: int) -> Record | None:
-        """Return the record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
+        """Return the record of a line; None if its file is not there any more.
+
+        `keep`: so many bytes of its block.
+        """
         return self._asked(line, path, keep)[0]
 
-    def _asked(self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
-        """The same, and the method of its request, if somebody looks for that and it follows: few indexes name it."""
+    def _asked(
+        self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False
+    ) -> tuple[Record | None, bytes]:
+        """The same, and the method of its request, if somebody looks for that and it follows: few
+        indexes name it.
+        """
         damage: list[SkippedRange] = []
         is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
@@ -219,7 +274,11 @@ class Earlier:
             except (OSError, NotWarc) as failure:
                 error, is_there = failure, is_there or isinstance(failure, NotWarc)
                 continue
-            right = record is not None and sum(record.place) == line.offset and visible(record.url) == line.url
+            right = (
+                record is not None
+                and sum(record.place) == line.offset
+                and visible(record.url) == line.url
+            )
             if right and not failed:
                 return record, method
             error, is_there = ValueError(f"{file}: no such record at byte {line.offset}"), True
@@ -230,17 +289,25 @@ class Earlier:
         return None, GET
 
     def _lose(self, path: Path, error: Exception) -> None:
-        """Counts it, and says so once of each index file: the pages of its archive are fetched whole."""
+        """Counts it, and says so once of each index file: the pages of its archive are fetched
+        whole.
+        """
         self.lost += 1
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
-            logger.warning("since: %s: %s; without their records, pages are fetched whole", path, error)
+            logger.warning(
+                "since: %s: %s; without their records, pages are fetched whole", path, error
+            )
 
 
 def _method(records: Records, answer: Record) -> bytes:
     """GET, unless the request of this answer follows it and says otherwise."""
     record = records.next()
-    if record is None or record.kind != "request" or not record.names(answer.id, "warc-concurrent-to"):
+    if (
+        record is None
+        or record.kind != "request"
+        or not record.names(answer.id, "warc-concurrent-to")
+    ):
         return GET
     return record.block.partition(b" ")[0]
 
@@ -265,16 +332,21 @@ def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
 def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
     """The capture to which the revisit record of this payload refers; None if it does not say.
 
-    A reference to the revisit record itself would be of no use: who replays looks for a record that has a payload.
+    A reference to the revisit record itself would be of no use: who replays looks for a record that
+    has a payload.
     """
     fields = repeat.fields
-    identifier, url, date = (fields.get(f"warc-refers-to{name}", "") for name in ("", "-target-uri", "-date"))
+    identifier, url, date = (
+        fields.get(f"warc-refers-to{name}", "") for name in ("", "-target-uri", "-date")
+    )
     written = fields.get("warc-payload-digest", "")
     if repeat.kind != "revisit" or is_unmodified(repeat) or normal(written) != digest:
         return None
     if not url or not _DATE.fullmatch(date):
         return None
-    return EarlierCapture(identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written)
+    return EarlierCapture(
+        identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written
+    )
 
 
 def _has(page: Exchange, digest: str) -> bool:
@@ -282,7 +354,9 @@ def _has(page: Exchange, digest: str) -> bool:
 
     The standard's is without (6.3.2); that of wget and warcio is of the chunks as well.
     """
-    return _is_payload(page, digest) or _is_payload(replace(page, payload=page.wire, _digest=""), digest)
+    return _is_payload(page, digest) or _is_payload(
+        replace(page, payload=page.wire, _digest=""), digest
+    )
 
 
 def _is_payload(page: Exchange, digest: str) -> bool:
@@ -294,7 +368,8 @@ def _give(known: LatestCapture, page: Exchange | None) -> None:
     if page is not None and known.referred is not None:
         digest = normal(known.referred.digest)
         if page.body is not page.payload or (digest and not _is_payload(page, digest)):
-            known.body, known.coding = label(sha1(page.body)), _coding(page)
+            known.body = label(sha1(page.body))
+            known.coding = _coding(page)
         known.validators = validators(page.headers, page.started, longest=LONGEST)
         known.page = page if any(known.validators) else None
 

@@ -21,10 +21,26 @@ from webcrawl.base.dates import digits
 from webcrawl.base.digest import algorithm
 from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
-from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
+from webcrawl.record.since.sources import (
+    FILES,
+    FOLDER,
+    NoEarlier,
+    Sign,
+    read_algorithms,
+    read_kept,
+    sign,
+    write_kept,
+)
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.jobdir.index_line import OTHER_COLUMNS, BadLine, CaptureLine, digest_key, read_line, url_key
+from webcrawl.store.jobdir.index_line import (
+    OTHER_COLUMNS,
+    BadLine,
+    CaptureLine,
+    digest_key,
+    read_line,
+    url_key,
+)
 from webcrawl.store.lines import LONGEST_LINE
 from webcrawl.store.runs import Run, RunWriter
 
@@ -43,11 +59,14 @@ MOST_FILES = 1 << (64 - OFFSET_BITS)
 class IndexBuilder:
     """Writes the index of these files to `target`.
 
-    Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a line per lack.
+    Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a
+    line per lack.
     """
 
     def __init__(self, disk: Disk, files: Sequence[Path], target: Path) -> None:
-        self._disk, self._files, self._target = disk, files, target
+        self._disk = disk
+        self._files = files
+        self._target = target
         self._folder = target.with_name(f"{target.name}.parts")
         self.captures = self.bytes_read = 0
         self.algorithms: set[str] = set()
@@ -69,7 +88,9 @@ class IndexBuilder:
             except FileReadError as error:
                 self.told.append(f"{path}: {error}: nothing more of it is read")
         if len(self._files) > MOST_FILES:
-            self.told.append(f"{len(self._files)} index files: only the first {MOST_FILES} are read")
+            self.told.append(
+                f"{len(self._files)} index files: only the first {MOST_FILES} are read"
+            )
         self._divide()
         yield from self._join()
         shutil.rmtree(self._folder)
@@ -151,7 +172,9 @@ class IndexBuilder:
 
 
 def has_captures(files: Sequence[Path]) -> bool:
-    """Return whether there is anything to compare with: reads as far as the first line that is a capture."""
+    """Return whether there is anything to compare with: reads as far as the first line that is a
+    capture.
+    """
     return any(map(_has_capture, files))
 
 
@@ -178,7 +201,10 @@ def _latest(rows: Rows) -> Rows:
 
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
-    """The lines with their ends, some at a time, in bounded memory; also of a packed file. FileReadError."""
+    """The lines with their ends, some at a time, in bounded memory; also of a packed file.
+
+    FileReadError.
+    """
     tail, is_first = b"", True
     try:
         with regular(path) as file, GzipFile(fileobj=file) if path.suffix == GZIP else file as data:
@@ -215,7 +241,9 @@ RUN = "captures.run"
 
 
 def check(files: Sequence[Path]) -> None:
-    """NoEarlier if none of the files has a capture: a hive says so once, and not each drone after its start."""
+    """NoEarlier if none of the files has a capture: a hive says so once, and not each drone after
+    its start.
+    """
     if not has_captures(files):
         raise NoEarlier(nothing_in(files))
 
@@ -225,26 +253,37 @@ def nothing_in(files: Sequence[Path]) -> str:
 
 
 class Index:
-    """Finds lines of the files. `state` is the folder of the crawl's state; call `open` before anything else.
+    """Finds lines of the files. `state` is the folder of the crawl's state; call `open` before
+    anything else.
 
-    Of CDX servers it only notes since when they are asked: what they have from then on may be of this crawl, which may
-    be cut back to a checkpoint after its archive was indexed. `begun` is that time, as a stamp.
+    Of CDX servers it only notes since when they are asked: what they have from then on may be of
+    this crawl, which may be cut back to a checkpoint after its archive was indexed. `begun` is that
+    time, as a stamp.
     """
 
-    def __init__(self, disk: Disk, state: Path, files: Sequence[Path], servers: Sequence[str] = ()) -> None:
-        self._disk, self._folder, self._files, self._servers = disk, state / FOLDER, files, servers
+    def __init__(
+        self, disk: Disk, state: Path, files: Sequence[Path], servers: Sequence[str] = ()
+    ) -> None:
+        self._disk = disk
+        self._folder = state / FOLDER
+        self._files = files
+        self._servers = servers
         self._run: Run | None = None
         self.begun = ""
         self.algorithms: set[str] = set()  # of the digests by which payloads are found
         self.progress = (0, 0)  # bytes read of the files, and of all of them
 
     def open(self) -> Iterator[None]:
-        """Opens the index; builds it first, in slices, unless a former run has done so from the same files.
+        """Opens the index; builds it first, in slices, unless a former run has done so from the
+        same files.
 
         StoreError: it cannot be written. NoEarlier: none of the files has a capture.
         """
         path, begun = self._folder / RUN, time.time_ns()
-        begun = min([one.time for one in read_kept(self._folder) or () if one.path.startswith(SERVER)], default=begun)
+        begun = min(
+            [one.time for one in read_kept(self._folder) or () if one.path.startswith(SERVER)],
+            default=begun,
+        )
         now = [*map(sign, self._files), *(Sign(address, 0, begun) for address in self._servers)]
         self.begun = digits(begun / 1e9)[:14]
         self._run = self._kept(path, now)
@@ -257,7 +296,10 @@ class Index:
         self.algorithms = read_algorithms(self._folder)
 
     def latest(self, url: str) -> tuple[CaptureLine, Path] | None:
-        """The latest capture of a URL, and the index file that names it. OSError: that file cannot be read."""
+        """The latest capture of a URL, and the index file that names it.
+
+        OSError: that file cannot be read.
+        """
         found = self._line(url_key(url))
         return found if found is not None and found[0].url == url else None
 
@@ -323,7 +365,9 @@ class Index:
 
 
 def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield each damaged page of it; one that is being made is not looked at, for it is made anew if need be."""
+    """Yield each damaged page of it; one that is being made is not looked at, for it is made anew
+    if need be.
+    """
     path = state / FOLDER / RUN
     if read_kept(path.parent) is None:
         return

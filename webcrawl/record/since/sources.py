@@ -1,4 +1,5 @@
-"""The index files that the argument `since` names, their archive files, and the note of what an index was made of.
+"""The index files that the argument `since` names, their archive files, and the note of what an
+index was made of.
 
 The note lies in the folder of the index, beside it.
 """
@@ -24,7 +25,9 @@ VERSION = 1
 
 
 class Sign(NamedTuple):
-    """Tells whether a file is still the same; of a CDX server, when the crawl began to compare with it."""
+    """Tells whether a file is still the same; of a CDX server, when the crawl began to compare with
+    it.
+    """
 
     path: str
     size: int
@@ -41,7 +44,9 @@ def sign(path: Path) -> Sign:
 
 
 def read_kept(folder: Path) -> list[Sign] | None:
-    """Return the files that the index in this folder was made of; None if there is no index, or only half of one."""
+    """Return the files that the index in this folder was made of; None if there is no index, or
+    only half of one.
+    """
     try:
         kept = json.loads((folder / FILES).read_bytes())
         if kept["version"] != VERSION:
@@ -52,14 +57,21 @@ def read_kept(folder: Path) -> list[Sign] | None:
 
 
 def read_algorithms(folder: Path) -> set[str]:
-    """Of the digests in the index that is in this folder; in those of earlier versions there are only SHA-1's."""
+    """Of the digests in the index that is in this folder; in those of earlier versions there are
+    only SHA-1's.
+    """
     return {*json.loads((folder / FILES).read_bytes()).get("digests", (SHA1,))}
 
 
 def write_kept(disk: Disk, folder: Path, signs: list[Sign], algorithms: set[str]) -> None:
     """The index is whole now."""
     with replacing(disk, folder / FILES) as fd:
-        disk.write(fd, json.dumps({"version": VERSION, "files": signs, "digests": sorted(algorithms)}).encode())
+        disk.write(
+            fd,
+            json.dumps(
+                {"version": VERSION, "files": signs, "digests": sorted(algorithms)}
+            ).encode(),
+        )
 
 
 INDEXES = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
@@ -73,7 +85,9 @@ class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
 
 @dataclass(slots=True)
 class Sources:
-    """Index files and addresses of CDX servers, each once; and a line for each thing that is left out."""
+    """Index files and addresses of CDX servers, each once; and a line for each thing that is left
+    out.
+    """
 
     files: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -89,7 +103,10 @@ class Sources:
 
 
 def sources(argument: str, jobdir: Path) -> Sources:
-    """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+    """What the argument names.
+
+    NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR.
+    """
     try:
         return _sources(argument, jobdir)
     except NoEarlier as error:
@@ -105,12 +122,17 @@ def _sources(argument: str, jobdir: Path) -> Sources:
         else:
             _add_files(part, own, found)
     if not found.files and not found.servers:
-        raise NoEarlier(": names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them, cdx+http://…")
+        raise NoEarlier(
+            ": names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them, cdx+http://…"
+        )
     return found
 
 
 def _add_files(part: str, own: Path, found: Sources) -> None:
-    """Add the indexes that a path names. Raise NoEarlier if there are none, or if they are the crawl's own."""
+    """Add the indexes that a path names.
+
+    Raise NoEarlier if there are none, or if they are the crawl's own.
+    """
     path = Path(part)
     servers = len(found.servers)
     try:
@@ -127,12 +149,20 @@ def _add_files(part: str, own: Path, found: Sources) -> None:
 
 
 def _whole(jobdir: Path) -> Path:
-    """Return the folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
-    return jobdir.parent if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file() else jobdir
+    """Return the folder of the hive, if it is a drone's: what another drone has is of the same
+    crawl.
+    """
+    return (
+        jobdir.parent
+        if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file()
+        else jobdir
+    )
 
 
 def archive_of(index: Path, name: str) -> Iterator[Path]:
-    """The places where this archive file may lie, the likeliest first; a name is never followed out of there."""
+    """The places where this archive file may lie, the likeliest first; a name is never followed out
+    of there.
+    """
     last = PurePath(name).name
     yield index.parent / last
     for folder in BESIDE:
@@ -156,7 +186,9 @@ def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
 
 
 def _before(crawl: Path, found: Sources) -> Iterator[Path]:
-    """Those that this crawl compared with in its time: of an unchanged page it has only a reference to them."""
+    """Those that this crawl compared with in its time: of an unchanged page it has only a reference
+    to them.
+    """
     for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
         if path.startswith(SERVER):
             found.add_server(path)
@@ -167,7 +199,9 @@ def _before(crawl: Path, found: Sources) -> Iterator[Path]:
 
 
 def _inside(folder: Path, found: Sources) -> Iterator[Path]:
-    """Yield its index files by name: a crawl's own are then in the order in which they were written."""
+    """Yield its index files by name: a crawl's own are then in the order in which they were
+    written.
+    """
     if not folder.is_dir():
         return
     try:
@@ -181,7 +215,9 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
     without_index = sum(archive not in indexed for archive in archives)
     unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
     if without_index:
-        found.left_out.append(f"{folder}: archive files without an index: {without_index}, left out")
+        found.left_out.append(
+            f"{folder}: archive files without an index: {without_index}, left out"
+        )
     if unfinished:
         found.left_out.append(
             f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"

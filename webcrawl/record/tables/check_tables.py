@@ -1,4 +1,6 @@
-"""Checks the tables: readable, with the rows that were noted, and rows that agree with the log and the archive."""
+"""Checks the tables: readable, with the rows that were noted, and rows that agree with the log and
+the archive.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,21 @@ def check_tables(
 
     Files that are `damaged`, and those that their owner has taken away, are left out.
     """
-    noted = dict(snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",)))
+    noted = dict(
+        snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",))
+    )
     notes = {name: data for name in (STATE, *ALONE) if (data := snapshot.get(name)) is not None}
     if not notes:
         return
     try:
-        progress = dict.fromkeys((STATE, *ALONE), Progress()) | {name: Progress.of(notes[name]) for name in notes}
-        growing = {f"{stream.name}{STREAM}": stream.rows for table in progress.values() for stream in table.streams}
+        progress = dict.fromkeys((STATE, *ALONE), Progress()) | {
+            name: Progress.of(notes[name]) for name in notes
+        }
+        growing = {
+            f"{stream.name}{STREAM}": stream.rows
+            for table in progress.values()
+            for stream in table.streams
+        }
         rows = _rows_of_finished(snapshot) | growing
     except (ValueError, TypeError, KeyError) as error:
         names = ", ".join(notes)
@@ -54,14 +64,23 @@ def check_tables(
         found[UNREAD] += bool(noted)
         return
     tables = {
-        table: _Table(jobdir, {name: noted[name] for name in sorted(noted) if _table(name) == table}, rows, damaged)
+        table: _Table(
+            jobdir,
+            {name: noted[name] for name in sorted(noted) if _table(name) == table},
+            rows,
+            damaged,
+        )
         for table in ("pages", "links", "hosts", *map(_alone, ALONE))
     }
     parts = progress[STATE].parts
-    yield from check_pages(jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found)
+    yield from check_pages(
+        jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found
+    )
     for note in ALONE:
         table = _alone(note)
-        yield from check_alone(jobdir, table, tables[table].rows, progress[note].parts, damaged, found)
+        yield from check_alone(
+            jobdir, table, tables[table].rows, progress[note].parts, damaged, found
+        )
     for one in tables.values():
         yield from one.rest()
 
@@ -83,8 +102,13 @@ def _table(name: str) -> str:
 class _Table:
     """The files of one table, in the order in which they were written."""
 
-    def __init__(self, jobdir: Path, lengths: dict[str, int], rows: dict[str, int], damaged: Collection[Path]) -> None:
-        self._jobdir, self._lengths, self._expected, self._damaged = jobdir, lengths, rows, damaged
+    def __init__(
+        self, jobdir: Path, lengths: dict[str, int], rows: dict[str, int], damaged: Collection[Path]
+    ) -> None:
+        self._jobdir = jobdir
+        self._lengths = lengths
+        self._expected = rows
+        self._damaged = damaged
         self._begun = False
         self.damages: list[DamagedFile] = []
 
@@ -100,12 +124,16 @@ class _Table:
                 try:
                     for batch in batches(path, columns, length):
                         count += batch.num_rows
-                        yield from zip(*(batch.column(column).to_pylist() for column in columns), strict=True)
+                        yield from zip(
+                            *(batch.column(column).to_pylist() for column in columns), strict=True
+                        )
                 except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
                     self.damages.append(DamagedFile(path, 0, " ".join(str(error).split())))
                 else:
                     if count != expected:
-                        self.damages.append(DamagedFile(path, 0, f"{count} rows, {expected} are noted"))
+                        self.damages.append(
+                            DamagedFile(path, 0, f"{count} rows, {expected} are noted")
+                        )
             yield from repeat(None, max(0, expected - count))
 
     def rest(self) -> Iterator[DamagedFile]:
@@ -116,14 +144,16 @@ class _Table:
         yield from self.damages
 
 
-TYPES = ("response", "revisit", "resource", "conversion", "metadata")  # the last of what is withheld
+# the last of what is withheld
+TYPES = ("response", "revisit", "resource", "conversion", "metadata")
 
 
 class Records:
     """The archive's files, one open at a time: places come in the order in which they were written."""
 
     def __init__(self, jobdir: Path, damaged: Collection[Path]) -> None:
-        self._folder, self._damaged = jobdir / "warc", damaged
+        self._folder = jobdir / "warc"
+        self._damaged = damaged
         self._name = ""
         self._file: BinaryIO | None = None
         self._open = ExitStack()
@@ -135,12 +165,17 @@ class Records:
         self._open.close()
 
     def odd(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
-        """What is wrong with this place, if anything is. Of a file that is damaged or not here nothing is."""
+        """What is wrong with this place, if anything is.
+
+        Of a file that is damaged or not here nothing is.
+        """
         file = self._of(name)
         if file is None:
             return ""
         try:
-            record = next(sound_records(self._folder / name, file, 0, offset, offset + length), None)
+            record = next(
+                sound_records(self._folder / name, file, 0, offset, offset + length), None
+            )
         except Torn as torn:
             return f"{name} has no record at byte {offset}: {torn}"
         if record is None:
@@ -157,7 +192,11 @@ class Records:
         if name != self._name:
             self._open.close()
             self._name = name
-            paths = [path for path in (self._folder / name, self._folder / f"{name}{OPEN}") if path.exists()]
+            paths = [
+                path
+                for path in (self._folder / name, self._folder / f"{name}{OPEN}")
+                if path.exists()
+            ]
             sound = [path for path in paths if path not in self._damaged]
             self._file = self._open.enter_context(regular(sound[0])) if sound else None
         return self._file
@@ -166,8 +205,9 @@ class Records:
 def _has_other(fields: Mapping[str, str], digest: str) -> bool:
     """Return whether the record names another payload than that of this SHA-1.
 
-    None is named with a transfer coding. A revisit record has the digest of the record that it refers to: that may be
-    a SHA-256, or, if the profile does not say that the payloads are identical, of another coding of the same body.
+    None is named with a transfer coding. A revisit record has the digest of the record that it
+    refers to: that may be a SHA-256, or, if the profile does not say that the payloads are
+    identical, of another coding of the same body.
     """
     theirs = fields.get("warc-payload-digest")
     if theirs is None or UNMODIFIED in fields.get("warc-profile", ""):
@@ -185,9 +225,16 @@ Rows = Callable[..., Iterator[Row]]
 
 
 def check_pages(
-    jobdir: Path, pages: Rows, links: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
+    jobdir: Path,
+    pages: Rows,
+    links: Rows,
+    parts: list[Part],
+    damaged: Collection[Path],
+    found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yields each row that says something else; of those that follow a missing or superfluous one, the first only."""
+    """Yields each row that says something else; of those that follow a missing or superfluous one,
+    the first only.
+    """
     log = jobdir / LOG
     left = links("from_url")
     agrees = log not in damaged
@@ -203,10 +250,18 @@ def check_pages(
             status, url, count, *place = row
             if agrees and line != (str(status), visible(url)):
                 agrees = False
-                yield _odd(jobdir, number, f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}")
+                yield _odd(
+                    jobdir,
+                    number,
+                    f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}",
+                )
             if counted and any(link is not None and link[0] != url for link in islice(left, count)):
                 counted = False
-                yield _odd(jobdir, number, f"{url} has other links than its {count} rows of the table links")
+                yield _odd(
+                    jobdir,
+                    number,
+                    f"{url} has other links than its {count} rows of the table links",
+                )
             if place[0] is not None:
                 found["archived rows"] += 1
                 if why := records.odd(*place):
@@ -229,9 +284,16 @@ def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
 
 
 def check_alone(
-    jobdir: Path, table: str, read: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
+    jobdir: Path,
+    table: str,
+    read: Rows,
+    parts: list[Part],
+    damaged: Collection[Path],
+    found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yield the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
+    """Yield the first row of each run's that has no line: those that follow it may be compared with
+    the wrong ones.
+    """
     log = jobdir / LOG
     rows, number = read("fetch_status", "url"), 0
     for part in parts:
@@ -244,8 +306,13 @@ def check_alone(
             status, url = row
             said = {str(status), UNCHANGED} if table == "documents" else {str(status)}
             asked = visible(url)
-            if lines is not None and not any(on == asked and by in said for by, on in lines):  # reads on to the line
+            # reads on to the line
+            if lines is not None and not any(on == asked and by in said for by, on in lines):
                 lines = None
-                yield DamagedFile(jobdir / FOLDER, 0, f"row {number - 1} of {table}: crawl.log has no {status} {url}")
+                yield DamagedFile(
+                    jobdir / FOLDER,
+                    0,
+                    f"row {number - 1} of {table}: crawl.log has no {status} {url}",
+                )
     if next(rows, None) is not None:
         yield DamagedFile(jobdir / FOLDER, 0, f"more rows of {table} than were noted")

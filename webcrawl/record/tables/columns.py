@@ -1,8 +1,10 @@
-"""The columns of the tables, and rows of pages, changes, documents and hosts; docs/outputs.md describes them to users.
+"""The columns of the tables, and rows of pages, changes, documents and hosts; docs/outputs.md
+describes them to users.
 
-Where a column means what it means in Common Crawl's columnar index, it has that name and type, except that offsets and
-lengths have 64 bits: an archive file may be larger than 2 GiB. A new column of `pages` is a line of PAGES
-and one of `page_row`; `changes`, `documents` and `hosts` have such a pair each.
+Where a column means what it means in Common Crawl's columnar index, it has that name and type,
+except that offsets and lengths have 64 bits: an archive file may be larger than 2 GiB. A new column
+of `pages` is a line of PAGES and one of `page_row`; `changes`, `documents` and `hosts` have such a
+pair each.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.content.text_quality import COLUMNS as QUALITY
-from webcrawl.record.tables.rows import LONGEST, EndedUrl, declared_language, host_parts, in_words, named_canonical
+from webcrawl.record.tables.rows import (
+    LONGEST,
+    EndedUrl,
+    declared_language,
+    host_parts,
+    in_words,
+    named_canonical,
+)
 from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH
 
@@ -167,11 +176,15 @@ SCHEMAS = {
 }
 
 
-Row = tuple[Any, ...]  # in the order of the columns; where the place of a record belongs, it is there twice
+# in the order of the columns; where the place of a record belongs, it is there twice
+Row = tuple[Any, ...]
 
 
 def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
-    """Return the columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
+    """Return the columns of these rows.
+
+    Only now is asked where records lie: that may have to wait for the archive.
+    """
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
     at = SCHEMAS[table].get_field_index(PLACE)
     if at >= 0:
@@ -185,7 +198,13 @@ def page_row(end: EndedUrl) -> Row:
 
     It is one expression, because a function for each takes 3 us more.
     """
-    link, outcome, exchange, parts, place = end.link, end.outcome, end.exchange, end.host_parts, end.archived
+    link, outcome, exchange, parts, place = (
+        end.link,
+        end.outcome,
+        end.exchange,
+        end.host_parts,
+        end.archived,
+    )
     timings = exchange.timings if exchange is not None else None
     return (
         surt(link.url),
@@ -264,9 +283,15 @@ def _text(value: bytes | None) -> str | None:
     return value.decode("latin-1")[:LONGEST] or None if value else None
 
 
-def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None) -> Row:
+def document_row(
+    page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None
+) -> Row:
     """A row of `documents`."""
-    host, place, started = host_of(page.url), exchange.state.archived, round(exchange.started * 1000)
+    host, place, started = (
+        host_of(page.url),
+        exchange.state.archived,
+        round(exchange.started * 1000),
+    )
     parts = host_parts(host)
     return (
         str(uuid5(NAMESPACE_URL, f"{page.url} {started}")),

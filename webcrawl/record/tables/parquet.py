@@ -1,6 +1,8 @@
-"""A table as a file: an Arrow IPC stream while it grows, an output of the crawl; then Parquet, written in a thread.
+"""A table as a file: an Arrow IPC stream while it grows, an output of the crawl; then Parquet,
+written in a thread.
 
-Each batch of rows is one write, so a stream that is cut back to a checkpoint ends between two batches.
+Each batch of rows is one write, so a stream that is cut back to a checkpoint ends between two
+batches.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.output import STREAM, Mark, Output
 
-OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # zstd: 40 % smaller, twice the time
+# zstd: 40 % smaller, twice the time
+OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 READING = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -29,13 +32,18 @@ class StreamWriter:
     """Writes batches to an output that is empty."""
 
     def __init__(self, output: Output, schema: pa.Schema) -> None:
-        self.output, self._schema = output, schema
+        self.output = output
+        self._schema = schema
         self._pieces = _Pieces()
-        self._writer = pa.ipc.new_stream(pa.PythonFile(self._pieces, mode="w"), schema, options=OPTIONS)
+        self._writer = pa.ipc.new_stream(
+            pa.PythonFile(self._pieces, mode="w"), schema, options=OPTIONS
+        )
 
     def write(self, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> int:
         """Appends rows, given as one sequence of values per column; returns their number."""
-        arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
+        arrays = [
+            _array(values, field.type) for values, field in zip(columns, self._schema, strict=True)
+        ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         self._writer.write_batch(batch)
         self.output.write(self._pieces.take())
@@ -67,7 +75,9 @@ class _Pieces:
 
 
 def read_stream(source: Path | bytes) -> Iterator[pa.RecordBatch]:
-    """The batches of a stream, a file or a part of one; pa.ArrowException or OSError where it is damaged."""
+    """The batches of a stream, a file or a part of one; pa.ArrowException or OSError where it is
+    damaged.
+    """
     with _file(source) as file, pa.ipc.open_stream(file, options=READING) as reader:
         yield from reader
 
@@ -87,7 +97,8 @@ def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Arra
         return _repeated(*values)
     try:
         return pa.array(values, kind)
-    except UnicodeEncodeError:  # lone surrogates: checking every text beforehand would cost more than all else
+    except UnicodeEncodeError:
+        # lone surrogates: checking every text beforehand would cost more than all else
         return pa.array([_encodable(value) for value in values], kind)
 
 
@@ -107,15 +118,22 @@ ROWS = 1 << 14  # of a Parquet file, at once
 
 
 def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.RecordBatch]:
-    """These columns; of a stream its first `length` bytes. Raises pyarrow's errors, of any kind, for damage."""
+    """These columns; of a stream its first `length` bytes.
+
+    Raises pyarrow's errors, of any kind, for damage.
+    """
     if path.name.endswith(STREAM):
         with regular(path) as file:
             for batch in read_stream(file.read(length)):
                 yield batch.select(columns)
         return
-    # A file of pyarrow's own: it reads in threads of its own, and one that still lets go of something of Python's while
-    # the interpreter ends has the process aborted
-    with regular(path) as file, pa.OSFile(f"/dev/fd/{file.fileno()}") as own, pq.ParquetFile(own) as table:
+    # A file of pyarrow's own: it reads in threads of its own, and one that still lets go of
+    # something of Python's while the interpreter ends has the process aborted
+    with (
+        regular(path) as file,
+        pa.OSFile(f"/dev/fd/{file.fileno()}") as own,
+        pq.ParquetFile(own) as table,
+    ):
         yield from table.iter_batches(ROWS, columns=[*columns], use_threads=False)
 
 
@@ -125,14 +143,17 @@ def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-GROUP_ROWS, GROUP_BYTES = 1 << 17, 32 << 20  # of a row group at most; DuckDB wants at least 122,880 rows
+# of a row group at most; DuckDB wants at least 122,880 rows
+GROUP_ROWS, GROUP_BYTES = 1 << 17, 32 << 20
 LEVEL = 3  # of zstd: 6 % smaller than level 1, in the same time
-# Columns whose values differ from row to row and have long prefixes in common: 15 % smaller, and a third faster, than
-# with a dictionary, which would outgrow its page.
+# Columns whose values differ from row to row and have long prefixes in common: 15 % smaller, and a
+# third faster, than with a dictionary, which would outgrow its page.
 PREFIXED = ("url", "url_surtkey", "url_path", "to_url")
 
 
-def write_parquet(disk: Disk, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> tuple[Mark, int]:
+def write_parquet(
+    disk: Disk, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> tuple[Mark, int]:
     """Writes and syncs a new file, in the memory of a row group; returns its mark and its rows.
 
     If it cannot be written, what there is of it is removed.
@@ -183,14 +204,15 @@ def _group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch], count: int) 
 class _Sink:
     """A new file as pyarrow wants one, with the mark of what is written.
 
-    After `give_up` it takes anything and keeps nothing: a writer that failed writes once more when it is deleted, and
-    the descriptor may be another file's by then.
+    After `give_up` it takes anything and keeps nothing: a writer that failed writes once more when
+    it is deleted, and the descriptor may be another file's by then.
     """
 
     closed = False
 
     def __init__(self, disk: Disk, fd: int) -> None:
-        self._disk, self.fd = disk, fd
+        self._disk = disk
+        self.fd = fd
         self._length = self._crc = 0
 
     @property

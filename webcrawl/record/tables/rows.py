@@ -30,20 +30,27 @@ class HostParts(NamedTuple):
 
     tld: str | None
     registered: str | None  # one label below the registry's suffix
-    private: str | None  # one label below the suffix, where companies count as registries: a.github.io
+    # one label below the suffix, where companies count as registries: a.github.io
+    private: str | None
 
 
 class EndedUrl:
     """A URL, how it ended, its answer if there was one, and the page if the spider made one of it."""
 
-    def __init__(self, link: Link, outcome: Outcome, exchange: Exchange | None, page: Page | None, now: float) -> None:
+    def __init__(
+        self, link: Link, outcome: Outcome, exchange: Exchange | None, page: Page | None, now: float
+    ) -> None:
         """`now` is the time of an end that nobody was asked for."""
-        self.link, self.outcome, self.exchange, self.page = link, outcome, exchange, page
+        self.link = link
+        self.outcome = outcome
+        self.exchange = exchange
+        self.page = page
         self.time = exchange.started if exchange is not None else outcome.at or now
         self.redirect = (
             redirect_target(exchange) or None if exchange is not None else None
         )  # where the answer redirects to
-        self.found: DocumentLinks | None = None  # what was read of a page; of a body seen before, it is read now
+        # what was read of a page; of a body seen before, it is read now
+        self.found: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
             self.found = page.all_found
         self.links = 0  # rows in the table `links`, once they are made
@@ -51,7 +58,8 @@ class EndedUrl:
         self.protocol, _, rest = link.url.partition("://")
         authority, _, rest = rest.partition("/")
         path, asked, query = rest.partition("?")
-        self.path, self.query = f"/{path}", query if asked else None
+        self.path = f"/{path}"
+        self.query = query if asked else None
         port = authority[len(self.host) + 1 :]
         self.port = int(port) if port else None
 
@@ -75,13 +83,21 @@ class EndedUrl:
         if self.link.is_prerequisite:
             return ROBOTS
         if self.exchange is not None and self.outcome.status >= 0:
-            return ANSWERED if 200 <= self.outcome.status < 300 and not self.link.is_probe else DIAGNOSTICS
+            return (
+                ANSWERED
+                if 200 <= self.outcome.status < 300 and not self.link.is_probe
+                else DIAGNOSTICS
+            )
         return FAILED if self.outcome.ended else UNASKED
 
     @property
     def mime_type(self) -> str | None:
         """The media type as sent, without parameters."""
-        kind = self.exchange.content_type.partition(";")[0].strip() if self.exchange is not None else ""
+        kind = (
+            self.exchange.content_type.partition(";")[0].strip()
+            if self.exchange is not None
+            else ""
+        )
         return kind[:LONGEST] or None
 
     @property
@@ -105,17 +121,23 @@ class EndedUrl:
 
     @property
     def preferences(self) -> tuple[str | None, str | None, str | None, bool | None]:
-        """The purposes that the owner forbids, and allows; all that was said; whether the page is not kept."""
+        """The purposes that the owner forbids, and allows; all that was said; whether the page is
+        not kept.
+        """
         page = self.page
         if page is None or page.is_prerequisite:
             return None, None, None, None
         said = page.preferences if self.found is not None else page.said_so_far
-        return *in_words(said), page.exchange is not None and page.exchange.state.withheld is not None
+        return *in_words(
+            said
+        ), page.exchange is not None and page.exchange.state.withheld is not None
 
     @property
     def robots(self) -> str | None:
         """The directives of document and answer to robots."""
-        return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
+        return (
+            ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
+        )
 
 
 def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
@@ -140,7 +162,9 @@ def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
 
 @lru_cache(CACHED)
 def host_parts(host: str) -> HostParts:
-    """The parts of a host's name; under an unknown top-level domain the list's rule `*` applies, as in the crawl."""
+    """The parts of a host's name; under an unknown top-level domain the list's rule `*` applies, as
+    in the crawl.
+    """
     if host[0] == "[":
         return HostParts(None, None, None)
     found = suffixes_of(host.rstrip("."))
@@ -151,7 +175,9 @@ def host_parts(host: str) -> HostParts:
 
 
 def _below(suffix: str, labels: list[str]) -> str | None:
-    """The suffix with one label more, if the host has one; under an unknown suffix, two labels at most."""
+    """The suffix with one label more, if the host has one; under an unknown suffix, two labels at
+    most.
+    """
     if not suffix:
         return ".".join(labels[-2:])
     size = suffix.count(".") + 2
@@ -159,7 +185,8 @@ def _below(suffix: str, labels: list[str]) -> str | None:
 
 
 LINKS_AT_ONCE = 8192  # rows; building one takes 4 ms
-PIECE = 1000  # links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
+# links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
+PIECE = 1000
 ROOM = 8 << 20  # characters in the rows of one page; the piece that takes the last of it is whole
 REL = 200  # characters of a rel attribute
 _KIND = itemgetter(0)
@@ -174,7 +201,9 @@ class RepeatedColumn(NamedTuple):
 
 
 class LinkRows:
-    """Rows of the links of one page after the other; `write` gets them as columns, some thousand at a time."""
+    """Rows of the links of one page after the other; `write` gets them as columns, some thousand at
+    a time.
+    """
 
     def __init__(
         self,
@@ -185,9 +214,12 @@ class LinkRows:
     ) -> None:
         """`follows_redirect` says of a discovery path whether a redirect that ends it is followed.
 
-        `left_out` is told how many links of a page have no rows because those of its first links have taken all room.
+        `left_out` is told how many links of a page have no rows because those of its first links
+        have taken all room.
         """
-        self._write, self._follows_redirect, self._max_length = write, follows_redirect, max_length
+        self._write = write
+        self._follows_redirect = follows_redirect
+        self._max_length = max_length
         self._left_out = left_out
         self._begin()
 
@@ -207,7 +239,8 @@ class LinkRows:
     def add(self, end: EndedUrl) -> int:
         """Add the links of a URL that has ended, and return their number.
 
-        An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing, and has no row.
+        An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing,
+        and has no row.
         """
         if end.redirect is not None:
             if end.subset == ROBOTS or len(end.redirect) > self._max_length:
@@ -228,7 +261,9 @@ class LinkRows:
                 break
             kinds, addresses, texts, rels = zip(*links[at : at + PIECE], strict=True)
             targets = canonical_links(end.found.base, addresses, Counter(), self._max_length)
-            piece = LinkColumns(kinds, addresses, texts, rels, [targets[address] or "" for address in addresses])
+            piece = LinkColumns(
+                kinds, addresses, texts, rels, [targets[address] or "" for address in addresses]
+            )
             added += self._add(url, piece, followed[at : at + PIECE])
             room -= sum(map(len, chain(piece.targets, texts, rels))) + len(url) * len(kinds)
         return added
@@ -240,7 +275,9 @@ class LinkRows:
         return self._put(url, (targets, kinds, texts, rels, followed))
 
     def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
-        """Add rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
+        """Add rows, but not those without a target: of 50 links of a page one or two, so these are
+        taken out again.
+        """
         place = start = len(self)
         for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
@@ -257,7 +294,9 @@ class LinkRows:
 
 
 def _are_followed(links: Sequence[FoundLink], followed: Sequence[FoundLink]) -> list[bool]:
-    """For each link, whether it was followed: by its kind, if that explains it; hashing all links takes longer."""
+    """For each link, whether it was followed: by its kind, if that explains it; hashing all links
+    takes longer.
+    """
     if followed is links:
         return [True] * len(links)
     kinds = set(map(_KIND, followed))

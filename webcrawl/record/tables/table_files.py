@@ -1,4 +1,6 @@
-"""What a checkpoint notes of the tables beside their files, and the files that are finished: without pyarrow."""
+"""What a checkpoint notes of the tables beside their files, and the files that are finished:
+without pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from webcrawl.store.output import OPEN, PARQUET
 
 FOLDER = "tables"
 STATE = "tables"  # in the table meta: what is noted of three tables
-CHANGES, DOCUMENTS = ALONE = "tables/changes", "tables/documents"  # and of each that an output has alone
+# and of each that an output has alone
+CHANGES, DOCUMENTS = ALONE = "tables/changes", "tables/documents"
 ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 
 
@@ -34,7 +37,8 @@ class Stream:
 
 @dataclass(slots=True)
 class Part:
-    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are those of another table.
+    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are those of
+    another table.
 
     Where a run wrote no tables, it ends.
     """
@@ -61,7 +65,10 @@ class Progress:
         noted = json.loads(data)
         streams, parts = noted["streams"], noted["parts"]
         return cls(
-            dict(noted["serial"]), [Stream(*one) for one in streams], [Part(*one) for one in parts], noted["hosts"]
+            dict(noted["serial"]),
+            [Stream(*one) for one in streams],
+            [Part(*one) for one in parts],
+            noted["hosts"],
         )
 
     def pack(self, streams: Iterable[Stream]) -> bytes:
@@ -93,7 +100,10 @@ def where(jobdir: Path, name: str) -> Path | None:
 
 @dataclass(slots=True)
 class CrawlTable:
-    """A table that crawls have made, named after its rows. `left_out`: what of it is in no file that is here."""
+    """A table that crawls have made, named after its rows.
+
+    `left_out`: what of it is in no file that is here.
+    """
 
     table: str
     files: list[Path] = field(default_factory=list)
@@ -105,7 +115,10 @@ class CrawlTable:
         if not crawl.is_dir():
             self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
         noted, rows = self._noted(crawl)
-        here = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"{self.table}-*{PARQUET}")}
+        here = {
+            path.relative_to(crawl).as_posix()
+            for path in (crawl / FOLDER).glob(f"{self.table}-*{PARQUET}")
+        }
         gone = []
         for name in sorted(here.union(noted)):
             path = where(crawl, name)
@@ -127,7 +140,9 @@ class CrawlTable:
         self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
 
     def _leave_out_files(self, crawl: Path, gone: Sequence[str]) -> None:
-        """Note that these finished files are not here, and where they are if an object store has them."""
+        """Note that these finished files are not here, and where they are if an object store has
+        them.
+        """
         stored = elsewhere(crawl)
         places = addresses(stored[name] for name in gone if name in stored)
         why = f"in the store ({places})" if places else "no longer here"
@@ -135,13 +150,21 @@ class CrawlTable:
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
         """Return the names of the files that are finished, and how many rows are in none of them."""
-        with suppress(StoreError, ValueError, TypeError, KeyError):  # of a damaged state: `scrapy verify` says more
+        # of a damaged state: `scrapy verify` says more
+        with suppress(StoreError, ValueError, TypeError, KeyError):
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)
         return [], 0
 
     def _of_checkpoint(self, snapshot: Snapshot) -> tuple[list[str], int]:
         start = f"{FOLDER}/{self.table}-"
-        names = [name for name in lengths(snapshot) if name.startswith(start) and name.endswith(PARQUET)]
+        names = [
+            name for name in lengths(snapshot) if name.startswith(start) and name.endswith(PARQUET)
+        ]
         progress = (Progress.of(snapshot.get(state)) for state in (STATE, *ALONE))
-        return names, sum(stream.rows for one in progress for stream in one.streams if stream.name.startswith(start))
+        return names, sum(
+            stream.rows
+            for one in progress
+            for stream in one.streams
+            if stream.name.startswith(start)
+        )

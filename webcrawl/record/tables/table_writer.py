@@ -1,7 +1,8 @@
-"""The tables of a crawl (docs/outputs.md): streams, which a thread makes Parquet files when they are full.
+"""The tables of a crawl (docs/outputs.md): streams, which a thread makes Parquet files when they
+are full.
 
-The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the other
-is removed at the latest by the next start.
+The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any
+moment, and the other is removed at the latest by the next start.
 """
 
 from __future__ import annotations
@@ -24,10 +25,26 @@ from webcrawl.content.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.net.shortage import is_ours
 from webcrawl.record.tables import parquet
-from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, host_row, page_row
+from webcrawl.record.tables.columns import (
+    SCHEMAS,
+    Row,
+    change_row,
+    columns_of,
+    document_row,
+    host_row,
+    page_row,
+)
 from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.record.tables.rows import EndedUrl, LinkRows, RepeatedColumn
-from webcrawl.record.tables.table_files import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
+from webcrawl.record.tables.table_files import (
+    CHANGES,
+    DOCUMENTS,
+    FOLDER,
+    ROWS,
+    STATE,
+    Progress,
+    Stream,
+)
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -56,12 +73,14 @@ class _File:
 class Conversions:
     """Makes files one after the other; the next checkpoint notes those that are made.
 
-    What cannot be made now, for want of room, memory or descriptors, is tried again at each checkpoint: its stream is
-    there.
+    What cannot be made now, for want of room, memory or descriptors, is tried again at each
+    checkpoint: its stream is there.
     """
 
     def __init__(self, db: CrawlDB, outputs: Outputs, root: Path) -> None:
-        self._db, self._outputs, self._root = db, outputs, root
+        self._db = db
+        self._outputs = outputs
+        self._root = root
         self._worker = Worker()
         outputs.on_close(self._worker.close)
         self._files: list[_File] = []
@@ -88,7 +107,9 @@ class Conversions:
         """Has the thread make all files that it is not asked for yet."""
         for file in self._files:
             if file.job is None:
-                file.job = self._worker.submit(file.make, self._root / f"{file.name}{PARQUET}{OPEN}")
+                file.job = self._worker.submit(
+                    file.make, self._root / f"{file.name}{PARQUET}{OPEN}"
+                )
 
     def wait(self) -> Iterator[None]:
         """Until the thread has done what it was asked for."""
@@ -96,9 +117,13 @@ class Conversions:
             yield
 
     def note(self) -> list[str]:
-        """Has the checkpoint note the files that are made, instead of their streams; returns their names."""
+        """Has the checkpoint note the files that are made, instead of their streams; returns their
+        names.
+        """
         noted = []
-        for file in [file for file in self._files if file.job is not None and self._worker.done(file.job)]:
+        for file in [
+            file for file in self._files if file.job is not None and self._worker.done(file.job)
+        ]:
             made = self._made(file)
             if made is not None:
                 mark, rows = made
@@ -113,7 +138,9 @@ class Conversions:
         try:
             return self._worker.result(job) if job is not None else None
         except (OSError, MemoryError) as error:
-            logger.warning("%s%s: not written yet: %s", self._root / file.name, PARQUET, words_of(error))
+            logger.warning(
+                "%s%s: not written yet: %s", self._root / file.name, PARQUET, words_of(error)
+            )
         return None
 
 
@@ -142,15 +169,25 @@ def _damaged(source: Path, error: Exception) -> Exception:
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
-BATCH, SIZE = 256, 8 << 20  # rows written at once, which takes 3 ms, and characters of the long texts in them
+# rows written at once, which takes 3 ms, and characters of the long texts in them
+BATCH, SIZE = 256, 8 << 20
 
 
 class TableWriter:
-    """Takes the rows of an output, and is a part of each checkpoint. A subclass may hold rows back, and add files."""
+    """Takes the rows of an output, and is a part of each checkpoint.
 
-    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, note: str, *, full: int = FULL) -> None:
+    A subclass may hold rows back, and add files.
+    """
+
+    def __init__(
+        self, db: CrawlDB, outputs: Outputs, root: Path, note: str, *, full: int = FULL
+    ) -> None:
         """`note` is the name under which the table meta has what a checkpoint notes."""
-        self._db, self._outputs, self._root, self._note, self._full = db, outputs, root, note, full
+        self._db = db
+        self._outputs = outputs
+        self._root = root
+        self._note = note
+        self._full = full
         self._rows: dict[str, list[Row]] = {}  # not written yet, by table
         self._size = 0
         self._ending = False
@@ -161,7 +198,9 @@ class TableWriter:
         db.join(self, first=True)  # before the outputs, to which it writes
 
     def _resume(self) -> Progress:
-        """A stream that the last run left is finished as it is: this version may have other columns."""
+        """A stream that the last run left is finished as it is: this version may have other
+        columns.
+        """
         try:
             progress = Progress.of(self._db.get(self._note))
         except (ValueError, TypeError, KeyError) as error:
@@ -180,7 +219,9 @@ class TableWriter:
     # -- rows
 
     def add(self, table: str, row: Row, size: int = 0) -> None:
-        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of a long text in it."""
+        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of a
+        long text in it.
+        """
         rows = self._rows.setdefault(table, [])
         rows.append(row)
         self._size += size
@@ -198,7 +239,10 @@ class TableWriter:
         """Append rows that are no lines of crawl.log, given as one sequence of values per column."""
         if table not in self._growing:
             name = self.progress.next_name(table)
-            self._growing[table] = StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]), Stream(name, 0)
+            self._growing[table] = (
+                StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]),
+                Stream(name, 0),
+            )
         writer, stream = self._growing[table]
         stream.rows += writer.write(columns)
         if writer.output.tell() >= self._full:
@@ -230,7 +274,8 @@ class TableWriter:
     def prepare(self) -> Iterator[None]:
         """Write rows, and have full streams converted; the last time all, and wait for them."""
         self.flush()
-        ending, self._ending = self._ending, False  # once: rows that come later are left to the next run
+        # once: rows that come later are left to the next run
+        ending, self._ending = self._ending, False
         if ending:
             self.finish()
         self.conversions.start()
@@ -249,8 +294,8 @@ class TableWriter:
 
 
 HOSTS_AT_ONCE = 4096
-# What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
-# those of net/robots_entry.py.
+# What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of
+# them says. The rows are those of net/robots_entry.py.
 ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
 _STATE = (
     f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"
@@ -281,8 +326,13 @@ def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
             found = db.execute(HOSTS)
             while hosts := found.fetchmany(HOSTS_AT_ONCE):
-                columns = zip(*[_row(database, most_failures, *host) for host in hosts], strict=True)
-                arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMAS["hosts"], strict=True)]
+                columns = zip(
+                    *[_row(database, most_failures, *host) for host in hosts], strict=True
+                )
+                arrays = [
+                    pa.array(values, field.type)
+                    for values, field in zip(columns, SCHEMAS["hosts"], strict=True)
+                ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS["hosts"])
     except sqlite3.Error as error:
         if is_damage(error):
@@ -317,9 +367,13 @@ class Tables(TableWriter):
     ) -> None:
         """`host_failures`: HOST_MAX_FAILURES, which may change."""
         super().__init__(db, outputs, root, STATE, full=full)
-        self._clock, self._host_failures = clock, host_failures
+        self._clock = clock
+        self._host_failures = host_failures
         self._links = LinkRows(
-            lambda urls, columns: self.write("links", (urls, *columns)), follows_redirect, max_length, left_out
+            lambda urls, columns: self.write("links", (urls, *columns)),
+            follows_redirect,
+            max_length,
+            left_out,
         )
         self._page: Page | None = None  # whose end is heard next
         self._last: EndedUrl | None = None  # its row is not made yet
@@ -329,7 +383,10 @@ class Tables(TableWriter):
         self._page = page
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """The end of a URL. Its row is made at the next one's: the archive may write right after this call."""
+        """The end of a URL.
+
+        Its row is made at the next one's: the archive may write right after this call.
+        """
         self._settle()
         page, self._page = self._page, None
         if page is not None and (exchange is None or page.exchange is not exchange):
@@ -349,7 +406,9 @@ class Tables(TableWriter):
         super().flush()
 
     def finish(self) -> None:
-        """Have all files finished, and a new table of hosts, as of the last checkpoint, take the last run's place."""
+        """Have all files finished, and a new table of hosts, as of the last checkpoint, take the
+        last run's place.
+        """
         super().finish()
         name, before = self.progress.next_name("hosts"), self.progress.hosts
         make = partial(write_hosts, self._db.disk, self._db.path, self._host_failures())
@@ -365,13 +424,17 @@ class Changes(TableWriter):
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """The end of a URL."""
         if exchange is not None and exchange.state.revisit is not None:
-            self.add("changes", change_row(link.url, outcome.status, exchange, exchange.state.revisit))
+            self.add(
+                "changes", change_row(link.url, outcome.status, exchange, exchange.state.revisit)
+            )
 
 
 class Documents(TableWriter):
     """Rows of documents."""
 
-    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL) -> None:
+    def __init__(
+        self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL
+    ) -> None:
         """`near`: in how many bits the fingerprints of near-duplicates may differ."""
         super().__init__(db, outputs, root, DOCUMENTS, full=full)
         self._clusters = Clusters(near)
@@ -379,14 +442,21 @@ class Documents(TableWriter):
             self._clusters.of(name)
 
     def put(self, page: Page, exchange: Exchange, about: Mapping[str, Any]) -> None:
-        """Appends the row of a page. `about`: what its extractor says; nothing of a page that is no document now."""
+        """Appends the row of a page.
+
+        `about`: what its extractor says; nothing of a page that is no document now.
+        """
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
-        self.add("documents", document_row(page, exchange, about, cluster), len(about.get("text") or ""))
+        self.add(
+            "documents", document_row(page, exchange, about, cluster), len(about.get("text") or "")
+        )
 
 
 def _begun(root: Path) -> list[int]:
-    """The names of the clusters that began last, in earlier runs; those of files that are not here are forgotten."""
+    """The names of the clusters that began last, in earlier runs; those of files that are not here
+    are forgotten.
+    """
     found: list[int] = []
     for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
         try:

@@ -1,7 +1,7 @@
 """Archive files: those that the arguments of a command name, also inside of WACZ packages.
 
-A package is a ZIP file. A path leads into it, `crawl.wacz/archive/x.warc.gz`, and the file is read in place, which the
-standard makes possible: it should be stored there as it is.
+A package is a ZIP file. A path leads into it, `crawl.wacz/archive/x.warc.gz`, and the file is read
+in place, which the standard makes possible: it should be stored there as it is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 WACZ = ".wacz"
 ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field
-BROKEN = (BadZipFile, NotImplementedError, ValueError)  # the latter two for odd versions, and names that are no text
+# the latter two for odd versions, and names that are no text
+BROKEN = (BadZipFile, NotImplementedError, ValueError)
 
 
 def package_of(path: Path) -> Path | None:
@@ -36,26 +37,35 @@ def package_of(path: Path) -> Path | None:
 
 
 def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files in a package whose names end so, as they are to be read. OSError: it cannot be, or one not in place."""
+    """The files in a package whose names end so, as they are to be read.
+
+    OSError: it cannot be, or one not in place.
+    """
     try:
-        found = [one for one in _entries(package).values() if one.filename.endswith((*endings, WACZ))]
+        found = [
+            one for one in _entries(package).values() if one.filename.endswith((*endings, WACZ))
+        ]
     except BROKEN as error:
         raise OSError(f"not a WACZ package: {error}") from error
     for one in found:
         inside = PurePosixPath(one.filename)
-        if inside.is_absolute() or ".." in inside.parts:  # a path of ours would lead to another file
+        # a path of ours would lead to another file
+        if inside.is_absolute() or ".." in inside.parts:
             raise OSError(f"{one.filename}: a name that leads out of it")
         if inside.suffix == WACZ:
             raise OSError(f"{one.filename} is a package within it: unpack it first")
         if one.compress_type != ZIP_STORED or one.flag_bits & 1:
             raise OSError(f"{one.filename} is compressed within it: unpack it first")
-    if sum(one.file_size for one in found) > package.stat().st_size:  # thousands may be the same bytes
+    # thousands may be the same bytes
+    if sum(one.file_size for one in found) > package.stat().st_size:
         raise OSError("its directory names more bytes than it has")
     return sorted(package / one.filename for one in found)
 
 
 def _entries(package: Path) -> dict[str, ZipInfo]:
-    """The directory of a package by the paths that lead into it, read once for all of its files: some have many."""
+    """The directory of a package by the paths that lead into it, read once for all of its files:
+    some have many.
+    """
     status = package.stat()
     return _directory(package, status.st_size, status.st_mtime_ns)
 
@@ -93,7 +103,9 @@ class _Stored(io.RawIOBase):
             self._file.close()
             raise OSError(f"not in the package: {error}") from error
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-        self._begin, self._size, self._at = entry.header_offset + HEADER + name + extra, entry.file_size, 0
+        self._begin = entry.header_offset + HEADER + name + extra
+        self._size = entry.file_size
+        self._at = 0
 
     def readable(self) -> bool:
         return True
@@ -134,7 +146,9 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
         for path in _named(argument):
             name = name_of(path)
             if (shown := readable(name)) != name:
-                raise NoArchive(f"{shown}: strange characters, by which nothing can note how far it was read")
+                raise NoArchive(
+                    f"{shown}: strange characters, by which nothing can note how far it was read"
+                )
             if name in found:
                 again.append(path)
             else:
@@ -150,7 +164,10 @@ def _named(argument: str) -> Iterator[Path]:
         packages = sorted(path.glob(f"*{WACZ}"))
         files = _inside(path) or _inside(path / "warc") or _of_drones(path)
         if files and packages:
-            logger.warning("%s: WACZ packages are left out, which may have the same archives: name those to read", path)
+            logger.warning(
+                "%s: WACZ packages are left out, which may have the same archives: name those to read",
+                path,
+            )
         if not files and not packages:
             raise NoArchive(f"{path}: no WARC files in this folder")
         yield from files or chain.from_iterable(map(_files_of, packages))
@@ -169,7 +186,11 @@ def _inside(folder: Path) -> list[Path]:
     """Sorted by name, which for a crawl's own files is the order in which they were written."""
     if not folder.is_dir():
         return []
-    return [_readable(path) for path in sorted(folder.iterdir()) if path.name.removesuffix(OPEN).endswith(ENDINGS)]
+    return [
+        _readable(path)
+        for path in sorted(folder.iterdir())
+        if path.name.removesuffix(OPEN).endswith(ENDINGS)
+    ]
 
 
 def _of_drones(jobdir: Path) -> list[Path]:

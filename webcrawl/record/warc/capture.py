@@ -1,9 +1,10 @@
 """The WARC records of one exchange, assembled in memory: no file is touched here.
 
-`Originals` knows where recent payloads were written, so that a revisit record can refer to the original.
+`Originals` knows where recent payloads were written, so that a revisit record can refer to the
+original.
 
-A thread compresses them, and does nothing but compute: what it has computed, the event loop's thread
-fetches and writes, in order.
+A thread compresses them, and does nothing but compute: what it has computed, the event loop's
+thread fetches and writes, in order.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ LIMIT = 1 << 15  # about 300 bytes each
 class Originals:
     """The payloads written or found most recently, between `limit / 2` and `limit` of them.
 
-    There are two generations. A full new generation replaces the old one; a payload found in the old generation moves
-    to the new one. So popular payloads are never dropped, like popular URLs in Mercator's cache.
+    There are two generations. A full new generation replaces the old one; a payload found in the
+    old generation moves to the new one. So popular payloads are never dropped, like popular URLs in
+    Mercator's cache.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -73,7 +75,8 @@ class Originals:
 
     def _put(self, digest: str, packed: bytes) -> None:
         if len(self._new) >= self._half and digest not in self._new:
-            self._old, self._new = self._new, {}
+            self._old = self._new
+            self._new = {}
         self._new[digest] = packed
 
 
@@ -81,24 +84,32 @@ REPEATABLE = ("", "length")  # a body that is cut at the same place may come aga
 
 
 def payload_key(exchange: Exchange) -> str:
-    """Return what names the payload among those written: one that is cut is another than a whole one of its bytes."""
+    """Return what names the payload among those written: one that is cut is another than a whole
+    one of its bytes.
+    """
     return f"{exchange.digest}{exchange.truncated}"
 
 
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
-IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
+# profiles of revisit records
+IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"
 PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
-RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"  # as pywb and others call a header that an archive has replaced
-_CONTENT_LENGTH = re.compile(rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE)
+# as pywb and others call a header that an archive has replaced
+RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"
+_CONTENT_LENGTH = re.compile(
+    rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE
+)
 NOWHERE = RecordLocation("")
 NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 
 @dataclass(slots=True)
 class Capture:
-    """The records of one exchange, what a later revisit record needs to refer to them, and what their index says."""
+    """The records of one exchange, what a later revisit record needs to refer to them, and what
+    their index says.
+    """
 
     records: list[Record]
     digest: str
@@ -118,13 +129,17 @@ class Capture:
     last_size: int = 0
 
     def pack(self) -> Capture:
-        """Computes the digests of the blocks, and compresses. Any thread may do it: nothing else is touched."""
+        """Computes the digests of the blocks, and compresses.
+
+        Any thread may do it: nothing else is touched.
+        """
         records, self.records = self.records, []
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
         names = (*labels(*digests), self.document)
         members = [member(*one) for one in zip(records, names, strict=False)]
-        self.size, self.last_size = len(members[0]), len(members[-1])
+        self.size = len(members[0])
+        self.last_size = len(members[-1])
         self.data = b"".join(members)
         return self
 
@@ -133,7 +148,8 @@ class Captures:
     """Turns exchanges into records."""
 
     def __init__(self, originals: Originals, new_id: Callable[[], str]) -> None:
-        self._originals, self._new_id = originals, new_id
+        self._originals = originals
+        self._new_id = new_id
 
     def take(
         self,
@@ -145,31 +161,45 @@ class Captures:
         metadata: Mapping[str, str],
         bare: bool = False,
     ) -> Capture:
-        """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7).
+        """A response, revisit or resource record, then request and metadata, which refer to it
+        (WARC 1.1, 5.7).
 
-        What a browser made of the payload follows as a conversion record, unless both were written recently. An earlier
-        crawl's document of the same payload may have been another.
+        What a browser made of the payload follows as a conversion record, unless both were written
+        recently. An earlier crawl's document of the same payload may have been another.
         """
         when = iso(exchange.started)
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
-        if exchange.head or not exchange.rendered:  # a conversion record has neither (WARC 1.1, 5.7 and 5.8)
+        # a conversion record has neither (WARC 1.1, 5.7 and 5.8)
+        if exchange.head or not exchange.rendered:
             common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
             return Capture(records, digest, identifier, address, when, is_original=False, bare=True)
         original = self._original(exchange, address, duplicate=duplicate)
         referred = self._referred(exchange, digest) if original else digest
-        first = self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
+        first = (
+            self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
+        )
         request = Record("request", "", HTTP_REQUEST, exchange.request)
-        about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
+        about = Record(
+            "metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata))
+        )
         records = self._together([first, request, about], identifier, common)
         known = referred if exchange.state.withheld is None and referred else "-"
         capture = Capture(records, known, identifier, address, when, is_original=original is None)
-        if original is not None and _is_identical(exchange, referred) and not exchange.state.same_since:
+        if (
+            original is not None
+            and _is_identical(exchange, referred)
+            and not exchange.state.same_since
+        ):
             capture.copy_of = original[1:]
-        if exchange.rendered and exchange.head and (original is None or exchange.state.refers is not None):
+        if (
+            exchange.rendered
+            and exchange.head
+            and (original is None or exchange.state.refers is not None)
+        ):
             capture.document = label(sha1(exchange.body))
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         return capture
@@ -187,9 +217,16 @@ class Captures:
         return together
 
     def _bare(
-        self, link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str], shared: tuple[str, str]
+        self,
+        link: Link,
+        exchange: Exchange,
+        digest: str,
+        metadata: Mapping[str, str],
+        shared: tuple[str, str],
     ) -> list[Record]:
-        """The records of an answer whose body may not be kept: metadata, which the request and the head refer to."""
+        """The records of an answer whose body may not be kept: metadata, which the request and the
+        head refer to.
+        """
         identifier, common = shared
         values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
         about = Record("metadata", "", WARC_FIELDS, fields(values))
@@ -197,11 +234,17 @@ class Captures:
         head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
         return self._together([about, request, head], identifier, common)
 
-    def _original(self, exchange: Exchange, address: str, *, duplicate: bool) -> tuple[str, str, str] | None:
+    def _original(
+        self, exchange: Exchange, address: str, *, duplicate: bool
+    ) -> tuple[str, str, str] | None:
         """Identifier, if it is known, address and date of the record that has this payload already."""
         if exchange.state.refers is not None:
             return exchange.state.refers[:3]
-        may_repeat = bool(exchange.head) and exchange.truncated in REPEATABLE and exchange.state.withheld is None
+        may_repeat = (
+            bool(exchange.head)
+            and exchange.truncated in REPEATABLE
+            and exchange.state.withheld is None
+        )
         is_known = duplicate or exchange.state.same_since
         if not may_repeat or not is_known:
             return None
@@ -211,7 +254,8 @@ class Captures:
         return found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
-        """Return the digest of the payload that a revisit record refers to; empty if it is not known.
+        """Return the digest of the payload that a revisit record refers to; empty if it is not
+        known.
 
         Of a page fetched again only the decoded body is known to be the same.
         """
@@ -219,7 +263,10 @@ class Captures:
             return exchange.state.refers.digest
         if exchange.status == NOT_MODIFIED:
             return ""
-        is_known = exchange.payload is exchange.body or self._originals.find(payload_key(exchange)) is not None
+        is_known = (
+            exchange.payload is exchange.body
+            or self._originals.find(payload_key(exchange)) is not None
+        )
         return digest if is_known else ""
 
     def _document(self, exchange: Exchange, common: str) -> Record:
@@ -232,16 +279,28 @@ class Captures:
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
         where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
-        same = exchange.status != NOT_MODIFIED and not exchange.unmodified and _is_identical(exchange, referred)
+        same = (
+            exchange.status != NOT_MODIFIED
+            and not exchange.unmodified
+            and _is_identical(exchange, referred)
+        )
         # "shall be used for any identical-digest truncation"
         why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
-        own = f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
+        own = (
+            f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
+        )
         return Record("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
 def _is_identical(exchange: Exchange, referred: str) -> bool:
-    """True if the payload is that of the record referred to; the digest of an earlier one may be of another kind."""
-    return exchange.state.refers.identical if exchange.state.refers is not None else referred == exchange.digest
+    """True if the payload is that of the record referred to; the digest of an earlier one may be of
+    another kind.
+    """
+    return (
+        exchange.state.refers.identical
+        if exchange.state.refers is not None
+        else referred == exchange.digest
+    )
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:
@@ -258,15 +317,18 @@ def _answer(exchange: Exchange, digest: str) -> Record:
     if exchange.rendered:
         return Record("conversion", own, HTML, payload)
     # FTP and Gopher have no head: the payload is the block
-    content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
+    content_type = (
+        line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
+    )
     return Record("resource", own, content_type, payload)
 
 
 def _ending_head(exchange: Exchange) -> bytes:
     """Return the head of the answer; that of a cut body declares the length of what is kept.
 
-    Programs that replay an archive send its heads as they are, and a browser waits for ever for the bytes that a
-    declared length promises and nobody has. The length that was received stays in the head under another name.
+    Programs that replay an archive send its heads as they are, and a browser waits for ever for the
+    bytes that a declared length promises and nobody has. The length that was received stays in the
+    head under another name.
     """
     if not exchange.truncated or _is_transfer_coded(exchange):
         return exchange.head
@@ -280,20 +342,25 @@ def _ending_head(exchange: Exchange) -> bytes:
 def _payload_type(exchange: Exchange) -> str:
     """Return the media type that the decoded payload shows, or an empty string.
 
-    datatrove and others who make corpora choose records by this field. Without it they ask libmagic, for which XHTML is
-    `text/xml`, and drop the page.
+    datatrove and others who make corpora choose records by this field. Without it they ask
+    libmagic, for which XHTML is `text/xml`, and drop the page.
     """
     if not exchange.rendered or not exchange.head:
         return identified_type(exchange.content_type, exchange.body)
-    # The body is the browser's document. The payload itself is at hand, but not without its content coding.
-    return "" if b"content-encoding" in exchange.names else identified_type(exchange.content_type, exchange.payload)
+    # The body is the browser's document. The payload itself is at hand, but not without its content
+    # coding.
+    return (
+        ""
+        if b"content-encoding" in exchange.names
+        else identified_type(exchange.content_type, exchange.payload)
+    )
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
     """Return whether the payload digest must be left out of the response record.
 
-    The standard's digest is of the payload without transfer coding (6.3.2), but `warcio check` and `fastwarc check -p`
-    include the coding. The metadata record has the digest of such a response.
+    The standard's digest is of the payload without transfer coding (6.3.2), but `warcio check` and
+    `fastwarc check -p` include the coding. The metadata record has the digest of such a response.
     """
     return exchange.wire != exchange.payload
 
@@ -303,7 +370,9 @@ def _lacks_digest(exchange: Exchange) -> bool:
     return exchange.state.withheld is not None or _is_transfer_coded(exchange)
 
 
-def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:
+def _about(
+    link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]
+) -> dict[str, str]:
     """The standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
@@ -316,12 +385,15 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
         "certificate": exchange.certificate,
         "madeBy": exchange.made_by,
         "protocol": exchange.protocol,
-        "reconstructed": "head" if exchange.head and (exchange.made_by or exchange.protocol) else "",
+        "reconstructed": "head"
+        if exchange.head and (exchange.made_by or exchange.protocol)
+        else "",
         **named(metadata),
     }
 
 
-BATCH = 1 << 19  # bytes to compress per job: to hand one over costs 30 us, which a dozen pages share
+# bytes to compress per job: to hand one over costs 30 us, which a dozen pages share
+BATCH = 1 << 19
 MOST = 1 << 23  # bytes that may wait for the thread
 EACH = 1 << 12  # bytes that a capture counts for, beside its blocks
 
@@ -331,7 +403,8 @@ class Press:
 
     def __init__(self, *, batch: int = BATCH, most: int = MOST) -> None:
         """RuntimeError if the thread cannot be started."""
-        self._batch, self._most = batch, most
+        self._batch = batch
+        self._most = most
         self._open: list[Capture] = []
         self._open_size = 0
         self._under_way: deque[tuple[list[Capture], Future[None]]] = deque()
@@ -356,7 +429,8 @@ class Press:
         """Has the thread begin with what was added so far."""
         if self._open:
             self._under_way.append((self._open, self._worker.submit(_pack, self._open)))
-            self._open, self._open_size = [], 0
+            self._open = []
+            self._open_size = 0
 
     def ready(self) -> Iterator[Capture]:
         """Those that are compressed, and others as long as too much waits."""
@@ -379,7 +453,10 @@ class Press:
             yield from self._worker.until_done(self._under_way[-1][1])
 
     def _next(self) -> Iterator[Capture]:
-        """The first batch. If it could not be compressed, this raises, and does so again: nothing follows a gap."""
+        """The first batch.
+
+        If it could not be compressed, this raises, and does so again: nothing follows a gap.
+        """
         captures, future = self._under_way[0]
         self._worker.result(future)
         self._under_way.popleft()

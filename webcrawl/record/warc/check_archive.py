@@ -21,7 +21,8 @@ from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
-# A member's header as our writer makes it, without flags and time. No checksum covers it: it must be right to the bit.
+# A member's header as our writer makes it, without flags and time. No checksum covers it: it must
+# be right to the bit.
 OURS = Form(GZIPPED.new, GZIP + bytes(5))
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
 VERSION_SIZE = len("WARC/1.1\r\n")
@@ -52,7 +53,10 @@ def check_archive(
             after = members.place.offset
             info = _place(fields, info, first=first)
             found["records"] += 1
-            if fields.get("WARC-Truncated", WITHHELD) != WITHHELD and fields["WARC-Type"] != "revisit":
+            if (
+                fields.get("WARC-Truncated", WITHHELD) != WITHHELD
+                and fields["WARC-Type"] != "revisit"
+            ):
                 found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and fields["WARC-Type"] in INDEXED:
                 yield from index.compare(at, after - at, fields)
@@ -71,7 +75,9 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     """The identifier of the file's warcinfo record, which every other record must name."""
     if first is not (fields["WARC-Type"] == "warcinfo"):
         raise Torn(
-            "the file does not begin with a warcinfo record" if first else "a warcinfo record that is not the first"
+            "the file does not begin with a warcinfo record"
+            if first
+            else "a warcinfo record that is not the first"
         )
     if not first and fields.get("WARC-Warcinfo-ID") != info and info != "?":
         raise Torn(f"WARC-Warcinfo-ID: {fields.get('WARC-Warcinfo-ID')} where the file has {info}")
@@ -85,7 +91,8 @@ def _record(member: UnpackedStream) -> dict[str, str]:
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
         raise Torn("block digest mismatch")
-    if wanted and kind in ("response", "resource") and payload != wanted:  # a revisit has no payload
+    # a revisit has no payload
+    if wanted and kind in ("response", "resource") and payload != wanted:
         raise Torn("payload digest mismatch")
     if _rest(member) != BETWEEN:
         raise Torn("longer than its Content-Length")
@@ -102,7 +109,12 @@ def _rest(member: UnpackedStream) -> bytes:
 
 def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[str, str]:
     """The digests of the block, and of the part after the HTTP head."""
-    block, payload, head, left = sha1(usedforsecurity=False), sha1(usedforsecurity=False), b"", length
+    block, payload, head, left = (
+        sha1(usedforsecurity=False),
+        sha1(usedforsecurity=False),
+        b"",
+        length,
+    )
     while left:
         piece = member.read(min(left, PIECE))
         if not piece:
@@ -130,7 +142,9 @@ def _fields(head: bytes) -> dict[str, str]:
     fields = {match[1]: match[2] for match in matches if match is not None}
     missing = MANDATORY - set(fields)
     if None in matches or missing or not fields["Content-Length"].isdecimal():
-        raise Torn(f"its fields: {', '.join(sorted(missing)) or 'one is none, or no Content-Length'}")
+        raise Torn(
+            f"its fields: {', '.join(sorted(missing)) or 'one is none, or no Content-Length'}"
+        )
     return fields
 
 
@@ -143,14 +157,19 @@ def _head(block: bytes) -> int:
 class Index:
     """The lines of an index, by the place of the record; 250 bytes of memory for each.
 
-    The crawl noted the checksum of the lines in the order of the archive, before they were sorted. `until`: lines of
-    records from this byte of the archive on are none of the checkpoint's, which the crawl has sorted in since then.
+    The crawl noted the checksum of the lines in the order of the archive, before they were sorted.
+    `until`: lines of records from this byte of the archive on are none of the checkpoint's, which
+    the crawl has sorted in since then.
     """
 
     def __init__(self, path: Path, file: BinaryIO, length: int, until: float = inf) -> None:
-        self._path, self._file, self._length, self._until = path, file, length, until
+        self._path = path
+        self._file = file
+        self._length = length
+        self._until = until
         self._archive = archive_of(path.name.removesuffix(OPEN))
-        self._lines: dict[int, tuple[int, int, int, str]] = {}  # place and length of the line, what it says, digest
+        # place and length of the line, what it says, digest
+        self._lines: dict[int, tuple[int, int, int, str]] = {}
 
     def read(self) -> Iterator[DamagedFile]:
         """Yields each line that is none, is not in order, or is of a record that has one already."""
@@ -187,20 +206,29 @@ class Index:
         return crc
 
     def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
-        """Yield the line for this record of the archive if it says something else, or that there is none.
+        """Yield the line for this record of the archive if it says something else, or that there is
+        none.
 
-        The digest of a response with a transfer coding is not among its fields: there only the checksum tells.
+        The digest of a response with a transfer coding is not among its fields: there only the
+        checksum tells.
         """
         found = self._lines.pop(at, None)
         if found is None:
-            yield DamagedFile(self._path, 0, f"no line for the record at byte {at} of {self._archive}")
+            yield DamagedFile(
+                self._path, 0, f"no line for the record at byte {at} of {self._archive}"
+            )
             return
         place, _, says, digest = found
         url, kind = fields.get("WARC-Target-URI", ""), fields["WARC-Type"]
         block = fields["WARC-Block-Digest"] if kind == "conversion" else digest
         right = fields.get("WARC-Payload-Digest", block)
-        if says != hash((surt(url), stamp(fields["WARC-Date"]), url, str(length))) or digest != right:
-            yield DamagedFile(self._path, place, f"not what the record at byte {at} of {self._archive} says")
+        if (
+            says != hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
+            or digest != right
+        ):
+            yield DamagedFile(
+                self._path, place, f"not what the record at byte {at} of {self._archive} says"
+            )
 
     def rest(self) -> Iterator[DamagedFile]:
         """Yield the lines for which the archive had no record."""

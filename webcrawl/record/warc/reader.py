@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from webcrawl.record.warc.archive_files import opened
-from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, UnpackedStream, form_of
+from webcrawl.record.warc.unpacking import (
+    GZIPPED,
+    PIECE,
+    PLAIN,
+    Form,
+    Place,
+    Torn,
+    Unpackable,
+    UnpackedStream,
+    form_of,
+)
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
@@ -43,7 +53,10 @@ class SkippedRange:
 
 @dataclass(slots=True)
 class Record:
-    """One record. Its fields have names in lower case; the values of a repeated one stand together, with blanks."""
+    """One record.
+
+    Its fields have names in lower case; the values of a repeated one stand together, with blanks.
+    """
 
     kind: str
     fields: dict[str, str]
@@ -67,7 +80,9 @@ class Record:
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
     def values(self) -> dict[str, str]:
-        """Return the fields in the block of a metadata record, as far as it is kept, with names in lower case."""
+        """Return the fields in the block of a metadata record, as far as it is kept, with names in
+        lower case.
+        """
         found: dict[str, str] = {}
         for line in self.block.decode("utf-8", "replace").splitlines():
             name, colon, value = line.partition(":")
@@ -81,10 +96,11 @@ class Record:
 
 
 class Records:
-    """The records of a file in their order. `most`: bytes of a block that are kept; `on_lost` hears of damage.
+    """The records of a file in their order. `most`: bytes of a block that are kept; `on_lost` hears
+    of damage.
 
-    Only the first `size` bytes count, if that is known. If not, the end of a file whose name ends in `.open` is no
-    damage: what is missing is still to come.
+    Only the first `size` bytes count, if that is known. If not, the end of a file whose name ends
+    in `.open` is no damage: what is missing is still to come.
     """
 
     def __init__(
@@ -97,7 +113,8 @@ class Records:
         file: BinaryIO | None = None,
     ) -> None:
         """`file`: the file at this path if it is open already; it is closed with the records."""
-        self._most, self._on_lost = most, on_lost
+        self._most = most
+        self._on_lost = on_lost
         self.ended = False
         self.is_open = path.name.endswith(OPEN) and size is None
         self._file = opened(path) if file is None else file
@@ -132,7 +149,10 @@ class Records:
         return iter(self.next, None)
 
     def next(self) -> Record | None:
-        """The next record, or None at the end. Afterwards `place` is where the one after it begins."""
+        """The next record, or None at the end.
+
+        Afterwards `place` is where the one after it begins.
+        """
         while self.place.offset < self.size:
             try:
                 record = self._next()
@@ -150,7 +170,10 @@ class Records:
         return None
 
     def sound(self) -> Iterator[Record]:
-        """Yield the records of a file in which each is a gzip member by itself. Torn if one is not, or is damaged."""
+        """Yield the records of a file in which each is a gzip member by itself.
+
+        Torn if one is not, or is damaged.
+        """
         while self.place.offset < self.size:
             record = self._next()
             if record is None:
@@ -177,27 +200,38 @@ class Records:
         fields = _fields(self._head())
         size = int(fields["content-length"])
         block = self._block(size)
-        # Of a file that is not packed, any part may be garbage. A record that ends as it should is whole all the same.
+        # Of a file that is not packed, any part may be garbage. A record that ends as it should is
+        # whole all the same.
         is_whole = not self._is_packed and unpacked.begins(BETWEEN, BETWEEN_SIZE)
-        # Some programs write fewer line ends than two, or more. Reading on to the end of a member checks its sum.
+        # Some programs write fewer line ends than two, or more. Reading on to the end of a member
+        # checks its sum.
         if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
             raise Torn("longer than its Content-Length")
-        record = Record(fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place)
+        record = Record(
+            fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
+        )
         self.place = record.after
         return record
 
     def _head(self) -> bytes:
-        """The head of a record; Torn if garbage has its end, so that it seems to go on in the record that follows."""
+        """The head of a record; Torn if garbage has its end, so that it seems to go on in the
+        record that follows.
+        """
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
             raise Torn("no end of a record's head", within=True)
         return head
 
     def _block(self, size: int) -> bytes:
-        """The block, kept up to `most`. One gzip for all may have ended and begun anew anywhere: its rest follows."""
+        """The block, kept up to `most`.
+
+        One gzip for all may have ended and begun anew anywhere: its rest follows.
+        """
         kept, parts, left = self._most, [], size
         if not self._is_packed and left > self._unpacked.left:
-            raise Torn(f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True)
+            raise Torn(
+                f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True
+            )
         while left:
             piece = self._unpacked.read(min(left, PIECE))
             if piece:
@@ -235,7 +269,8 @@ class Records:
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
             if not here and not unpacked.find(NEXT, NEXT_SIZE):
                 return False
-            if unpacked.place == begin:  # what looks like a record here has just been found to be none
+            # what looks like a record here has just been found to be none
+            if unpacked.place == begin:
                 unpacked.read(1)
                 if not unpacked.find(NEXT, NEXT_SIZE):
                     return False
@@ -246,7 +281,10 @@ class Records:
 
 
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:
-    """Yield the records from byte `at` to byte `end` of an open file, which stays open. Torn as of `Records.sound`."""
+    """Yield the records from byte `at` to byte `end` of an open file, which stays open.
+
+    Torn as of `Records.sound`.
+    """
     try:
         records = Records(path, most, ignore, Place(at, 0), end, file)
     except NotWarc as error:
@@ -264,7 +302,11 @@ def _form(file: BinaryIO, path: Path) -> Form:
     form = form_of(file, path.name.removesuffix(OPEN))
     if form is None:
         file.seek(0)
-        package = "; a WACZ package is read if its name ends in .wacz" if file.read(4) == b"PK\3\4" else ""
+        package = (
+            "; a WACZ package is read if its name ends in .wacz"
+            if file.read(4) == b"PK\3\4"
+            else ""
+        )
         raise NotWarc(f"{path}: not a WARC file{package}")
     return form
 

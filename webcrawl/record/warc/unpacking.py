@@ -1,7 +1,9 @@
-"""Unpacks an archive file: gzip or zstd, a member per record or one for all, or not packed; in bounded memory.
+"""Unpacks an archive file: gzip or zstd, a member per record or one for all, or not packed; in
+bounded memory.
 
-A *member* is a gzip member or a zstd frame; a file that is not packed is a single one. A *place* is where a record
-begins: the byte of the file at which its member begins, and how many unpacked bytes of the member come before it.
+A *member* is a gzip member or a zstd frame; a file that is not packed is a single one. A *place* is
+where a record begins: the byte of the file at which its member begins, and how many unpacked bytes
+of the member come before it.
 """
 
 from __future__ import annotations
@@ -18,26 +20,31 @@ from webcrawl.net.codings import MemberCoding
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
-HEADER = 1 << 12  # bytes at hand when a member begins: isal wants a header with optional fields in one piece
+# bytes at hand when a member begins: isal wants a header with optional fields in one piece
+HEADER = 1 << 12
 GZIP = b"\x1f\x8b\x08"
 FRAME = b"\x28\xb5\x2f\xfd"
 SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # frames that zstd's readers skip
-DICTIONARY = b"\x5d\x2a\x4d\x18"  # that of them which holds the dictionary, at the beginning of the file
+# that of them which holds the dictionary, at the beginning of the file
+DICTIONARY = b"\x5d\x2a\x4d\x18"
 LARGEST = 1 << 26  # bytes of a dictionary: zstd's own tools make them of 112 KiB
 # zstd's own tools unpack windows of 128 MiB without being asked to
 OPTIONS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 27}
-ERRORS = (cast("type[Exception]", igzip_lib.IsalError), zstd.ZstdError, EOFError)  # isal's hints call it an instance
+# isal's hints call it an instance
+ERRORS = (cast("type[Exception]", igzip_lib.IsalError), zstd.ZstdError, EOFError)
 
 
 class Torn(Exception):  # noqa: N818 - reads as what it is
     """The rest is damaged. `ends`: the file ends too early, so it may still be being written.
 
-    `within`: where the record ends is not known, so the next one may begin within what was taken for this one.
+    `within`: where the record ends is not known, so the next one may begin within what was taken
+    for this one.
     """
 
     def __init__(self, why: str, *, ends: bool = False, within: bool = False) -> None:
         super().__init__(why)
-        self.ends, self.within = ends, within or ends
+        self.ends = ends
+        self.within = within or ends
 
 
 class Unpackable(Torn):
@@ -77,7 +84,10 @@ GZIPPED = Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), 
 
 
 def form_of(file: BinaryIO, name: str) -> Form | None:
-    """By the file's first bytes; if they say nothing, by the end of its name. None: it is no archive."""
+    """By the file's first bytes; if they say nothing, by the end of its name.
+
+    None: it is no archive.
+    """
     file.seek(0)
     start = file.read(8)
     if start.startswith(GZIP[:2]):
@@ -94,7 +104,9 @@ def form_of(file: BinaryIO, name: str) -> Form | None:
 
 
 def _zstd(file: BinaryIO, start: bytes) -> Form:
-    """With the dictionary that the file begins with, if it does; it may itself be packed, by zstd without one."""
+    """With the dictionary that the file begins with, if it does; it may itself be packed, by zstd
+    without one.
+    """
     if not start.startswith(DICTIONARY):
         return Form(lambda: zstd.ZstdDecompressor(options=OPTIONS), FRAME)
     size = int.from_bytes(start[4:8], "little")
@@ -125,7 +137,9 @@ class UnpackedStream:
     """The unpacked bytes of a file from one place on, up to byte `end` of the file."""
 
     def __init__(self, file: BinaryIO, form: Form, end: int) -> None:
-        self._file, self._form, self._end = file, form, end
+        self._file = file
+        self._form = form
+        self._end = end
         self.seek(Place(form.begin, 0))
 
     def seek(self, place: Place) -> None:
@@ -177,7 +191,10 @@ class UnpackedStream:
         return False
 
     def cross(self) -> bool:
-        """Begin the next member, and return True; False at the end of the file. Raise Unpackable if it is none."""
+        """Begin the next member, and return True; False at the end of the file.
+
+        Raise Unpackable if it is none.
+        """
         magic = self._form.magic
         is_plain = not magic  # a file that is not compressed is one member
         if is_plain and self._coding is not None:
@@ -212,7 +229,8 @@ class UnpackedStream:
             self._coding = None
             raise Unpackable("the file ends within a frame", ends=True)
         self._file.seek(after)
-        self._packed, self._at = b"", after
+        self._packed = b""
+        self._at = after
 
     def _read(self) -> bytes:
         data = self._file.read(max(0, min(READ, self._end - self._at)))
@@ -241,13 +259,17 @@ class UnpackedStream:
         return data
 
     def begins(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """Return whether the next bytes, of which the mark wants `size`, are these; nothing is taken."""
+        """Return whether the next bytes, of which the mark wants `size`, are these; nothing is
+        taken.
+        """
         while len(self._data) < size and (self.more() or self.cross()):
             pass
         return mark.match(self._data) is not None
 
     def read(self, most: int) -> bytes:
-        """Up to `most` bytes, at least one before the end of the member; none at that, and at the file's."""
+        """Up to `most` bytes, at least one before the end of the member; none at that, and at the
+        file's.
+        """
         if not self._data and not self.more():
             return b""
         data = self._data[:most]
@@ -255,7 +277,9 @@ class UnpackedStream:
         return data
 
     def ended(self) -> bool:
-        """Skips line ends, and says whether nothing else is left of the member, whose checksum is then right."""
+        """Skips line ends, and says whether nothing else is left of the member, whose checksum is
+        then right.
+        """
         while True:
             data = self._data.lstrip(b"\r\n")
             self._give(len(self._data) - len(data))
@@ -270,7 +294,10 @@ class UnpackedStream:
         return self._end - self._at + len(self._packed) + len(self._data)
 
     def find(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """Skip to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
+        """Skip to the mark's first group; False if it is in none of the members that follow.
+
+        It has `size` bytes.
+        """
         while True:
             found = mark.search(self._data)
             if found is not None:
@@ -291,7 +318,9 @@ class UnpackedStream:
             del parts[0]
 
     def find_member(self, at: int) -> int:
-        """The possible beginning of the next member, from byte `at` of the file on; the end if none does."""
+        """The possible beginning of the next member, from byte `at` of the file on; the end if none
+        does.
+        """
         tail = b""
         while at < self._end:
             self._file.seek(at)
@@ -306,7 +335,8 @@ class UnpackedStream:
         return self._end
 
     def find_record(self, at: int, mark: re.Pattern[bytes], size: int) -> int:
-        """Return where the next member begins that begins with this mark, from byte `at` on; the end if none does.
+        """Return where the next member begins that begins with this mark, from byte `at` on; the
+        end if none does.
 
         Gzip's magic occurs by chance every 16 million bytes, so more than that is looked at.
         """

@@ -1,8 +1,9 @@
-"""WARC records, each one gzip member, so that a reader can start at any of them; and what they say was spoken.
+"""WARC records, each one gzip member, so that a reader can start at any of them; and what they say
+was spoken.
 
 WARC-Protocol and WARC-Cipher-Suite are extensions that the standard's working group has adopted
-(iipc/warc-specifications 42 and 86). Protocols are listed from the top down, one field for each; a cipher suite has the
-name that IANA gives it.
+(iipc/warc-specifications 42 and 86). Protocols are listed from the top down, one field for each; a
+cipher suite has the name that IANA gives it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from webcrawl.base.digest import sha1
 from webcrawl.base.model import Exchange
 from webcrawl.base.url_text import encoded
 
-# What some reader takes for the end of a line, and what UTF-8 cannot encode. Any other text is allowed (WARC 1.1, 4).
+# What some reader takes for the end of a line, and what UTF-8 cannot encode. Any other text is
+# allowed (WARC 1.1, 4).
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -44,19 +46,22 @@ def _harmless(value: str) -> str:
 def named(mapping: Mapping[str, str]) -> dict[str, str]:
     """The mapping with every name made a token."""
     return {
-        name if name.isidentifier() and name.isascii() else _NOT_IN_NAME.sub("-", name) or "-": value
+        name
+        if name.isidentifier() and name.isascii()
+        else _NOT_IN_NAME.sub("-", name) or "-": value
         for name, value in mapping.items()
     }
 
 
-# 1.0 has neither fractions of a second nor the fields by which a revisit names a record of an earlier crawl. Of the
-# readers in docs/warc.md warctools alone does not know 1.1.
+# 1.0 has neither fractions of a second nor the fields by which a revisit names a record of an
+# earlier crawl. Of the readers in docs/warc.md warctools alone does not know 1.1.
 VERSION = "1.1"
 LEVEL = 2  # isal's: docs/warc.md has the figures
-# For a small record level 2 fills tables of some hundred KB and evicts everything else from the processor's cache.
-# Level 0 saves 5 % of a page's cost, for 300 bytes per page.
+# For a small record level 2 fills tables of some hundred KB and evicts everything else from the
+# processor's cache. Level 0 saves 5 % of a page's cost, for 300 bytes per page.
 SMALL, FAST = 4096, 0
-LARGE = 1 << 20  # bytes of a record that is compressed in pieces: a copy of it would be as large again
+# bytes of a record that is compressed in pieces: a copy of it would be as large again
+LARGE = 1 << 20
 GZIP = 31  # zlib's number for a gzip member with the largest window
 HTTP_REQUEST = "Content-Type: application/http; msgtype=request\r\n"
 HTTP_RESPONSE = "Content-Type: application/http; msgtype=response\r\n"
@@ -90,7 +95,9 @@ def member(record: Record, digest: str) -> bytes:
     if size > LARGE:
         return b"".join(_in_pieces((head.encode(), record.block, record.rest, b"\r\n\r\n")))
     level = LEVEL if size > SMALL else FAST
-    return isal_zlib.compress(b"".join((head.encode(), record.block, record.rest, b"\r\n\r\n")), level, GZIP)
+    return isal_zlib.compress(
+        b"".join((head.encode(), record.block, record.rest, b"\r\n\r\n")), level, GZIP
+    )
 
 
 def _in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -105,8 +112,15 @@ def _in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 HTTP_11 = "WARC-Protocol: http/1.1\r\n"
 KNOWN = frozenset(("ftp", "gopher", "h2", "h2c", "h3", "http/0.9", "http/1.0", "http/1.1"))
-_TLS = {"SSLv3": "ssl/3", "TLSv1": "tls/1.0", "TLSv1.1": "tls/1.1", "TLSv1.2": "tls/1.2", "TLSv1.3": "tls/1.3"}
-# OpenSSL's names of suites with certificates, before TLS 1.3: key exchange, signature, cipher, size, mode, hash
+_TLS = {
+    "SSLv3": "ssl/3",
+    "TLSv1": "tls/1.0",
+    "TLSv1.1": "tls/1.1",
+    "TLSv1.2": "tls/1.2",
+    "TLSv1.3": "tls/1.3",
+}
+# OpenSSL's names of suites with certificates, before TLS 1.3: key exchange, signature, cipher,
+# size, mode, hash
 _SUITE = re.compile(
     r"(?:(ECDHE|DHE)(?:-(RSA|ECDSA|DSS))?-)?"
     r"(?:(AES|ARIA|CAMELLIA)(128|256)-(?:(GCM|CCM)(8)?)?-?(SHA\d*)?|(CHACHA20-POLY1305))"
@@ -135,7 +149,9 @@ def _protocol(exchange: Exchange) -> str:
 def _secured(tls: str) -> str:
     """The fields for a version and a suite as OpenSSL names them."""
     version, _, suite = tls.partition(" ")
-    return line("WARC-Protocol", _TLS.get(version, "")) + line("WARC-Cipher-Suite", registered(suite))
+    return line("WARC-Protocol", _TLS.get(version, "")) + line(
+        "WARC-Cipher-Suite", registered(suite)
+    )
 
 
 def registered(suite: str) -> str:

@@ -12,7 +12,15 @@ from webcrawl.base.dates import iso, seconds_of
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Link, RecordLocation
-from webcrawl.record.warc.capture import BATCH, REPEATABLE, Capture, Captures, Originals, Press, payload_key
+from webcrawl.record.warc.capture import (
+    BATCH,
+    REPEATABLE,
+    Capture,
+    Captures,
+    Originals,
+    Press,
+    payload_key,
+)
 from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -38,7 +46,8 @@ class Index:
     """Lines for the records of one archive file, appended to an output of the crawl."""
 
     def __init__(self, output: Output, archive: str) -> None:
-        self._output, self._end = output, end(archive)
+        self._output = output
+        self._end = end(archive)
 
     def add(self, capture: Capture, at: int) -> None:
         """The records of one exchange, the first of them at byte `at` of the archive."""
@@ -50,7 +59,9 @@ class Index:
         self._output.write(lines.encode())
 
     def finish(self) -> None:
-        """The archive is finished: its index gets its name, and is sorted, with the checkpoint that says so."""
+        """The archive is finished: its index gets its name, and is sorted, with the checkpoint that
+        says so.
+        """
         self._output.finish()
 
 
@@ -64,7 +75,11 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
     why = exchange.truncated if exchange.state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
     if not exchange.head:
-        kind = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
+        kind = (
+            "text/html"
+            if exchange.rendered
+            else exchange.content_type or "application/octet-stream"
+        )
         return f"{mime(kind)}{cut}" if exchange.payload else ""
     kind = exchange.content_type if capture.is_original else REVISIT
     status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
@@ -85,7 +100,8 @@ STANDARD = f"http://iipc.github.io/warc-specifications/specifications/warc-forma
 
 @dataclass(frozen=True, slots=True)
 class WarcFiles:
-    """The form of the files: how their names begin, at how many bytes one is finished, what its warcinfo says.
+    """The form of the files: how their names begin, at how many bytes one is finished, what its
+    warcinfo says.
 
     Each has an index, if they are `indexed`.
     """
@@ -103,8 +119,8 @@ class WarcFiles:
 class WarcWriter:
     """Writes exchanges to WARC files.
 
-    `random` draws the records' identifiers, so it must never repeat itself, in this crawl or in another: outside of
-    tests it is a SystemRandom.
+    `random` draws the records' identifiers, so it must never repeat itself, in this crawl or in
+    another: outside of tests it is a SystemRandom.
     """
 
     def __init__(
@@ -117,8 +133,13 @@ class WarcWriter:
         clock: Callable[[], float],
         press: Press | None = None,
     ) -> None:
-        """`press` compresses beside the caller; without one, all that is written is written at once."""
-        self._db, self._outputs, self._files, self._clock = db, outputs, files, clock
+        """`press` compresses beside the caller; without one, all that is written is written at
+        once.
+        """
+        self._db = db
+        self._outputs = outputs
+        self._files = files
+        self._clock = clock
         self._new_id = identifiers(random).__next__
         self._originals = Originals()
         self._captures = Captures(self._originals, self._new_id)
@@ -139,22 +160,36 @@ class WarcWriter:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
 
     def write(
-        self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str], bare: bool = False
+        self,
+        link: Link,
+        exchange: Exchange,
+        *,
+        duplicate: bool,
+        metadata: Mapping[str, str],
+        bare: bool = False,
     ) -> RecordLocation:
-        """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
+        """Writes all records of the exchange, or raises and writes none. Returns where the first of
+        them lies.
 
-        With a press they are written later, in order, and before the next checkpoint notes anything. Then an error may
-        be that of an earlier exchange; nothing more is written after one.
+        With a press they are written later, in order, and before the next checkpoint notes
+        anything. Then an error may be that of an earlier exchange; nothing more is written after
+        one.
 
-        A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
-        written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
-        that is raised as well: the crawl ends, and the next start cuts the archive back.
+        A `duplicate`, a body seen before, becomes a revisit record if its payload was written
+        recently. Otherwise it is written whole: an archive must not refer to a record that it does
+        not hold. Where only the index takes no more, that is raised as well: the crawl ends, and
+        the next start cuts the archive back.
 
         `bare`: of an answer whose body may not be kept; it has no line in the index.
         """
         output = self._roomy() or self._begin()
         capture = self._captures.take(
-            link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata, bare=bare
+            link,
+            exchange,
+            warcinfo=self._warcinfo,
+            duplicate=duplicate,
+            metadata=metadata,
+            bare=bare,
         )
         if self._index is not None and not capture.bare:
             capture.line = line_of(capture, exchange)
@@ -166,9 +201,12 @@ class WarcWriter:
         exchange.state.is_original = capture.is_original
         if capture.copy_of is not None:
             exchange.state.copy_of, when = capture.copy_of
-            exchange.state.same_since = seconds_of(when)  # 0 of a date that is none, in an archive of somebody else's
+            # 0 of a date that is none, in an archive of somebody else's
+            exchange.state.same_since = seconds_of(when)
         if capture.is_original and exchange.payload and exchange.truncated in REPEATABLE:
-            self._originals.add(payload_key(exchange), capture.identifier, capture.address, capture.date)
+            self._originals.add(
+                payload_key(exchange), capture.identifier, capture.address, capture.date
+            )
         return capture.place
 
     def close(self) -> None:
@@ -198,7 +236,9 @@ class WarcWriter:
     def _asked(self) -> None:
         """Somebody wants to know where a record lies that is not written yet."""
         if get_ident() != self._thread:  # two threads that write would mix up records
-            raise RuntimeError("until a record is written, only the event loop's thread may ask where it lies")
+            raise RuntimeError(
+                "until a record is written, only the event loop's thread may ask where it lies"
+            )
         self._settle()
 
     def _settle(self) -> None:
@@ -207,7 +247,9 @@ class WarcWriter:
 
     def _put_all(self, captures: Iterator[Capture]) -> None:
         if self._broken is not None:
-            raise StoreError(f"{FOLDER}: unusable since: {words_of(self._broken)}") from self._broken
+            raise StoreError(
+                f"{FOLDER}: unusable since: {words_of(self._broken)}"
+            ) from self._broken
         try:
             for capture in captures:
                 self._put(capture)
@@ -216,7 +258,9 @@ class WarcWriter:
             raise
 
     def _put(self, capture: Capture) -> None:
-        """Writes what is compressed, and finishes a file that is full, unless more in the press belongs into it."""
+        """Writes what is compressed, and finishes a file that is full, unless more in the press
+        belongs into it.
+        """
         output = self._output or self._begin()
         head = b"" if output.tell() else self._head(output)
         at = output.tell() + len(head)
@@ -224,20 +268,30 @@ class WarcWriter:
         if self._index is not None and not capture.bare:
             self._index.add(capture, at)
         capture.place.put(at, capture.size)
-        if output.tell() >= self._files.max_size and not (self._press is not None and self._press.size):
+        if output.tell() >= self._files.max_size and not (
+            self._press is not None and self._press.size
+        ):
             self._finish(output)
 
     def _roomy(self) -> Output | None:
-        """The open file, if the next capture belongs into it: it may become full by those in the press."""
+        """The open file, if the next capture belongs into it: it may become full by those in the
+        press.
+        """
         output, press = self._output, self._press
-        if output is not None and press is not None and output.tell() + press.size >= self._files.max_size:
+        if (
+            output is not None
+            and press is not None
+            and output.tell() + press.size >= self._files.max_size
+        ):
             self._settle()
         return self._output
 
     # -- files
 
     def _resume(self) -> None:
-        """Finishes a file that a crash left open: this run may have other settings, and so another warcinfo."""
+        """Finishes a file that a crash left open: this run may have other settings, and so another
+        warcinfo.
+        """
         state = self._db.get(STATE)
         if state is not None:
             serial, _, path = state.decode().partition(" ")
@@ -251,7 +305,9 @@ class WarcWriter:
 
     def _begin(self) -> Output:
         stamp = re.sub(r"\D", "", iso(self._clock(), fraction=False))
-        output = self._open(f"{FOLDER}/{self._files.prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}")
+        output = self._open(
+            f"{FOLDER}/{self._files.prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}"
+        )
         self._serial += 1
         self._note(f"{FOLDER}/{output.path.name}")
         return output
@@ -260,7 +316,9 @@ class WarcWriter:
         """A file that already has records goes on as it was begun: with an index, or without."""
         self._output, index = self._outputs.open(path), index_of(path)
         if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
-            self._index = Index(self._outputs.open(index), self._output.path.name.removesuffix(OPEN))
+            self._index = Index(
+                self._outputs.open(index), self._output.path.name.removesuffix(OPEN)
+            )
         self._warcinfo = self._new_id()
         return self._output
 
@@ -277,8 +335,15 @@ class WarcWriter:
     # -- records
 
     def _head(self, output: Output) -> bytes:
-        """The warcinfo record. It is written together with the first capture, so that no file consists of it alone."""
-        about = {**named(self._files.info), "format": f"WARC File Format {VERSION}", "conformsTo": STANDARD}
+        """The warcinfo record.
+
+        It is written together with the first capture, so that no file consists of it alone.
+        """
+        about = {
+            **named(self._files.info),
+            "format": f"WARC File Format {VERSION}",
+            "conformsTo": STANDARD,
+        }
         head = {
             "WARC-Record-ID": self._warcinfo,
             "WARC-Date": iso(self._clock()),

@@ -1,6 +1,7 @@
 """The words for statuses and counters, and for the rules by which a crawl left something out.
 
-To count something more that is left out, give it a row in `RULES`. Its counter has to be among the crawl's figures.
+To count something more that is left out, give it a row in `RULES`. Its counter has to be among the
+crawl's figures.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ class SkipRule(NamedTuple):
 
     words: str
     stage: Stage
-    is_expected: bool = False  # every crawl leaves such links out, or its operator has asked for just that
+    # every crawl leaves such links out, or its operator has asked for just that
+    is_expected: bool = False
 
 
 class LeftOut(NamedTuple):
@@ -159,41 +161,57 @@ RULES = {
     f"{FILTERED}expression": SkipRule("URL_INCLUDE and URL_EXCLUDE", Stage.FILTER),
     f"{FILTERED}excluded": SkipRule("URL_EXCLUDE_FILE and opt-outs", Stage.FILTER),
     f"{FILTERED}commanded": SkipRule("excluded by command", Stage.FILTER),
-    f"{FILTERED}known_path": SkipRule("known_path: logins, forms, other views of the same pages", Stage.FILTER),
+    f"{FILTERED}known_path": SkipRule(
+        "known_path: logins, forms, other views of the same pages", Stage.FILTER
+    ),
     f"{FILTERED}trap_calendar": SkipRule(
         "trap_calendar: more than TRAP_MAX_PAGES of an endless calendar", Stage.FILTER
     ),
-    f"{FILTERED}trap_family": SkipRule("trap_family: more than TRAP_MAX_PAGES of an endless family", Stage.FILTER),
+    f"{FILTERED}trap_family": SkipRule(
+        "trap_family: more than TRAP_MAX_PAGES of an endless family", Stage.FILTER
+    ),
     f"{FILTERED}trap_growth": SkipRule("trap_growth: paths that keep growing", Stage.FILTER),
     f"{FILTERED}trap_repeats": SkipRule("trap_repeats: repeated path segments", Stage.FILTER),
     f"{DROPPED}{Status.ROBOTS_FORBIDDEN}": SkipRule("forbidden by robots.txt", Stage.TURN),
     f"{DROPPED}{Status.EXCLUDED}": SkipRule("excluded after they were queued", Stage.TURN),
     f"{DROPPED}{Status.DROPPED}": SkipRule("dropped with their hosts by command", Stage.TURN),
-    f"{DROPPED}{Status.HOST_BUDGET}": SkipRule("HOST_MAX_PAGES, or more than a host's sitemaps may bring", Stage.TURN),
+    f"{DROPPED}{Status.HOST_BUDGET}": SkipRule(
+        "HOST_MAX_PAGES, or more than a host's sitemaps may bring", Stage.TURN
+    ),
     f"{DROPPED}{Status.REFUSED}": SkipRule("a class of FEATURES", Stage.TURN),
     "links/cut": SkipRule("too many links, or bytes of links, on a page", Stage.READING),
-    "copies/elsewhere": SkipRule("the links of copies of another host's pages: CONTENT_SEEN", Stage.COPY),
+    "copies/elsewhere": SkipRule(
+        "the links of copies of another host's pages: CONTENT_SEEN", Stage.COPY
+    ),
     "copies/nested": SkipRule("the links of copies in ever more folders: CONTENT_SEEN", Stage.COPY),
     "sitemaps/cut": SkipRule("sitemaps with more than their hosts may bring", Stage.READING),
 }
-UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.NO_METHOD))  # failed, or lost
+# failed, or lost
+UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.NO_METHOD))
 
 
 def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
-    """Return what was left out over all runs, the largest number first; `figures` are those of stats.json."""
+    """Return what was left out over all runs, the largest number first; `figures` are those of
+    stats.json.
+    """
     numbers: dict[SkipRule, int] = {}
     for counter, number in figures.items():
         if number and (rule := _rule(counter)):
             numbers[rule] = numbers.get(rule, 0) + int(number)
     return sorted(
-        (LeftOut(number, rule) for rule, number in numbers.items()), key=lambda one: (-one.number, one.rule.words)
+        (LeftOut(number, rule) for rule, number in numbers.items()),
+        key=lambda one: (-one.number, one.rule.words),
     )
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
-    """Return what a user may not expect to be left out, as a list in words; empty if there is nothing."""
+    """Return what a user may not expect to be left out, as a list in words; empty if there is
+    nothing.
+    """
     unexpected = [found for found in left_out(figures) if not found.rule.is_expected]
-    return ", ".join(f"{count(number, NOUNS[rule.stage])} ({rule.words})" for number, rule in unexpected)
+    return ", ".join(
+        f"{count(number, NOUNS[rule.stage])} ({rule.words})" for number, rule in unexpected
+    )
 
 
 def _rule(counter: str) -> SkipRule | None:

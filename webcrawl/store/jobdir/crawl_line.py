@@ -1,4 +1,6 @@
-"""A line of logs/crawl.log, in Heritrix's fields and widths, so that tools for its logs read ours (docs/logs.md)."""
+"""A line of logs/crawl.log, in Heritrix's fields and widths, so that tools for its logs read ours
+(docs/logs.md).
+"""
 
 from __future__ import annotations
 
@@ -16,35 +18,54 @@ from webcrawl.store.lines import lines_of
 LOG = "logs/crawl.log"
 DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 SHAPE = re.compile(
-    DATE + rb" +-?\d+ +(\d+|-) [!-~]+ ([A-Z]+|-) [!-~]+ [!-~]+ #\d{3} (\d{17}\+\d+|-) (sha1:[A-Z2-7]{32}|-) [!-~]+"
+    DATE
+    + rb" +-?\d+ +(\d+|-) [!-~]+ ([A-Z]+|-) [!-~]+ [!-~]+ #\d{3} (\d{17}\+\d+|-) (sha1:[A-Z2-7]{32}|-) [!-~]+"
     rb" [!-~]+\n"
 )
 FIELDS = 12
 STATUS, SIZE, URL, PATH, VIA, SEED, NOTES = 1, 2, 3, 4, 5, 10, 11  # positions
 PREREQUISITE = b"P"  # the last letter of the path: a robots.txt that was fetched for others
-OURS = b"PS"  # the last letters of the paths that no link, listing or seed led to: robots.txt and probes
-REVISIT, INLINE, GIVEN_UP, DUPLICATE, TRUNCATED = "revisit", "inline", "given_up", "duplicate:digest", "truncated:"
-WITHHELD = "withheld"  # with a colon and who says so: its owner does not want it for what the crawl is for
+# the last letters of the paths that no link, listing or seed led to: robots.txt and probes
+OURS = b"PS"
+REVISIT, INLINE, GIVEN_UP, DUPLICATE, TRUNCATED = (
+    "revisit",
+    "inline",
+    "given_up",
+    "duplicate:digest",
+    "truncated:",
+)
+# with a colon and who says so: its owner does not want it for what the crawl is for
+WITHHELD = "withheld"
 PROXY = "proxy"  # the proxy of this request did not get through
 NOTHING = "-"
 NO_TYPE = "no-type"  # Heritrix's word for a missing content type
 
 
-def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: Sequence[str]) -> bytes:
+def line(
+    now: float, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: Sequence[str]
+) -> bytes:
     """Twelve fields, in ASCII and without blanks inside a field, whatever the server sent.
 
-    Heritrix numbers its threads in the eighth field. This crawler has none, so the number is always 1.
+    Heritrix numbers its threads in the eighth field. This crawler has none, so the number is always
+    1.
     """
     if exchange is None:
         size, kind, fetched, digest = NOTHING, "", NOTHING, ""
     else:
         size, kind = str(exchange.size), exchange.content_type.partition(";")[0].strip()
-        fetched, digest = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}", exchange.digest
+        fetched, digest = (
+            f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}",
+            exchange.digest,
+        )
     texts = [link.url, link.hops, link.via, digest, link.seed, kind]
     if visible(whole := "".join(texts)) is not whole:  # one look for all of them
         texts = [*map(visible, texts)]
     url, path, via, digest, seed, kind = texts
-    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations]) if annotations else ""
+    notes = (
+        ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations])
+        if annotations
+        else ""
+    )
     return (
         f"{iso(now)} {outcome.status:>5} {size:>10} {url or NOTHING} {path or NOTHING} {via or NOTHING}"
         f" {kind or NO_TYPE} #001 {fetched} {digest or NOTHING} {seed or NOTHING} {notes or NOTHING}\n"
@@ -88,8 +109,21 @@ def read(data: bytes) -> CrawlLine | None:
     begun, _, took = fetched.partition("+")
     try:
         return CrawlLine(
-            *(" ".join(texts), time, read_iso(time), int(status), int(size) if size else None, url, path, via),
-            *("" if mime == NO_TYPE else mime, read_digits(begun) if begun else None, int(took or 0) / 1000),
+            *(
+                " ".join(texts),
+                time,
+                read_iso(time),
+                int(status),
+                int(size) if size else None,
+                url,
+                path,
+                via,
+            ),
+            *(
+                "" if mime == NO_TYPE else mime,
+                read_digits(begun) if begun else None,
+                int(took or 0) / 1000,
+            ),
             *(digest, seed, notes),
         )
     except (ValueError, IndexError):
@@ -97,7 +131,9 @@ def read(data: bytes) -> CrawlLine | None:
 
 
 def fields(data: bytes) -> list[bytes] | None:
-    """The fields of a line as they are written, at a quarter of the cost of `read`; None if it has another number."""
+    """The fields of a line as they are written, at a quarter of the cost of `read`; None if it has
+    another number.
+    """
     found = data.split()
     return found if len(found) == FIELDS else None
 

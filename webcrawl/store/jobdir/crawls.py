@@ -1,4 +1,6 @@
-"""The contents of a JOBDIR: a crawl, or a hive, each of whose drones has a folder that is a crawl's (docs/files.md)."""
+"""The contents of a JOBDIR: a crawl, or a hive, each of whose drones has a folder that is a crawl's
+(docs/files.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ DRONE = re.compile(r"drone-(0|[1-9]\d*)")
 
 @dataclass(frozen=True, slots=True)
 class HiveDrones:
-    """The hive of a JOBDIR: those drones that its file names, and any other that has a folder, ascending."""
+    """The hive of a JOBDIR: those drones that its file names, and any other that has a folder,
+    ascending.
+    """
 
     name: str
     drones: tuple[int, ...]
@@ -42,7 +46,8 @@ def crawls_of(jobdir: Path) -> list[Path]:
 
 
 def absent_drones(jobdir: Path) -> list[Path]:
-    """The folders of a hive's drones whose crawls have not begun, or are not here; none of a single crawl.
+    """The folders of a hive's drones whose crawls have not begun, or are not here; none of a single
+    crawl.
 
     StoreError: hive.json cannot be read.
     """
@@ -101,7 +106,9 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
     if not isinstance(values, dict):
         raise DamagedFile(path, 0, "not a mapping")
     if values.get("version") != VERSION:
-        raise StateVersion(f"{path}: of version {values.get('version')!r}, this program reads {VERSION}")
+        raise StateVersion(
+            f"{path}: of version {values.get('version')!r}, this program reads {VERSION}"
+        )
     name, drones = values.get("name"), values.get("drones")
     if not isinstance(name, str) or not isinstance(drones, list):
         raise DamagedFile(path, 0, "no name, or no list of drones")
@@ -111,7 +118,8 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
 
 
 def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
-    """Return whether a process holds the lock of this crawl, by the system's list of locks if it has one.
+    """Return whether a process holds the lock of this crawl, by the system's list of locks if it
+    has one.
 
     To ask for the lock itself would keep a crawl from starting.
     """
@@ -121,4 +129,6 @@ def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
     except OSError:
         return False
     device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
-    return any(device in line.split() and "FLOCK" in line for line in text.splitlines() if "->" not in line)
+    return any(
+        device in line.split() and "FLOCK" in line for line in text.splitlines() if "->" not in line
+    )

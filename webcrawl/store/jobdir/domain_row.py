@@ -1,4 +1,6 @@
-"""Rows of the tables `domain` and `linked`: the URLs over the budget of a registered domain, and who links to it."""
+"""Rows of the tables `domain` and `linked`: the URLs over the budget of a registered domain, and
+who links to it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,11 @@ def check(row: Row) -> DomainRow:
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
         raise ValueError("no domain record")
-    if not found.name or min(found.rank, found.used, found.debt, found.old) < 0 or found.rank > MOST:
+    if (
+        not found.name
+        or min(found.rank, found.used, found.debt, found.old) < 0
+        or found.rank > MOST
+    ):
         raise ValueError("counts below nothing, or more links than are counted")
     return found
 

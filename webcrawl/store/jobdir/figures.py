@@ -1,7 +1,9 @@
-"""The figures of a crawl: what each is called for Prometheus, and what those of a hive's drones are together.
+"""The figures of a crawl: what each is called for Prometheus, and what those of a hive's drones are
+together.
 
-`Crawl.stats`, stats.json and `ctl status` give figures by the same keys. A key that has no row here is a number of
-which a hive has the sum, and no metric. To show a figure to Prometheus, give it a row.
+`Crawl.stats`, stats.json and `ctl status` give figures by the same keys. A key that has no row here
+is a number of which a hive has the sum, and no metric. To show a figure to Prometheus, give it a
+row.
 """
 
 from __future__ import annotations
@@ -52,19 +54,25 @@ def all_lines(values: Sequence[Sequence[str] | None]) -> list[str]:
 
 
 def first_reason(values: Sequence[str | None]) -> str | None:
-    """Return None while a drone runs; then what all say, or else the first that is not the plain end."""
+    """Return None while a drone runs; then what all say, or else the first that is not the plain
+    end.
+    """
     if None in values:
         return None
     return next((reason for reason in values if reason != "finished"), "finished")
 
 
 def first_trouble(values: Sequence[str | None]) -> str:
-    """Return the first trouble, and how many drones have any, of those that say so: one that has left says nothing."""
+    """Return the first trouble, and how many drones have any, of those that say so: one that has
+    left says nothing.
+    """
     told = [value for value in values if value is not None]
     troubles = [*filter(None, told)]
     if not troubles:
         return ""
-    return troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
+    return (
+        troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
+    )
 
 
 def tables(values: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
@@ -77,7 +85,10 @@ def nothing(values: Sequence[Any]) -> None:
 
 
 class Figure(NamedTuple):
-    """A figure by its key. Its metric is called `webcrawl_…`; a counter's, which only grows, has `_total` after it."""
+    """A figure by its key.
+
+    Its metric is called `webcrawl_…`; a counter's, which only grows, has `_total` after it.
+    """
 
     key: str
     metric: str = ""
@@ -85,9 +96,14 @@ class Figure(NamedTuple):
     of_hive: Rule = total
 
 
-# Every drone reads all seeds, at the same time, and hears which hosts are paused, whose they may become.
+# Every drone reads all seeds, at the same time, and hears which hosts are paused, whose they may
+# become.
 COUNTERS = (
-    Figure("pages", "pages", "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls."),
+    Figure(
+        "pages",
+        "pages",
+        "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls.",
+    ),
     Figure("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
     Figure("links", "links", "Links found in pages."),
     Figure("seeds", "seeds", "Seeds read.", largest),
@@ -100,9 +116,15 @@ COUNTERS = (
     Figure("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
     Figure("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
     Figure(
-        "frontier/hosts answered", "hosts_answered", "Hosts that have given a first page, be it a redirect or a 404."
+        "frontier/hosts answered",
+        "hosts_answered",
+        "Hosts that have given a first page, be it a redirect or a 404.",
     ),
-    Figure("frontier/hosts set aside", "hosts_set_aside", "Times that a host was set aside because it failed."),
+    Figure(
+        "frontier/hosts set aside",
+        "hosts_set_aside",
+        "Times that a host was set aside because it failed.",
+    ),
     Figure(
         "frontier/hosts given up",
         "hosts_given_up",
@@ -110,7 +132,9 @@ COUNTERS = (
     ),
     Figure("outage/count", "outages", "Outages of our own network."),
     Figure("outage/seconds", "outage_seconds", "How long these have lasted.", largest),
-    Figure("outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."),
+    Figure(
+        "outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."
+    ),
     Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
     Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
     Figure("hive/received", "hive_received_links", "Links that came from other drones."),
@@ -127,32 +151,52 @@ COUNTERS = (
 GAUGES = (
     Figure("queued", "queued_urls", "URLs in the frontier."),
     Figure("aside", "aside_urls", "URLs among these whose hosts are set aside."),
-    Figure("over_budget", "over_budget_urls", "URLs among these beyond the budgets of their domains, or folded."),
+    Figure(
+        "over_budget",
+        "over_budget_urls",
+        "URLs among these beyond the budgets of their domains, or folded.",
+    ),
     Figure("over_budget/domains", "over_budget_domains", "Domains beyond their budgets."),
     Figure("in_flight", "downloads", "Downloads under way."),
     Figure("slots", "download_slots", "Downloads that can be under way at once; 0 is no limit."),
     Figure("seen/keys", "seen_urls", "Different URLs known."),
     Figure("seen/waiting", "seen_waiting_urls", "URLs that wait for the next merge."),
     Figure("seen/runs", "seen_files", "Sorted files of URLs known."),
-    Figure("links/waiting", "waiting_links", "Links of large pages that enter the crawl little by little."),
+    Figure(
+        "links/waiting",
+        "waiting_links",
+        "Links of large pages that enter the crawl little by little.",
+    ),
     Figure(
         "checkpoint_at",
         "checkpoint_timestamp_seconds",
         "When the last checkpoint was taken, in seconds since 1970.",
     ),
     Figure(
-        "checkpoint_seconds", "checkpoint_duration_seconds", "How long the last checkpoint took, with preparations."
+        "checkpoint_seconds",
+        "checkpoint_duration_seconds",
+        "How long the last checkpoint took, with preparations.",
     ),
     Figure(
-        "bandwidth_max", "bandwidth_max_bytes", "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit."
+        "bandwidth_max",
+        "bandwidth_max_bytes",
+        "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit.",
     ),
     Figure("disk_free", "disk_free_bytes", "Free space on the disk of JOBDIR."),
-    Figure("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
+    Figure(
+        "disk_least",
+        "disk_least_free_bytes",
+        "Free space below which fetching pauses (MIN_FREE_DISK).",
+    ),
     Figure("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
     Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Figure("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
     Figure("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
-    Figure("hive/letters/unacknowledged", "hive_letters_waiting", "Letters that nobody has acknowledged yet."),
+    Figure(
+        "hive/letters/unacknowledged",
+        "hive_letters_waiting",
+        "Letters that nobody has acknowledged yet.",
+    ),
     Figure("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
     Figure("revisit/records", "revisit_pages", "Pages that are fetched again."),
     Figure(
@@ -161,14 +205,22 @@ GAUGES = (
         "Pages among these that wait for their hosts, their turn having come.",
     ),
     Figure(
-        "revisit/let_go", "revisit_let_go_pages", "Pages among these that change too fast for the budget, estimated."
+        "revisit/let_go",
+        "revisit_let_go_pages",
+        "Pages among these that change too fast for the budget, estimated.",
     ),
     Figure("revisit/budget", "revisit_budget", "Pages per second that may be fetched again."),
     Figure("revisit/used", "revisit_used", "Pages per second that are fetched again."),
     Figure(
-        "revisit/freshness", "revisit_freshness_ratio", "Share of copies that are up to date, by weight, estimated."
+        "revisit/freshness",
+        "revisit_freshness_ratio",
+        "Share of copies that are up to date, by weight, estimated.",
     ),
-    Figure("revisit/age", "revisit_age_seconds", "How long copies have been out of date, by weight, estimated."),
+    Figure(
+        "revisit/age",
+        "revisit_age_seconds",
+        "How long copies have been out of date, by weight, estimated.",
+    ),
     Figure("store/files", "store_files", "Finished files that have a verified copy in the store."),
     Figure("store/bytes", "store_bytes", "Bytes of these."),
     Figure(
@@ -195,10 +247,24 @@ WITHOUT_METRIC = (
     Figure("drone", of_hive=nothing),
     Figure("drones", of_hive=nothing),
 )
-RULES: dict[str, Rule] = {figure.key: figure.of_hive for figure in (*COUNTERS, *GAUGES, *WITHOUT_METRIC)}
+RULES: dict[str, Rule] = {
+    figure.key: figure.of_hive for figure in (*COUNTERS, *GAUGES, *WITHOUT_METRIC)
+}
 HIT_RATE = "seen/cache_hit_rate"
 MAIN = (  # what the list of drones has of each
-    *("drone", "state", "reason", "pages", "answers", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
+    *(
+        "drone",
+        "state",
+        "reason",
+        "pages",
+        "answers",
+        "failures",
+        "bytes",
+        "queued",
+        "in_flight",
+        "hosts",
+        "seconds",
+    ),
     *("host", "jobdir", "trouble"),
 )
 
@@ -206,7 +272,8 @@ MAIN = (  # what the list of drones has of each
 def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of all drones, by the names that a single crawl has in stats.json.
 
-    Each of `stats` is what a drone's stats.json has, or `Report.stats()`. `drones` has the main figures of each.
+    Each of `stats` is what a drone's stats.json has, or `Report.stats()`. `drones` has the main
+    figures of each.
     """
     each = [*stats]
     found: dict[str, Any] = {}
@@ -232,14 +299,20 @@ def _hit_rate(figures: Mapping[str, Any]) -> float:
 def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of pages that are fetched again; none if no drone has any."""
     found = [*filter(None, map(figures_of, each))]
-    return {REVISIT + name: number for name, number in together(found).numbers().items()} if found else {}
+    return (
+        {REVISIT + name: number for name, number in together(found).numbers().items()}
+        if found
+        else {}
+    )
 
 
 # -- what several figures say together
 
 
 class HostTurns(NamedTuple):
-    """Hosts in rotation: those with a request under way, those that could be asked, and those that wait their turn."""
+    """Hosts in rotation: those with a request under way, those that could be asked, and those that
+    wait their turn.
+    """
 
     asked: int
     ready: int

@@ -1,4 +1,6 @@
-"""The past of a crawl in a small file: figures of moments, ever farther apart (docs/files.md, "History")."""
+"""The past of a crawl in a small file: figures of moments, ever farther apart (docs/files.md,
+"History").
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ SHAPE = re.compile(rb'\{"at":-?\d+\.\d,[!-~]+\}\n')
 SHARPNESS = 720  # lines within a time as long as the crawl is old
 SHORTEST, LONGEST = 5.0, 300.0  # seconds between two lines
 LARGEST = 1e18  # of numbers
-KINDS = ("ok", "redirected", "not_found", "server_error", "unreachable", "refused")  # what became of URLs
+# what became of URLs
+KINDS = ("ok", "redirected", "not_found", "server_error", "unreachable", "refused")
 PLAIN = {  # in a line: in `Crawl.glance`
     "pages": "pages",
     "bytes": "bytes",
@@ -30,14 +33,15 @@ PLAIN = {  # in a line: in `Crawl.glance`
     "aside": "hosts_aside",
 }
 
-REVISITS = ("records", "taken", "unchanged", "changed", "gone", "freshness", "age")  # of revisits, if there are any
+# of revisits, if there are any
+REVISITS = ("records", "taken", "unchanged", "changed", "gone", "freshness", "age")
 
 
 def interval(age: float) -> float:
     """Return the seconds from one line to the next, by the age of the crawl in seconds.
 
-    The number of lines grows with the logarithm of the age, and from two and a half days on by 288 a day: a month has
-    12,000 of them, a year 110,000.
+    The number of lines grows with the logarithm of the age, and from two and a half days on by 288
+    a day: a month has 12,000 of them, a year 110,000.
     """
     return min(max(age / SHARPNESS, SHORTEST), LONGEST)
 
@@ -53,11 +57,15 @@ def mix(outcomes: Mapping[int, int]) -> dict[str, int]:
 def _kind(status: int) -> str:
     if status in FAILURES:
         return "unreachable"
-    return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
+    return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(
+        status // 100, "refused"
+    )
 
 
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
+    """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever
+    grows.
+    """
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
     row["asked"] = HostTurns.of(figures).asked
@@ -65,7 +73,8 @@ def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
     row["mix"] = [figures.get("mix", {}).get(kind, 0) for kind in KINDS]
-    bins = list(figures.get("milliseconds", ()))  # downloads by the number of bits of their duration
+    # downloads by the number of bits of their duration
+    bins = list(figures.get("milliseconds", ()))
     while bins and not bins[-1]:
         bins.pop()
     row["milliseconds"] = bins
@@ -77,7 +86,9 @@ def line(row: Mapping[str, Any]) -> bytes:
 
 
 class RevisitMoment(NamedTuple):
-    """The figures of pages that are fetched again; the last two are estimates, means by `records` of who has any."""
+    """The figures of pages that are fetched again; the last two are estimates, means by `records`
+    of who has any.
+    """
 
     records: float
     taken: float
@@ -89,7 +100,9 @@ class RevisitMoment(NamedTuple):
 
     @property
     def is_estimated(self) -> bool:
-        """False while there is no estimate of how fresh the copies are: if none was fresh, they would have an age."""
+        """False while there is no estimate of how fresh the copies are: if none was fresh, they
+        would have an age.
+        """
         return bool(self.freshness or self.age)
 
     @classmethod
@@ -138,11 +151,16 @@ T = TypeVar("T", bound=HasTime)
 
 
 def in_order(moments: Sequence[T]) -> list[T]:
-    """Without those of a time when the machine's clock was wrong: what is left after it was ahead, or was behind."""
+    """Without those of a time when the machine's clock was wrong: what is left after it was ahead,
+    or was behind.
+    """
     times = [one.at for one in moments]
     latest = accumulate(times, max)
     earliest = reversed([*accumulate(reversed(times), min)])
-    kept = ([one for one, at in zip(moments, bounds, strict=True) if one.at == at] for bounds in (latest, earliest))
+    kept = (
+        [one for one, at in zip(moments, bounds, strict=True) if one.at == at]
+        for bounds in (latest, earliest)
+    )
     return max(kept, key=len)
 
 

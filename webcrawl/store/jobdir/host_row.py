@@ -1,4 +1,6 @@
-"""A row of the table `host`: what a crawl remembers of one host, and the words for its states (docs/files.md)."""
+"""A row of the table `host`: what a crawl remembers of one host, and the words for its states
+(docs/files.md).
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 
 COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
-FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
-FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
+# of `data`
+FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)
+# its failures in a row; older rows lack some
+FAILED = (float, float, int, int, bool, int, float, float, list)
 MORE = (list | bytes, list | None, bytes, bool, list | None, list)  # that only some rows have
-FURTHER_FIELDS = (0, 1, 3, 4, 5, 6)  # how many of MORE a row may have: wall and missing came together
+# how many of MORE a row may have: wall and missing came together
+FURTHER_FIELDS = (0, 1, 3, 4, 5, 6)
 ORIGIN = (int, str, float, int, int, list | None, list, bytes | None, list)  # one of its origins
 WALL = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
@@ -30,11 +35,13 @@ LATER = 7  # the place of the retries in `data`
 
 
 class State(IntEnum):
-    """The place of a host; the numbers are stored in the database. frontier/host_state.py has the ways between them."""
+    """The place of a host; the numbers are stored in the database. frontier/host_state.py has the
+    ways between them.
+    """
 
-    MOVING = (
-        -3
-    )  # is on its way to another crawl of the hive, or has come from one and is not yet ours (host_handover.py)
+    # is on its way to another crawl of the hive, or has come from one and is not yet ours
+    # (host_handover.py)
+    MOVING = -3
     ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (hosts_set_aside.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
@@ -59,7 +66,8 @@ class Health(Enum):
     ASIDE = "aside"  # the same, from aside: one URL is tried at each of them
     SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
     GIVEN_UP = "given up"  # its URLs end, because it was away for too long
-    WALLED = "behind a wall"  # it answers, and lets nobody through: one URL is tried at growing intervals, from aside
+    # it answers, and lets nobody through: one URL is tried at growing intervals, from aside
+    WALLED = "behind a wall"
 
 
 class HostLike(Protocol):
@@ -91,11 +99,15 @@ class WallRow(NamedTuple):
     vendor: str
     since: float
     answers: int  # in a row
-    walled: tuple[Packed, ...] = ()  # the links that have ended so before the host was known to be behind it
+    # the links that have ended so before the host was known to be behind it
+    walled: tuple[Packed, ...] = ()
 
 
 def behind_wall(host: HostLike) -> bool:
-    """Return whether a host answers with block pages only. Its first answer decides if it has given no page yet."""
+    """Return whether a host answers with block pages only.
+
+    Its first answer decides if it has given no page yet.
+    """
     return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
 
 
@@ -122,17 +134,22 @@ class FailedRow(NamedTuple):
     away: float  # seconds for which the host was away, as far as we have looked
     status: int  # that all its URLs end with if the host is given up now
     only: int  # a checksum of the URL that alone has failed; 0: there were several
-    gone: bool  # it was never reached, and the name servers say that there is no such name, or none that may be asked
-    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
+    # it was never reached, and the name servers say that there is no such name, or none that may be
+    # asked
+    gone: bool
+    # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
+    origin: int = 0
     planned: float = 0.0  # seconds for which it was to be left alone after that
     asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
-    # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged to; negative if the
-    # URL had been charged before (health.py)
+    # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged
+    # to; negative if the URL had been charged before (health.py)
     unwell: tuple[int, ...] = ()
 
 
 def stored_row(fields: Iterable[Any]) -> FailedRow:
-    """The row that was stored with these fields, or sent by another drone; older ones lack the last."""
+    """The row that was stored with these fields, or sent by another drone; older ones lack the
+    last.
+    """
     known = [*fields]
     known[PLAIN:] = map(tuple, known[PLAIN:])
     return FailedRow(*known)
@@ -162,7 +179,9 @@ def stored_origin(fields: Iterable[Any]) -> OriginRow:
     key, origin, ready_at, failures, retired, failed, later, queue, ranked = fields
     row = stored_row(failed) if failed is not None else None
     retries = sorted((at, record) for at, record in later)
-    return OriginRow(key, origin, ready_at, failures, retired, row, retries, queue, saved_queues(ranked))
+    return OriginRow(
+        key, origin, ready_at, failures, retired, row, retries, queue, saved_queues(ranked)
+    )
 
 
 class HostRow(NamedTuple):
@@ -181,12 +200,15 @@ class HostRow(NamedTuple):
     failed: FailedRow | None
     aside: float  # when it comes back, while it is ASIDE
     queue: bytes | None
-    ranked: list[tuple[int, bytes]]  # its queues by priority: above 0 before the queue, below 0 after it
+    # its queues by priority: above 0 before the queue, below 0 after it
+    ranked: list[tuple[int, bytes]]
     wall: WallRow | None = None
-    missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
+    # what it shows for a URL that cannot exist, if it says that this is a page
+    missing: bytes = b""
     http2: bool = False  # it speaks nothing else
     listed: list[Any] | None = None  # what its sitemaps have brought (frontier/host_queues.py)
-    origins: Sequence[OriginRow] = ()  # those that fail or wait alone; their retries are among the host's, too
+    # those that fail or wait alone; their retries are among the host's, too
+    origins: Sequence[OriginRow] = ()
 
     @property
     def queues(self) -> list[bytes]:
@@ -220,9 +242,20 @@ pack: Callable[[tuple[Any, ...]], bytes] = (
 
 def unpack(data: bytes) -> tuple[Any, ...]:
     """The fields of a HostRow behind its state; one of UNREADABLE if they are none."""
-    ready_at, times, crawl_delay, failures, pages, retired, ip, later, failed, aside, queue, *more = msgpack.unpackb(
-        data
-    )
+    (
+        ready_at,
+        times,
+        crawl_delay,
+        failures,
+        pages,
+        retired,
+        ip,
+        later,
+        failed,
+        aside,
+        queue,
+        *more,
+    ) = msgpack.unpackb(data)
     ranked, (wall, missing) = more[:1], more[1:3] or (None, b"")
     listed = more[4] if len(more) > 4 else None
     origins = [*map(stored_origin, more[5])] if len(more) > 5 else []
@@ -230,7 +263,19 @@ def unpack(data: bytes) -> tuple[Any, ...]:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
     return (
-        *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
+        *(
+            ready_at,
+            times,
+            crawl_delay,
+            failures,
+            pages,
+            retired,
+            ip,
+            later,
+            row,
+            aside or 0.0,
+            queue,
+        ),
         saved_queues(*ranked),
         *(stored_wall(wall), missing, more[3:4] == [True], listed, origins),
     )
@@ -245,8 +290,14 @@ def stored_wall(fields: Iterable[Any] | None) -> WallRow | None:
 
 
 def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
-    """A host's queues by priority, as its row has them; earlier rows of this version have one for all above 0."""
-    return [(1, ranked)] if isinstance(ranked, bytes) else [(priority, saved) for priority, saved in ranked]
+    """A host's queues by priority, as its row has them; earlier rows of this version have one for
+    all above 0.
+    """
+    return (
+        [(1, ranked)]
+        if isinstance(ranked, bytes)
+        else [(priority, saved) for priority, saved in ranked]
+    )
 
 
 def read(row: Row) -> HostRow:
@@ -289,7 +340,9 @@ def check(row: Row) -> HostRow:
 
 
 def _have_types(fields: Iterable[Any], types: Iterable[Any]) -> bool:
-    """Return whether each field has the type in its place; the shorter of the two ends the comparison."""
+    """Return whether each field has the type in its place; the shorter of the two ends the
+    comparison.
+    """
     return all(map(isinstance, fields, types))
 
 

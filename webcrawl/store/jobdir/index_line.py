@@ -1,8 +1,9 @@
-"""A line of an archive's index, CDXJ: one per record that can be replayed, by this crawler or another program.
+"""A line of an archive's index, CDXJ: one per record that can be replayed, by this crawler or
+another program.
 
-`com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
-"filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it (docs/warc.md). A later crawl reads CDX
-as well, which is older.
+`com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length":
+..., "offset": ..., "filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it
+(docs/warc.md). A later crawl reads CDX as well, which is older.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ DIGITS = 3  # of a status
 REVISIT = "warc/revisit"
 NOT_MODIFIED = 304
 _LINE = re.compile(rb"([^ ]+) (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
-# Of CDX, in columns: key, stamp, URL, type, status, digest; of 9 and 10 the last two are offset and file, of 11 and
-# more the tenth and eleventh. Servers' answers may have fewer.
+# Of CDX, in columns: key, stamp, URL, type, status, digest; of 9 and 10 the last two are offset and
+# file, of 11 and more the tenth and eleventh. Servers' answers may have fewer.
 _CDX = re.compile(rb"(\S+) (\d{14})\d{0,3} ([^\s{]\S*(?: \S+){3,11})\s*")
 OTHER_COLUMNS = re.compile(rb" ?CDX (?!N b a m s k\b)")  # the first line of a file with others
-# The keys of SipHash: its result need not be secret, because what it leads to is compared with what was looked for.
+# The keys of SipHash: its result need not be secret, because what it leads to is compared with what
+# was looked for.
 _OF_URL, _OF_DIGEST = b"since webcrawl u", b"since webcrawl d"
 
 
@@ -62,7 +64,10 @@ def date_of(stamp: str) -> str:
 
 
 def method(request: bytes) -> str:
-    """The method of another request than GET, as pywb names it. Its answer is not the page of the URL."""
+    """The method of another request than GET, as pywb names it.
+
+    Its answer is not the page of the URL.
+    """
     word = request.partition(b" ")[0]
     return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
 
@@ -200,16 +205,19 @@ class CaptureLine(NamedTuple):
 
     @property
     def repeats_payload(self) -> bool:
-        """True if its record says that the payload came again, and is in the record that it refers to."""
+        """True if its record says that the payload came again, and is in the record that it refers
+        to.
+        """
         return 200 <= self.status < 300 and self.is_revisit and bool(self.digest)
 
 
 def read_line(data: bytes) -> CaptureLine | None:
-    """Return the capture in a line of CDXJ or CDX; None if none of a page over HTTP is there. Raise BadLine.
+    """Return the capture in a line of CDXJ or CDX; None if none of a page over HTTP is there. Raise
+    BadLine.
 
-    None stands for a header of the file, for what a browser made of a page, and for the answer to another request than
-    GET. It also stands for a page that was found unmodified where nothing says of which payload, as in a record of the
-    304 alone: the capture before it stands.
+    None stands for a header of the file, for what a browser made of a page, and for the answer to
+    another request than GET. It also stands for a page that was found unmodified where nothing says
+    of which payload, as in a record of the 304 alone: the capture before it stands.
     """
     if data.startswith((b"!", b" CDX ")) or not data.strip():  # pywb's headers, and CDX's
         return None
@@ -230,12 +238,15 @@ def read_line(data: bytes) -> CaptureLine | None:
     if int(status) == NOT_MODIFIED and not (is_revisit and digest):
         return None
     known = labelled(written) if digest else ""
-    shared = digest if known == digest else known  # most are the same: servers' captures are kept in memory
+    # most are the same: servers' captures are kept in memory
+    shared = digest if known == digest else known
     return CaptureLine(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
 
 
 def _when_and_values(data: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the stamp of a line of CDX or CDXJ, and its fields by the names that CDXJ has for them."""
+    """Return the stamp of a line of CDX or CDXJ, and its fields by the names that CDXJ has for
+    them.
+    """
     columns = _CDX.fullmatch(data)
     if columns is not None:
         return columns[2].decode(), _named(columns[3])
@@ -249,13 +260,18 @@ def _is_file_name(name: str) -> bool:
 
 
 def _named(columns: bytes) -> dict[str, str]:
-    """Return the fields of a line of CDX from its third column on, by CDXJ's names. Without a file, the file is `-`."""
+    """Return the fields of a line of CDX from its third column on, by CDXJ's names.
+
+    Without a file, the file is `-`.
+    """
     words = columns.decode("utf-8", "replace").split(" ")
     if len(words) > 8:
         offset, name = words[7:9]
     else:
         offset, name = words[-2:] if len(words) > 6 else ("0", "-")
-    return dict(zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name)
+    return dict(
+        zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name
+    )
 
 
 def url_key(url: str) -> int:

@@ -1,4 +1,6 @@
-"""A JOBDIR, opened: whether it is a crawl, a drone's, and running, and what its last checkpoint has."""
+"""A JOBDIR, opened: whether it is a crawl, a drone's, and running, and what its last checkpoint
+has.
+"""
 
 from __future__ import annotations
 

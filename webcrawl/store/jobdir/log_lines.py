@@ -1,7 +1,8 @@
 """Lines of the logs beside crawl.log: written, read and checked (docs/logs.md).
 
-links.log has LARM's five fields for each link, skipped.log a line for each URL that was not crawled; both are
-tab-separated UTF-8. requests.log has a line for each request sent, tab-separated ASCII; url.trace has binary words.
+links.log has LARM's five fields for each link, skipped.log a line for each URL that was not
+crawled; both are tab-separated UTF-8. requests.log has a line for each request sent, tab-separated
+ASCII; url.trace has binary words.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _STRANGE = re.compile(rf"\\|{STRANGE}")
 
 
 def link_lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
-    """Page URL, link as written but without credentials, its canonical form or nothing, kind of link, anchor text."""
+    """Page URL, link as written but without credentials, its canonical form or nothing, kind of
+    link, anchor text.
+    """
     rows = list(links)
     if not rows:
         return b""
@@ -54,18 +57,23 @@ def page_lines(
     targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
-    """The lines of a page's links, given as columns: nearly always one `join`, and one look for what needs escapes.
+    """The lines of a page's links, given as columns: nearly always one `join`, and one look for
+    what needs escapes.
 
     A call for each field would cost more than all else: a page has 40 lines.
     """
     if len(kinds) > FEW and (left := unlogged(page_url, kinds, addresses, targets, texts)):
         first = [column[:-left] for column in (kinds, addresses, targets, texts)]
-        return _link_lines(page_url, *first) + _link_lines(page_url, (CUT,), ("",), ("",), (str(left),))
+        return _link_lines(page_url, *first) + _link_lines(
+            page_url, (CUT,), ("",), ("",), (str(left),)
+        )
     return _link_lines(page_url, kinds, addresses, targets, texts)
 
 
 def unlogged(page_url: str, *columns: Sequence[str]) -> int:
-    """The number of a page's links, the last ones, that have no lines because there is no room for all."""
+    """The number of a page's links, the last ones, that have no lines because there is no room for
+    all.
+    """
     return len(columns[0]) - fitting(columns, len(page_url), MOST)
 
 
@@ -83,10 +91,14 @@ def _link_lines(
         data = text.encode()
         if _is_plain_ascii(data, 5 * len(raws)):
             return data
-    return _joined(page, *(list(map(field, column)) for column in (raws, targets, kinds, texts))).encode()
+    return _joined(
+        page, *(list(map(field, column)) for column in (raws, targets, kinds, texts))
+    ).encode()
 
 
-def _joined(page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence[str], texts: Sequence[str]) -> str:
+def _joined(
+    page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence[str], texts: Sequence[str]
+) -> str:
     pieces = [f"{page}\t", "", "\t", "", "\t", "", "\t", "", "\n"] * len(raws)
     pieces[1::9], pieces[3::9], pieces[5::9], pieces[7::9] = raws, urls, kinds, texts
     return "".join(pieces)
@@ -94,11 +106,15 @@ def _joined(page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence
 
 def _are_printable(*columns: Sequence[str]) -> bool:
     """True if no character beyond ASCII needs escapes."""
-    return "".join([text for column in columns for text in column if not text.isascii()]).isprintable()
+    return "".join(
+        [text for column in columns for text in column if not text.isascii()]
+    ).isprintable()
 
 
 def _is_plain_ascii(data: bytes, separators: int) -> bool:
-    """Return whether no ASCII character of the lines needs escapes; isprintable takes 7 times as long."""
+    """Return whether no ASCII character of the lines needs escapes; isprintable takes 7 times as
+    long.
+    """
     controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
     return controls == separators and b"\x7f" not in data and b"\\" not in data
 
@@ -118,7 +134,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def read_link(data: bytes) -> tuple[str, str, str, str, str] | None:
-    """Page, link as written, its canonical form or nothing, kind, text; None for what is no line of this log."""
+    """Page, link as written, its canonical form or nothing, kind, text; None for what is no line of
+    this log.
+    """
     found = data.decode("utf-8", "replace").rstrip("\n").split("\t")
     if len(found) != 5:
         return None
@@ -130,14 +148,23 @@ SKIPPED_LOG = "logs/skipped.log"
 
 
 def skipped_lines(now: float, reason: str, urls: Iterable[str], via: str) -> bytes:
-    """Time, reason, URL (as written, but without credentials, if it is no URL), the page that it was found on."""
+    """Time, reason, URL (as written, but without credentials, if it is no URL), the page that it
+    was found on.
+    """
     begin, end = f"{iso(now)}\t{field(reason)}", field(via)
-    return "".join([f"{begin}\t{field(url_without_credentials(url))}\t{end}\n" for url in urls]).encode()
+    return "".join(
+        [f"{begin}\t{field(url_without_credentials(url))}\t{end}\n" for url in urls]
+    ).encode()
 
 
 def read_skipped(data: bytes) -> tuple[str, str, str]:
     """Time, reason and page; of a damaged line what it has."""
-    moment, reason, _, via, *_ = [*data.decode("utf-8", "replace").rstrip("\n").split("\t"), "", "", ""]
+    moment, reason, _, via, *_ = [
+        *data.decode("utf-8", "replace").rstrip("\n").split("\t"),
+        "",
+        "",
+        "",
+    ]
     return moment, reason, via
 
 
@@ -154,10 +181,12 @@ def request_line(
     needed: float = 0.0,
     rule: str = "",
 ) -> bytes:
-    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it, and by which rule.
+    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it,
+    and by which rule.
 
-    `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`: those that the rule asks
-    for: new, politeness, crawl-delay, failure, retry-after, or nothing if no rule was asked.
+    `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`:
+    those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
+    no rule was asked.
     """
     path, tried = (link.hops, link.tried) if link is not None else ("", 0)
     sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
@@ -198,9 +227,13 @@ def read_request_line(data: bytes) -> RequestLine | None:
     """None for what is no line of this log."""
     try:
         found = data.decode("ascii", "replace").rstrip("\n").split("\t")
-        when, method, url, path, tries, waited, needed, rule = ("" if text == "-" else text for text in found)
+        when, method, url, path, tries, waited, needed, rule = (
+            "" if text == "-" else text for text in found
+        )
         since = float(waited) if waited else None
-        return RequestLine(read_iso(when), method, url, path, int(tries), since, float(needed), rule)
+        return RequestLine(
+            read_iso(when), method, url, path, int(tries), since, float(needed), rule
+        )
     except ValueError:
         return None
 
@@ -212,14 +245,19 @@ SHAPES = {
     history_line.PATH: history_line.SHAPE,
     LINKS_LOG: re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
     SKIPPED_LOG: re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
-    REQUESTS_LOG: re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+\n"),
-    "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),  # record/pagefiles.py
+    REQUESTS_LOG: re.compile(
+        DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+\n"
+    ),
+    # record/pagefiles.py
+    "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),  # the next two: their pipelines
     "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+|-\t\t)\t\d+\n"),
 }
 
 
-def check_lines(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
+def check_lines(
+    path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]
+) -> Iterator[DamagedFile]:
     """Yields each line that does not have its fields."""
     fits = SHAPES[name].fullmatch
     for at, line in lines_of(file, length):
@@ -281,7 +319,9 @@ ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
 def last_errors(jobdir: Path, most: int) -> list[str]:
-    """Return the last errors, the latest first; none if nothing has ever been written, or the log cannot be read."""
+    """Return the last errors, the latest first; none if nothing has ever been written, or the log
+    cannot be read.
+    """
     try:
         with regular(jobdir / ERRORS_LOG) as file:
             size = file.seek(0, os.SEEK_END)
@@ -304,9 +344,9 @@ def _shortened(error: str) -> str:
 
 # -- logs/url.trace: the stream of discovered links, as `scrapy lab caches` replays it
 #
-# After MAGIC come 64-bit words, little-endian: PAGE where the links of a page begin, then the fingerprint of each of
-# its distinct links, whether it was seen before or not, and before any filter. They are keyed by the crawl: those of
-# two crawls cannot be compared.
+# After MAGIC come 64-bit words, little-endian: PAGE where the links of a page begin, then the
+# fingerprint of each of its distinct links, whether it was seen before or not, and before any
+# filter. They are keyed by the crawl: those of two crawls cannot be compared.
 
 MAGIC = b"webcrawl trace 1"
 Fingerprints = Callable[[Sequence[str]], Sequence[int]]
@@ -317,7 +357,8 @@ class UrlTrace:
     """Writes the fingerprints of the links of each page."""
 
     def __init__(self, fingerprints: Fingerprints, write: Callable[[bytes], object]) -> None:
-        self._fingerprints, self._write = fingerprints, write
+        self._fingerprints = fingerprints
+        self._write = write
 
     @classmethod
     def open(cls, output: Output, fingerprints: Fingerprints) -> Self:

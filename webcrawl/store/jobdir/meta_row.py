@@ -1,4 +1,6 @@
-"""Rows of the table `meta`: what a checkpoint keeps under a name, read with its checksum (docs/files.md)."""
+"""Rows of the table `meta`: what a checkpoint keeps under a name, read with its checksum
+(docs/files.md).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,22 @@ FRONTIER = "frontier"  # counters and the front-end's heads
 COUNTERS, STATISTICS, FILTERS = "tallies", "statistics", "filters"
 REVISITING = "revisiting"  # pages are fetched again, or were in a former run
 MAPPINGS = ("seeds", TERMS, COUNTERS, FILTERS)
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error)
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    struct.error,
+)
 
 
 def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T) -> T:
-    """A value as `read` makes it; the default if there is none. DamagedFile if it cannot be read."""
+    """A value as `read` makes it; the default if there is none.
+
+    DamagedFile if it cannot be read.
+    """
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):
             raise snapshot.damaged(f"table meta, {name}: checksum", value=row[1])
@@ -63,7 +76,10 @@ def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    """The terms as they were written. Crawls that are older than the library have ports as ranges of Python's."""
+    """The terms as they were written.
+
+    Crawls that are older than the library have ports as ranges of Python's.
+    """
     return {str(name): _PORTS.sub(_as_ports, str(text)) for name, text in mapping(data).items()}
 
 
@@ -76,7 +92,10 @@ def _as_ports(found: re.Match[str]) -> str:
 
 
 def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
-    """Return the spider and settings of the last run. Damaged ones add a line to `odd`, or raise DamagedFile."""
+    """Return the spider and settings of the last run.
+
+    Damaged ones add a line to `odd`, or raise DamagedFile.
+    """
     try:
         return value(snapshot, TERMS, read_terms, {})
     except DamagedFile:
@@ -107,7 +126,9 @@ def _times(data: bytes) -> tuple[float, float]:
 
 
 def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Yield the small values that lack their form: key, place in the seeds, counters, state of filters and plug-ins."""
+    """Yield the small values that lack their form: key, place in the seeds, counters, state of
+    filters and plug-ins.
+    """
     data = snapshot.get(KEY)
     if data is not None and len(data) != KEY_BYTES:
         yield snapshot.damaged(f"table meta, {KEY}: {len(data)} bytes, not {KEY_BYTES}")
@@ -133,7 +154,9 @@ def _check_plugins(snapshot: Snapshot) -> Iterator[DamagedFile]:
 
 
 def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Yield the state of the archive if it is not a number and, after a blank, a noted output or nothing."""
+    """Yield the state of the archive if it is not a number and, after a blank, a noted output or
+    nothing.
+    """
     archive = (snapshot.get("warc") or b"0 ").decode(errors="replace")
     number, _, path = archive.partition(" ")
     is_noted = not path or bool(list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,))))

@@ -1,4 +1,6 @@
-"""The files that a crawl appends to, as the table `output` notes them: each counts up to the length it has there."""
+"""The files that a crawl appends to, as the table `output` notes them: each counts up to the length
+it has there.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def lengths(snapshot: Snapshot) -> dict[str, int]:
 
 
 def length_of(name: str, noted: Mapping[str, int]) -> int | None:
-    """The bytes that count of a file, which may have been noted before it lost its `.open`; None if it was not."""
+    """The bytes that count of a file, which may have been noted before it lost its `.open`; None if
+    it was not.
+    """
     return noted.get(name, noted.get(name.removesuffix(OPEN)))
 
 
@@ -37,9 +41,14 @@ def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     yield from each_noted(snapshot, jobdir, check_length, lambda *_: iter(()))
 
 
-def each_noted(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Iterator[DamagedFile]:
+def each_noted(
+    snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent
+) -> Iterator[DamagedFile]:
     """Check each file that the checkpoint names; `absent` judges a finished one that is not here."""
-    finished = {name for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))}
+    finished = {
+        name
+        for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
+    }
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
         if not rowcrc.agrees(rowcrc.output, row):
@@ -66,7 +75,9 @@ def _is_inside(name: str) -> bool:
 
 
 def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
-    """Opens a file that may still have its `.open`, which a running crawl may remove at this moment."""
+    """Opens a file that may still have its `.open`, which a running crawl may remove at this
+    moment.
+    """
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:
             return regular(jobdir / candidate)
@@ -76,17 +87,29 @@ def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
 
 
 def _finished_since(jobdir: Path, name: str) -> bool:
-    """True if a running crawl has finished this file since the snapshot was taken: then it may be gone already."""
+    """True if a running crawl has finished this file since the snapshot was taken: then it may be
+    gone already.
+    """
     if not name.endswith(OPEN):
         return False
     with Snapshot(jobdir / "state") as now:
-        return bool(list(now.rows("SELECT 1 FROM meta WHERE name = ?", (f"{FINISHED}{name.removesuffix(OPEN)}",))))
+        return bool(
+            list(
+                now.rows(
+                    "SELECT 1 FROM meta WHERE name = ?", (f"{FINISHED}{name.removesuffix(OPEN)}",)
+                )
+            )
+        )
 
 
 def _is_converted(jobdir: Path, name: str) -> bool:
-    """True if a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
+    """True if a running crawl has replaced this stream by its Parquet file since the snapshot was
+    taken.
+    """
     table = f"{name.removesuffix(STREAM)}{PARQUET}"
-    return name.endswith(STREAM) and any((jobdir / path).exists() for path in (table, f"{table}{OPEN}"))
+    return name.endswith(STREAM) and any(
+        (jobdir / path).exists() for path in (table, f"{table}{OPEN}")
+    )
 
 
 def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:

@@ -1,4 +1,6 @@
-"""The files of a JOBDIR that the crawl alone writes: a log or a feed with such a name would damage them."""
+"""The files of a JOBDIR that the crawl alone writes: a log or a feed with such a name would damage
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ OWN = (
 )
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
-BESIDE = ("logs/errors.log", "logs/requests.log")  # no outputs, though they lie among them: nothing cuts these back
+# no outputs, though they lie among them: nothing cuts these back
+BESIDE = ("logs/errors.log", "logs/requests.log")
 
 
 def is_own(path: Path, jobdir: Path) -> bool:
@@ -29,6 +32,10 @@ def is_own(path: Path, jobdir: Path) -> bool:
     first = folder / below.parts[0]
     if number_of(first) is not None:
         return is_own(place, first)
-    if below.parent == Path("logs") and below.suffix == ".log" and number_of(below.with_suffix("")) is not None:
+    if (
+        below.parent == Path("logs")
+        and below.suffix == ".log"
+        and number_of(below.with_suffix("")) is not None
+    ):
         return True
     return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)

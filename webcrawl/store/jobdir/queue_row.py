@@ -1,7 +1,9 @@
-"""The bytes of a disk FIFO in a checkpoint, its blocks beside it: written, read and checked (docs/files.md).
+"""The bytes of a disk FIFO in a checkpoint, its blocks beside it: written, read and checked
+(docs/files.md).
 
-Each record is preceded by its length. That is one byte; 255 means that it follows in four bytes, little-endian. Most
-records are URLs with a short history: four bytes for every length would cost 4 % more memory and 12 % more time.
+Each record is preceded by its length. That is one byte; 255 means that it follows in four bytes,
+little-endian. Most records are URLs with a short history: four bytes for every length would cost 4
+% more memory and 12 % more time.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def frame(record: bytes) -> bytes:
 
 
 def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Begin and end of the record whose length is at `at`; the end is beyond the data if the record is cut off."""
+    """Begin and end of the record whose length is at `at`; the end is beyond the data if the record
+    is cut off.
+    """
     size = data[at]
     if size < LONG:
         return at + 1, at + 1 + size
@@ -73,10 +77,12 @@ def count_records(data: bytes | bytearray) -> int:
     return count
 
 
-HEAD = struct.Struct("<BQQI")  # packing, count, place, number of ids; the ids and the records follow
+# packing, count, place, number of ids; the ids and the records follow
+HEAD = struct.Struct("<BQQI")
 PLAIN, ZSTD = 0, 1
 WORTH_PACKING = 512  # bytes; for fewer, compression saves less than its header and checksum take
-LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
+# bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
+LARGEST = 64 << 20
 
 
 class QueueBlocks(Protocol):
@@ -89,7 +95,9 @@ class QueueBlocks(Protocol):
 
 @dataclass(slots=True)
 class SavedFifo:
-    """`count` records: those in the blocks `ids`, from byte `place` of the first one, then those in `rest`."""
+    """`count` records: those in the blocks `ids`, from byte `place` of the first one, then those in
+    `rest`.
+    """
 
     count: int
     place: int
@@ -126,11 +134,15 @@ class SavedQueues:
 
     def __init__(self, snapshot: Snapshot, table: str = "block") -> None:
         """`table`: where their blocks are."""
-        self._snapshot, self._table = snapshot, table
+        self._snapshot = snapshot
+        self._table = table
         self._named = array("Q")
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
-        """All records of a queue. Raises DamagedFile at the first damage, and at the end if their number is wrong."""
+        """All records of a queue.
+
+        Raises DamagedFile at the first damage, and at the end if their number is wrong.
+        """
         found, queue = 0, unpack(saved, self, f"{what}: a saved queue")
         self._named.extend(queue.ids)
         place = queue.place
@@ -146,7 +158,9 @@ class SavedQueues:
             raise self.damaged(f"{what}: a queue of {queue.count} records has {found}")
 
     def pieces(self, saved: bytes) -> Iterator[bytes]:
-        """The records of a queue with their lengths, some hundred at a time: block by block, as far as is asked for."""
+        """The records of a queue with their lengths, some hundred at a time: block by block, as far
+        as is asked for.
+        """
         queue = unpack(saved, self)
         for at, number in enumerate(queue.ids):
             yield self.block(number, "a saved queue")[0 if at else queue.place :]
@@ -158,7 +172,9 @@ class SavedQueues:
 
     def block(self, number: int, what: str) -> bytes:
         """The records of a block with their lengths."""
-        for (data,) in self._snapshot.rows(f"SELECT data FROM {self._table} WHERE id = ?", (number,)):
+        for (data,) in self._snapshot.rows(
+            f"SELECT data FROM {self._table} WHERE id = ?", (number,)
+        ):
             return self.unpack(data, f"{what}, block {number}")
         raise self.damaged(f"{what}: block {number} is missing")
 
@@ -186,7 +202,10 @@ class SavedQueues:
             raise self.damaged(f"{what}: the queue continues at byte {place} of {len(data)}")
 
     def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
-        """Yields blocks that no queue or more than one queue names. Call it after reading all queues."""
+        """Yields blocks that no queue or more than one queue names.
+
+        Call it after reading all queues.
+        """
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
             yield self.damaged(f"table {self._table}, {number}: two queues name it")
@@ -204,6 +223,8 @@ def link_flaw(record: bytes, host: str | None = None) -> str:
         name = host_of(link.url)
     except (ValueError, IndexError):
         return f"not a link: {record[:80]!r}"
-    if not (link.url.isascii() and link.url.isprintable()) or (link.path and not link.path.isalpha()):
+    if not (link.url.isascii() and link.url.isprintable()) or (
+        link.path and not link.path.isalpha()
+    ):
         return f"not a link: {record[:80]!r}"
     return f"a link of another host: {link.url[:80]!r}" if host not in (None, name) else ""

@@ -20,15 +20,19 @@ BINS = len(EDGES) + 1
 
 @dataclass(slots=True)
 class RevisitFigures:
-    """Numbers since the crawl began, over all its runs, but for those that say that they are of now."""
+    """Numbers since the crawl began, over all its runs, but for those that say that they are of
+    now.
+    """
 
     records: int = 0  # pages that are fetched again, now
-    let_go: int = 0  # of these, estimated: out of date as good as certainly, for they change too fast for the budget
+    # of these, estimated: out of date as good as certainly, for they change too fast for the budget
+    let_go: int = 0
     waiting: int = 0  # of these: taken to be fetched, and not yet fetched, now
     taken: int = 0  # fetches of known pages, whatever came of them
     unchanged_304: int = 0  # the server said that the page was not modified
     unchanged_digest: int = 0  # the same bytes came
-    changed_digest: int = 0  # other bytes with the same visible text, as far as its fingerprint tells
+    # other bytes with the same visible text, as far as its fingerprint tells
+    changed_digest: int = 0
     changed_text: int = 0
     gone: int = 0  # answered 404 or 410
     forgotten: int = 0  # gone for so long that they are not asked for any more
@@ -38,11 +42,16 @@ class RevisitFigures:
     signals_ignored: int = 0  # of sites whose word is not worth a fetch
     budget: float = 0.0  # revisits per second that are allowed, now
     used: float = 0.0  # revisits per second that are made, now
-    freshness: float = 0.0  # estimated share of pages whose copy is as it is on the web, by weight, now
-    age: float = 0.0  # estimated seconds for which copies have been out of date, a fresh one's being 0, by weight, now
+    # estimated share of pages whose copy is as it is on the web, by weight, now
+    freshness: float = 0.0
+    # estimated seconds for which copies have been out of date, a fresh one's being 0, by weight,
+    # now
+    age: float = 0.0
     sampled: int = 0  # pages by which the last two were estimated
-    rates: list[int] = field(default_factory=lambda: [0] * BINS)  # sampled pages by the mean time between two changes
-    intervals: list[int] = field(default_factory=lambda: [0] * BINS)  # by the time from one fetch to the next
+    # sampled pages by the mean time between two changes
+    rates: list[int] = field(default_factory=lambda: [0] * BINS)
+    # by the time from one fetch to the next
+    intervals: list[int] = field(default_factory=lambda: [0] * BINS)
 
     @property
     def unchanged(self) -> int:
@@ -54,8 +63,12 @@ class RevisitFigures:
 
     def clear_estimates(self) -> None:
         """Before they are set: they do not add up."""
-        self.let_go, self.freshness, self.age, self.sampled = 0, 0.0, 0.0, 0
-        self.rates, self.intervals = [0] * BINS, [0] * BINS
+        self.let_go = 0
+        self.freshness = 0.0
+        self.age = 0.0
+        self.sampled = 0
+        self.rates = [0] * BINS
+        self.intervals = [0] * BINS
 
     def numbers(self) -> dict[str, int | float]:
         """All but the histograms, by name."""
@@ -67,7 +80,9 @@ class RevisitFigures:
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Self:
-        """The figures that `numbers` and `histograms` gave, in one mapping; names of other versions are left out."""
+        """The figures that `numbers` and `histograms` gave, in one mapping; names of other versions
+        are left out.
+        """
         found = cls(**{name: figures[name] for name in (*NUMBERS, *HISTOGRAMS) if name in figures})
         found.rates, found.intervals = _whole(found.rates), _whole(found.intervals)
         return found
@@ -79,7 +94,8 @@ HISTOGRAMS = ("rates", "intervals")
 ESTIMATED = ("let_go", "freshness", "age", "sampled", *HISTOGRAMS)
 NUMBERS = tuple(one.name for one in fields(RevisitFigures) if one.name not in HISTOGRAMS)
 RECORDS = PREFIX + "records"
-MEANS = ("freshness", "age")  # of several crawls: a mean by the records of those that have any; all others are sums
+# of several crawls: a mean by the records of those that have any; all others are sums
+MEANS = ("freshness", "age")
 ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
 
 
@@ -106,7 +122,9 @@ def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
     """Return the figures in `Crawl.stats` or a stats.json; None if the crawl fetches no page again."""
     if RECORDS not in stats:
         return None
-    return RevisitFigures.of({name: stats[PREFIX + name] for name in NUMBERS if PREFIX + name in stats})
+    return RevisitFigures.of(
+        {name: stats[PREFIX + name] for name in NUMBERS if PREFIX + name in stats}
+    )
 
 
 def fresh(figures: RevisitFigures) -> str:

@@ -1,4 +1,6 @@
-"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Checking a crawl"."""
+"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Checking
+a crawl".
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,12 @@ _SHARED: dict[Path, _Shared] = {}
 
 
 class Descriptors:
-    """One reader of a file on which SQLite has locks; made before SQLite opens it, closed after SQLite has closed it.
+    """One reader of a file on which SQLite has locks; made before SQLite opens it, closed after
+    SQLite has closed it.
 
-    Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them the checkpoint that
-    is being read. So they stay open until nobody in this process reads the file any more.
+    Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them
+    the checkpoint that is being read. So they stay open until nobody in this process reads the file
+    any more.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,16 +72,18 @@ class Descriptors:
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
 PREFIX = 64  # bytes of a value that are contiguous on its page
-# A crawl that is just opening its database recreates the log's index, or removes it with the log. For some milliseconds
-# a reader that must not write cannot read.
+# A crawl that is just opening its database recreates the log's index, or removes it with the log.
+# For some milliseconds a reader that must not write cannot read.
 PATIENCE, PAUSE = 10.0, 0.02  # seconds
-# Bytes of a log without frames. If its index has no owner, SQLite does not notice that this log is empty, and retries
-# endlessly (3.40, wal.c, walBeginShmUnreliable).
+# Bytes of a log without frames. If its index has no owner, SQLite does not notice that this log is
+# empty, and retries endlessly (3.40, wal.c, walBeginShmUnreliable).
 HEADER = 32
 SEARCHES = 100  # of whole files: each takes one second per GiB
-# The constant header fields of our databases (sqlite.org/fileformat2.html, 1.3); SQLite does not check all of them.
+# The constant header fields of our databases (sqlite.org/fileformat2.html, 1.3); SQLite does not
+# check all of them.
 FIXED = {
-    16: bytes.fromhex("2000 02 02 00 40 20 20"),  # page size, WAL for writer and reader, nothing reserved, fractions
+    # page size, WAL for writer and reader, nothing reserved, fractions
+    16: bytes.fromhex("2000 02 02 00 40 20 20"),
     44: (4).to_bytes(4, "big"),  # schema format
     52: bytes(4),  # no automatic vacuum
     56: (1).to_bytes(4, "big"),  # UTF-8
@@ -91,13 +97,16 @@ class Changed(StoreError):  # noqa: N818 - reads as what it is
 
 
 class Snapshot:
-    """One open read transaction. SQLite must not change anything, so the way to open depends on the files.
+    """One open read transaction. SQLite must not change anything, so the way to open depends on the
+    files.
 
-    Without a log, or with a log that is only a header, the database is read as it is, provided that it stays unchanged.
-    With a log and its index (a running or killed crawl) the index is opened read-only; SQLite makes another one in
-    memory if it has no owner. A log without its index, as in a careless copy, is read in a copy of both.
+    Without a log, or with a log that is only a header, the database is read as it is, provided that
+    it stays unchanged. With a log and its index (a running or killed crawl) the index is opened
+    read-only; SQLite makes another one in memory if it has no owner. A log without its index, as in
+    a careless copy, is read in a copy of both.
 
-    While one is open, its process must not close any other descriptor of crawl.db or of the index: see Descriptors.
+    While one is open, its process must not close any other descriptor of crawl.db or of the index:
+    see Descriptors.
     """
 
     def __init__(self, state: Path) -> None:
@@ -150,7 +159,9 @@ class Snapshot:
             for file in (self.path, self._log):
                 shutil.copyfile(file, Path(self._copy.name) / file.name)
             path, how = Path(self._copy.name) / self.path.name, ""
-        elif not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._has_no_frames():
+        elif (
+            not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._has_no_frames()
+        ):
             self._still, how = self._stamp(), "immutable=1"
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -164,7 +175,9 @@ class Snapshot:
         return db
 
     def _has_no_frames(self) -> bool:
-        """True if the log is only a header and stays so: in a running crawl it is that for an instant after a cut."""
+        """True if the log is only a header and stays so: in a running crawl it is that for an
+        instant after a cut.
+        """
         if self._log.stat().st_size != HEADER:
             return False
         time.sleep(PAUSE)
@@ -196,13 +209,15 @@ class Snapshot:
     def check_still(self) -> None:
         """Raises Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
-            raise Changed(f"{self.path.parent}: a crawl was started on it meanwhile: run this command again")
+            raise Changed(
+                f"{self.path.parent}: a crawl was started on it meanwhile: run this command again"
+            )
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
         """The rows of this SELECT, one at a time, in the memory of one."""
         try:
-            # Not the cursor itself: it would be closed when iteration stops early, an error once the database is
-            # closed.
+            # Not the cursor itself: it would be closed when iteration stops early, an error once
+            # the database is closed.
             yield from iter(self._db.execute(sql, args).fetchone, None)
         except ERRORS as error:
             raise self.damaged(f"{error} ({sql})") from error
@@ -217,10 +232,11 @@ class Snapshot:
         return _bytes(found[0][0]) if found else None
 
     def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
-        """Damage at this offset, or at the bytes of this value if they are found; the number of searches is limited.
+        """Damage at this offset, or at the bytes of this value if they are found; the number of
+        searches is limited.
 
-        The offset is 0 if they are not found. The log is searched from its end and before the database: it has the
-        newest state of a page.
+        The offset is 0 if they are not found. The log is searched from its end and before the
+        database: it has the newest state of a page.
         """
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:
@@ -231,7 +247,9 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """The last place at which the file has these bytes; what is added to it later is not of this checkpoint."""
+        """The last place at which the file has these bytes; what is added to it later is not of
+        this checkpoint.
+        """
         try:
             if path not in self._mapped:
                 self._mapped[path] = self._descriptors.mapped(path)
@@ -244,7 +262,9 @@ class Snapshot:
         head = self._head()
         for at, fixed in FIXED.items():
             if head[at : at + len(fixed)] != fixed:
-                yield self.damaged(f"header: {head[at : at + len(fixed)].hex()} instead of {fixed.hex()}", at)
+                yield self.damaged(
+                    f"header: {head[at : at + len(fixed)].hex()} instead of {fixed.hex()}", at
+                )
 
     def check(self) -> Iterator[DamagedFile]:
         """Checks the header, then every page with SQLite's integrity check."""
@@ -276,7 +296,8 @@ def _bytes(value: Any) -> bytes:
 
 
 class SavedDB(CrawlDB):
-    """A checkpoint for the classes that work on a crawl's database: they read it, and cannot change it.
+    """A checkpoint for the classes that work on a crawl's database: they read it, and cannot change
+    it.
 
     It takes no lock, and has nothing to save.
 

@@ -1,4 +1,6 @@
-"""stats.json, replaced as a whole at each checkpoint: the figures of a crawl, or those of a hive's drones as one."""
+"""stats.json, replaced as a whole at each checkpoint: the figures of a crawl, or those of a hive's
+drones as one.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ class Series:
     """Downloads, documents and bytes in slots of equal length, from the first download on."""
 
     def __init__(self, slots: int = SLOTS, width: int = FIRST) -> None:
-        self._slots, self.width = slots, width
-        self.start = 0  # milliseconds since 1970, a multiple of the width at first; 0: nothing was added
+        self._slots = slots
+        self.width = width
+        # milliseconds since 1970, a multiple of the width at first; 0: nothing was added
+        self.start = 0
         self.downloads: list[int] = []
         self.documents: list[int] = []
         self.sizes: list[int] = []
 
     def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
-        """Adds a download that ended at this time, in milliseconds; what seems to be before the first goes with it."""
+        """Adds a download that ended at this time, in milliseconds; what seems to be before the
+        first goes with it.
+        """
         if not self.start:
             self.start = at - at % self.width
         slot = (at - self.start) // self.width
@@ -43,7 +49,9 @@ class Series:
         """Makes room up to this time; returns its slot."""
         while (slot := (at - self.start) // self.width) >= self._slots:
             self.width *= 2
-            self.downloads, self.documents, self.sizes = map(_halved, (self.downloads, self.documents, self.sizes))
+            self.downloads, self.documents, self.sizes = map(
+                _halved, (self.downloads, self.documents, self.sizes)
+            )
         for values in (self.downloads, self.documents, self.sizes):
             values.extend([0] * (slot + 1 - len(values)))
         return slot
@@ -55,16 +63,20 @@ class Series:
 
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
-        """The sums of several, in slots as wide as the widest of theirs, from the earliest beginning on.
+        """The sums of several, in slots as wide as the widest of theirs, from the earliest
+        beginning on.
 
         Each of their slots goes into the one that has its middle.
         """
         made, begun = cls(), [part for part in parts if part.start]
         if begun:
-            made.width, made.start = max(part.width for part in begun), min(part.start for part in begun)
+            made.width = max(part.width for part in begun)
+            made.start = min(part.start for part in begun)
         for part in begun:
             slots = zip(part.downloads, part.documents, part.sizes, strict=True)
-            for middle, (downloads, documents, size) in zip(count(part.start + part.width // 2, part.width), slots):
+            for middle, (downloads, documents, size) in zip(
+                count(part.start + part.width // 2, part.width), slots
+            ):
                 made.add(middle, documents, size, downloads)
         return made
 
@@ -83,7 +95,9 @@ class Series:
         """Return the series that `table` gave."""
         made = cls(width=1000 * table["seconds"])
         made.start = 1000 * table["start"]
-        made.downloads, made.documents, made.sizes = table["downloads"], table["documents"], table["bytes"]
+        made.downloads = table["downloads"]
+        made.documents = table["documents"]
+        made.sizes = table["bytes"]
         return made
 
     def save(self) -> list[object]:
@@ -99,13 +113,18 @@ def _halved(values: list[int]) -> list[int]:
 
 NAME = "stats.json"
 FINISHED = "finished"  # nothing is left to do; Scrapy's word
-STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
+# the reason of a crawl that ended because it could not take a checkpoint
+STORE_FAILED = "store_failed"
 ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
-UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
-RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
-REFUSED = "browser/refused"  # requests of rendered pages: a counter of all, and with the reason behind a slash
+# why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
+UNREACHED = "unreached"
+# before the names of counters of answers, by what these are instead of pages
+RECOGNISED = "recognised/"
+# requests of rendered pages: a counter of all, and with the reason behind a slash
+REFUSED = "browser/refused"
 WALL = "wall/"  # after that, before a vendor
-SERVER_ERRORS = frozenset((408, 429, *range(500, 600)))  # statuses of servers that fail, not of missing pages
+# statuses of servers that fail, not of missing pages
+SERVER_ERRORS = frozenset((408, 429, *range(500, 600)))
 MOST_BYTES = 1 << 24  # bytes that are read
 
 
@@ -136,21 +155,31 @@ def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
 
 
 def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
-    """How many answers were walls, by vendor, and how many looked like something else than pages, by kind."""
+    """How many answers were walls, by vendor, and how many looked like something else than pages,
+    by kind.
+    """
     found = {
-        name.removeprefix(RECOGNISED): many for name, many in figures.items() if name.startswith(RECOGNISED) and many
+        name.removeprefix(RECOGNISED): many
+        for name, many in figures.items()
+        if name.startswith(RECOGNISED) and many
     }
     walls = {name.removeprefix(WALL): many for name, many in found.items() if name.startswith(WALL)}
     return walls, {name: many for name, many in found.items() if not name.startswith(WALL)}
 
 
 def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
-    """Return how many URLs ended with which answer that is no page, by status; in a file statuses are strings.
+    """Return how many URLs ended with which answer that is no page, by status; in a file statuses
+    are strings.
 
-    Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier fetch has the text.
+    Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier
+    fetch has the text.
     """
     found = {int(status): many for status, many in outcomes.items() if many}
-    missing = [status for status in found if status >= 300 and status != 304 and status not in SERVER_ERRORS]
+    missing = [
+        status
+        for status in found
+        if status >= 300 and status != 304 and status not in SERVER_ERRORS
+    ]
     return {status: found[status] for status in sorted(missing)}
 
 
@@ -198,8 +227,9 @@ def added_names(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 # -- the tables of stats.json
 #
-# Sums are exact. Of the tables that have only the most frequent names, a name that a crawl does not list lacks what
-# that crawl counts under its others; a host is crawled by one of them, so the rows of hosts are whole.
+# Sums are exact. Of the tables that have only the most frequent names, a name that a crawl does not
+# list lacks what that crawl counts under its others; a host is crawled by one of them, so the rows
+# of hosts are whole.
 
 Counts = dict[str, int]
 Rows = dict[str, list[int]]
@@ -209,7 +239,9 @@ RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which c
 def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All of these together."""
     each = [*figures]
-    found = {name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()}
+    found = {
+        name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()
+    }
     revisits = [one["revisits"] for one in each if "revisits" in one]
     return found | {"revisits": _bins(revisits)} if revisits else found
 
@@ -253,7 +285,10 @@ def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Histograms with the same bins."""
-    return {name: [sum(bins) for bins in zip(*(one[name] for one in each), strict=True)] for name in each[0]}
+    return {
+        name: [sum(bins) for bins in zip(*(one[name] for one in each), strict=True)]
+        for name in each[0]
+    }
 
 
 def _most(each: list[Rows], column: int) -> Rows:

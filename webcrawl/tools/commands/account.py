@@ -10,11 +10,20 @@ from pathlib import Path
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, read_enough, say, say_all, usage_error, write_page
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    read_enough,
+    say,
+    say_all,
+    usage_error,
+    write_page,
+)
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on the page."""
+    """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on
+    the page.
+    """
 
     says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
     usage = "JOBDIR DOMAIN [options]"
@@ -67,7 +76,11 @@ class Command(ToolCommand):
         except OSError as error:
             self.fail(f"{target}: {error.strerror or error}")
             return
-        what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
+        what = (
+            f"{len(account.requests)} requests"
+            if account.requests
+            else "no request to it is known of"
+        )
         say(f"{target}: {site.name}, {what}")
 
     def _list(self, jobdir: Path, rule: str) -> None:
@@ -76,7 +89,9 @@ class Command(ToolCommand):
 
         offsets = Offsets(jobdir, rule)
         for one in offsets:
-            sys.stdout.write(f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n")
+            sys.stdout.write(
+                f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n"
+            )
         for line in offsets.unread:
             sys.stderr.write(f"{readable(line)}\n")
             self.exitcode = 1

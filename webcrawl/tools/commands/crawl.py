@@ -1,6 +1,7 @@
 """`scrapy crawl`, with checks before the start: any problem is one line and exit status 1.
 
-A terminal that is closed (SIGHUP) ends the crawl as SIGTERM does, unless the signal is ignored, as nohup has it.
+A terminal that is closed (SIGHUP) ends the crawl as SIGTERM does, unless the signal is ignored, as
+nohup has it.
 
 Scrapy imports every command for any of them: what only a crawl needs is imported later.
 """
@@ -29,7 +30,14 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
-from webcrawl.adapter.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
+from webcrawl.adapter.crawl_options import (
+    Start,
+    add_options,
+    apply,
+    check_spider,
+    start_of,
+    take_folder,
+)
 from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
@@ -51,7 +59,9 @@ def _none() -> None:
 
 
 class OneSignal:
-    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second, which forces it."""
+    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second,
+    which forces it.
+    """
 
     def __init__(
         self,
@@ -60,7 +70,9 @@ class OneSignal:
         still: Callable[[], Standstill | None] = _none,
     ) -> None:
         """`still` watches the event loop of the crawl, if there is one by now."""
-        self._clock, self._arm, self._still = clock, arm or Alarm().arm, still
+        self._clock = clock
+        self._arm = arm or Alarm().arm
+        self._still = still
         self._last = float("-inf")
         self._behind: dict[int, Handler] = {}
 
@@ -80,7 +92,8 @@ class OneSignal:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
-        if number == signal.SIGHUP and self._last > float("-inf"):  # shell and kernel send one each: nobody is in haste
+        # shell and kernel send one each: nobody is in haste
+        if number == signal.SIGHUP and self._last > float("-inf"):
             return
         if now - self._last < SAME:
             return
@@ -110,7 +123,10 @@ ARGUMENTS = (
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+    """Scrapy's own command.
+
+    Before a spider runs, its settings and files are checked, and a WebSpider's arguments.
+    """
 
     begins_from_urls = True  # whether URLs and files may stand in place of a spider
     _start: Start | None = None
@@ -132,7 +148,8 @@ class Command(CrawlCommand):
             raise UsageError(f"unknown option {unknown}", print_help=False)
         if len(args) != 1:
             raise UsageError(
-                f"URLs or files are needed, or exactly one spider: {program()} crawl NAME", print_help=False
+                f"URLs or files are needed, or exactly one spider: {program()} crawl NAME",
+                print_help=False,
             )
         return spider_named(settings, args[0])
 
@@ -146,7 +163,9 @@ class Command(CrawlCommand):
         super().add_options(parser)
         name_program(parser, self)
         parser.add_argument(
-            "--fresh", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
+            "--fresh",
+            action="store_true",
+            help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …",
         )
         if self.begins_from_urls:
             add_options(parser)
@@ -215,8 +234,10 @@ class Command(CrawlCommand):
         del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
-        self._closed_well, self._on_exit = False, "the crawl cannot start: %s"
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
+        self._closed_well = False
+        self._on_exit = "the crawl cannot start: %s"
+        # until the crawl listens to it; it would end the process
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._opened, signals.spider_opened)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
@@ -232,13 +253,15 @@ class Command(CrawlCommand):
             self.exitcode = 1
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             self._explain(crawling.exception())
-        # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize it by. A first one
-        # that comes while the crawl is being opened ends the process too; then all is as it was before.
+        # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize
+        # it by. A first one that comes while the crawl is being opened ends the process too; then
+        # all is as it was before.
         if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line,
+        without a traceback.
 
         A crawl that ended badly has said why.
         """
@@ -252,10 +275,13 @@ class Command(CrawlCommand):
             self.exitcode = 1
 
     def _opened(self) -> None:
-        self._on_exit = "%s has ended the crawl, as a kill would: it resumes from its last checkpoint"
+        self._on_exit = (
+            "%s has ended the crawl, as a kill would: it resumes from its last checkpoint"
+        )
 
     def _closed(self) -> None:
-        self._closed_well, self._on_exit = True, "%s has ended the process, after the crawl was closed"
+        self._closed_well = True
+        self._on_exit = "%s has ended the process, after the crawl was closed"
 
 
 def _still(crawler: Crawler) -> Standstill | None:
@@ -268,7 +294,8 @@ def _of_system(error: BaseException) -> bool:
 
 
 def _of_exit(error: SystemExit) -> tuple[str, int]:
-    """Who called `sys.exit`, and the status to end with: a crawl cut short by user code is never a success.
+    """Who called `sys.exit`, and the status to end with: a crawl cut short by user code is never a
+    success.
 
     The add-on's own is raised again: it has said why.
     """
@@ -286,11 +313,13 @@ def _tell(line: str, log: Any) -> None:
     """Write to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
-        with suppress(OSError), Path(log).open("a", encoding="utf-8") as file:  # standard error has it
+        # standard error has it
+        with suppress(OSError), Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
 
-# By logger, how these messages begin: others of the same loggers, on signals for instance, are for everybody.
+# By logger, how these messages begin: others of the same loggers, on signals for instance, are for
+# everybody.
 DETAILS: dict[str, str | tuple[str, ...]] = {
     "scrapy.addons": "Enabled addons",
     "scrapy.crawler": "Overridden settings",
@@ -303,7 +332,8 @@ DETAILS: dict[str, str | tuple[str, ...]] = {
 def demote(record: logging.LogRecord) -> bool:
     """A filter that makes such notices details."""
     if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
-        record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        record.levelno = logging.DEBUG
+        record.levelname = "DEBUG"
     return True
 
 

@@ -49,7 +49,9 @@ class Command(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+        parser.add_argument(
+            "--json", action="store_true", help="print the answer as one JSON object"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
@@ -71,7 +73,8 @@ class Command(ToolCommand):
 
     def _asked(self, args: list[str]) -> Any:
         if len(args) < 2:
-            raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
+            # Scrapy's UsageError ends with 2, which means something else here
+            raise CommandError(USAGE)
         jobdir, command, *words = args
         if command == "why":
             return _why(Path(jobdir), words)
@@ -80,7 +83,9 @@ class Command(ToolCommand):
         return self._asked_crawl(jobdir, command, words)
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
-        """The sites that are left alone, also of a crawl that does not run: as of its last checkpoint."""
+        """The sites that are left alone, also of a crawl that does not run: as of its last
+        checkpoint.
+        """
         from webcrawl.tools.optout_records import SavedRecords  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -99,14 +104,22 @@ class Command(ToolCommand):
         if command == "seeds" and not _is_hive(jobdir):
             from webcrawl.crawl.control.client import Client, add_seeds  # noqa: PLC0415 - as above
 
-            return add_seeds(Client(Path(jobdir), PATIENCE).ask, Path(jobdir), words, sys.stdin.buffer)
+            return add_seeds(
+                Client(Path(jobdir), PATIENCE).ask, Path(jobdir), words, sys.stdin.buffer
+            )
         return ask(lambda: self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
 
 
 def ask(
-    settings: Callable[[], BaseSettings], place: str, patience: float, stdin: IO[bytes], command: str, *words: str
+    settings: Callable[[], BaseSettings],
+    place: str,
+    patience: float,
+    stdin: IO[bytes],
+    command: str,
+    *words: str,
 ) -> Any:
-    """Return the answer of a crawl, or of the hive of a folder or a server; `stdin` is what a hive's seeds `-` are.
+    """Return the answer of a crawl, or of the hive of a folder or a server; `stdin` is what a
+    hive's seeds `-` are.
 
     `settings` are read for a hive alone: that loads Scrapy. Raise CommandError or NotRunning.
     """
@@ -124,7 +137,9 @@ def _is_hive(place: str) -> bool:
         raise CommandError(str(error)) from error
 
 
-def _ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
+def _ask_hive(
+    settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str
+) -> Any:
     from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
     from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
     from webcrawl.tools.supervisor.orders import HiveClient  # noqa: PLC0415 - as above

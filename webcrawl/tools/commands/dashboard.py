@@ -28,7 +28,10 @@ SHOWN = ("status", "hosts", "errors")
 
 
 class Command(ToolCommand):
-    """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard). Ctrl-C: exit status 0."""
+    """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard).
+
+    Ctrl-C: exit status 0.
+    """
 
     says = "Show crawls and hives in a browser: live figures, hosts, errors, commands"
     usage = "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
@@ -41,9 +44,14 @@ class Command(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--port", default="8700", metavar="N", help="0: any that is free (default: %(default)s)")
         parser.add_argument(
-            "--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)"
+            "--port", default="8700", metavar="N", help="0: any that is free (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            metavar="ADDRESS",
+            help="where to listen (default: %(default)s)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -65,7 +73,14 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
             raise
         raise CannotStart(missing("aiohttp")) from error
     try:
-        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), say, default_terms())
+        run(
+            Finder(jobdirs, Path(ROOT)),
+            f"{ROOT}{os.sep}",
+            (host, port),
+            partial(_ask, settings),
+            say,
+            default_terms(),
+        )
     except NotListening as error:
         raise CannotStart(str(error)) from error
 

@@ -37,7 +37,8 @@ SOURCES = "sources"  # in it: of what archives
 
 
 class Documents(ToolCommand):
-    """Exit status 0; 1 and one line if nothing was made, or if something in the archives could not be read.
+    """Exit status 0; 1 and one line if nothing was made, or if something in the archives could not
+    be read.
 
     So if a crawl that does not run has documents in no finished file.
     """
@@ -48,7 +49,9 @@ class Documents(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "-o", metavar="FILE", help="ends in .parquet or .jsonl.zst; by default JOBDIR/NAME.documents.parquet"
+            "-o",
+            metavar="FILE",
+            help="ends in .parquet or .jsonl.zst; by default JOBDIR/NAME.documents.parquet",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -66,7 +69,9 @@ class Documents(ToolCommand):
             self.exitcode = INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
-        """Documents that the crawls have made are taken as they are; else they are made of the archives."""
+        """Documents that the crawls have made are taken as they are; else they are made of the
+        archives.
+        """
         if lack := missing_library():
             raise ValueError(lack)
         from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
@@ -100,7 +105,9 @@ class Documents(ToolCommand):
         """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
         for source, its in made.items():
             if not (its.files or its.left_out):
-                complain(f"{source}: has made no documents, as the others have: left out; export it by itself")
+                complain(
+                    f"{source}: has made no documents, as the others have: left out; export it by itself"
+                )
             for line in its.left_out:
                 complain(line)
             self.exitcode = self.exitcode or int(its.is_cut)
@@ -115,12 +122,15 @@ class Documents(ToolCommand):
             was_begun = [path.name for path in scratch.iterdir()] != [SOURCES]
             if not was_begun:
                 shutil.rmtree(scratch)
-            if not was_begun and self.exitcode > 0:  # refused: the same command would be refused again
+            # refused: the same command would be refused again
+            if not was_begun and self.exitcode > 0:
                 raise ValueError(
                     f"{', '.join(sources)}: `{program()} process` ended with status {self.exitcode} before it read "
                     "anything; the lines above say why"
                 )
-            raise ValueError(f"{', '.join(sources)}: not read to the end: run the same command to resume")
+            raise ValueError(
+                f"{', '.join(sources)}: not read to the end: run the same command to resume"
+            )
 
 
 def missing_library() -> str:
@@ -159,10 +169,15 @@ def _forgotten(crawls: list[Path]) -> Forgotten:
 
 
 def _note(sources: list[str], note: Path) -> None:
-    """Note of what archives documents are made here. ValueError: there are those of others already."""
+    """Note of what archives documents are made here.
+
+    ValueError: there are those of others already.
+    """
     asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
     if note.exists() and note.read_bytes() != asked:
-        raise ValueError(f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it")
+        raise ValueError(
+            f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it"
+        )
     note.write_bytes(asked)
 
 
@@ -170,9 +185,16 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
     """Has `scrapy process` make them in this folder, or go on with it; returns its exit status."""
     from webcrawl.tools.supervisor.hive_run import given_by_command  # noqa: PLC0415 - as above
 
-    given = {**given_by_command(settings), "OUTPUTS": "documents", "JOBDIR": str(jobdir), "LOG_ENABLED": "True"}
+    given = {
+        **given_by_command(settings),
+        "OUTPUTS": "documents",
+        "JOBDIR": str(jobdir),
+        "LOG_ENABLED": "True",
+    }
     options = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
-    process = subprocess.Popen([*PYTHON, "-m", "webcrawl", "process", *sources, *options], env=environment())  # noqa: S603 - ours
+    process = subprocess.Popen(  # noqa: S603 - ours
+        [*PYTHON, "-m", "webcrawl", "process", *sources, *options], env=environment()
+    )
     try:
         status = process.wait()
     except KeyboardInterrupt:
@@ -189,7 +211,9 @@ class GraphExport(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("-o", metavar="FOLDER", default="graph", help="where to write it (default: %(default)s)")
+        parser.add_argument(
+            "-o", metavar="FOLDER", default="graph", help="where to write it (default: %(default)s)"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
@@ -211,7 +235,9 @@ STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 
 
 class StoreExport(ToolCommand):
-    """Exit status 0 if all finished files are in the store, or 1 and a line for each reason; docs/outputs.md."""
+    """Exit status 0 if all finished files are in the store, or 1 and a line for each reason;
+    docs/outputs.md.
+    """
 
     says = "Copy the finished files of a crawl or hive to its store"
     usage = "JOBDIR"
@@ -227,7 +253,9 @@ class StoreExport(ToolCommand):
         except (StoreError, ValueError) as error:
             complain(error)
         except OSError as error:
-            sys.stderr.write(f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n")
+            sys.stderr.write(
+                f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n"
+            )
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: run the same command to resume\n")
         self.exitcode = 0 if is_sound else 1
@@ -243,7 +271,9 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
 
     _log_aloud()
-    given, keep = (read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS)
+    given, keep = (
+        read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS
+    )
     drones = hive_of(jobdir) is not None
     sound = True
     for crawl in crawls_of(jobdir):
@@ -276,7 +306,9 @@ class WaczExport(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz")
+        parser.add_argument(
+            "-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:

@@ -1,6 +1,8 @@
-"""`scrapy hive`: one crawl on all cores, and its drones. All other orders go by `scrapy ctl`, as to one crawl.
+"""`scrapy hive`: one crawl on all cores, and its drones. All other orders go by `scrapy ctl`, as to
+one crawl.
 
-Scrapy imports every command for any of them, in every project on the machine: what takes long is imported later.
+Scrapy imports every command for any of them, in every project on the machine: what takes long is
+imported later.
 """
 
 from __future__ import annotations
@@ -50,15 +52,34 @@ class Command(BaseRunSpiderCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         ScrapyCommand.add_options(self, parser)
         name_program(parser, self)
-        parser.add_argument("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as for crawl")
-        parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first")
+        parser.add_argument(
+            "-a",
+            dest="spargs",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="as for crawl",
+        )
+        parser.add_argument(
+            "-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first"
+        )
         parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
         parser.add_argument("--json", action="store_true", help="status: as JSON")
-        parser.add_argument("--drone", metavar="K", help="adopt: the drone that shall not crawl any more")
-        parser.add_argument("--jobdir", metavar="PATH", help="adopt: where its JOBDIR is now; it is run here once more")
-        parser.add_argument("--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means")
+        parser.add_argument(
+            "--drone", metavar="K", help="adopt: the drone that shall not crawl any more"
+        )
+        parser.add_argument(
+            "--jobdir",
+            metavar="PATH",
+            help="adopt: where its JOBDIR is now; it is run here once more",
+        )
+        parser.add_argument(
+            "--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means"
+        )
         parser.add_argument("--yes", action="store_true", help="adopt: with --lost, give it up")
-        parser.add_argument("--now", action="store_true", help="adopt: with --lost, though it may still fetch")
+        parser.add_argument(
+            "--now", action="store_true", help="adopt: with --lost, though it may still fetch"
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         opts.set[:] = given_words(self.settings, opts.set)
@@ -71,13 +92,18 @@ class Command(BaseRunSpiderCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         unknown = next((word for word in args if word.startswith("-")), "")
         if not args or unknown:
-            raise UsageError(f"unknown option {unknown}" if args else "which spider, or which hive?", print_help=False)
+            raise UsageError(
+                f"unknown option {unknown}" if args else "which spider, or which hive?",
+                print_help=False,
+            )
         name, *rest = args
         try:
             if name in ONE_HIVE:
                 if len(rest) != 1:
                     more = " -n N" if name == "resize" else ""
-                    raise UsageError(f"one hive: {program()} hive {name} JOBDIR|URL{more}", print_help=False)
+                    raise UsageError(
+                        f"one hive: {program()} hive {name} JOBDIR|URL{more}", print_help=False
+                    )
                 self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
             elif rest:
                 raise UsageError(
@@ -108,7 +134,11 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
 
     if opts.pin and not hasattr(os, "sched_setaffinity"):
         raise CannotStart("--pin: this system keeps no process on a core")
-    wanted = 0 if opts.drones is None else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
+    wanted = (
+        0
+        if opts.drones is None
+        else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
+    )
     return HiveRun(settings, Plan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
 
 
@@ -132,7 +162,9 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
     if opts.drones is None:
         raise CannotStart(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
-    return resize(Target(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say)
+    return resize(
+        Target(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say
+    )
 
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
@@ -140,7 +172,9 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drone is None:
-        raise CannotStart(f"which drone? {program()} hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
+        raise CannotStart(
+            f"which drone? {program()} hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost"
+        )
     if opts.lost and opts.jobdir:
         raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")

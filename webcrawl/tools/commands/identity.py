@@ -1,4 +1,6 @@
-"""`scrapy identity`: makes the crawler's key, writes and checks its key directory, and a page on the crawler."""
+"""`scrapy identity`: makes the crawler's key, writes and checks its key directory, and a page on
+the crawler.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,32 @@ class Command(ToolCommand):
     usage = "new FILE | directory … | verify … | page …"
 
     def long_desc(self) -> str:
-        return "  ".join(f"{program()} identity {use}" for use in USES.values()) + "  (docs/identity.md)"
+        return (
+            "  ".join(f"{program()} identity {use}" for use in USES.values())
+            + "  (docs/identity.md)"
+        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--key", metavar="FILE", action="append", help="directory: a key; give the next one, too")
-        parser.add_argument("--agent", metavar="ORIGIN", help="directory, verify: the https origin, as in BOT_AGENT")
-        parser.add_argument("--days", metavar="N", default="30", help="directory: its signatures hold so long (30)")
-        parser.add_argument("--request", metavar="FILE", help="verify: a request as bytes, checked with these keys")
         parser.add_argument(
-            "--addresses", metavar="NETWORKS", help="verify, page: where the crawl comes from, such as 192.0.2.0/28"
+            "--key",
+            metavar="FILE",
+            action="append",
+            help="directory: a key; give the next one, too",
+        )
+        parser.add_argument(
+            "--agent", metavar="ORIGIN", help="directory, verify: the https origin, as in BOT_AGENT"
+        )
+        parser.add_argument(
+            "--days", metavar="N", default="30", help="directory: its signatures hold so long (30)"
+        )
+        parser.add_argument(
+            "--request", metavar="FILE", help="verify: a request as bytes, checked with these keys"
+        )
+        parser.add_argument(
+            "--addresses",
+            metavar="NETWORKS",
+            help="verify, page: where the crawl comes from, such as 192.0.2.0/28",
         )
         parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
         parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
@@ -78,7 +96,11 @@ class Command(ToolCommand):
     def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or not opts.key or not opts.agent or not opts.o:
             raise usage_error(f"{program()} identity {USES['directory']}")
-        days, folder, agent = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o), _agent(opts.agent)
+        days, folder, agent = (
+            whole("--days", opts.days, 1, MOST_DAYS),
+            Path(opts.o),
+            _agent(opts.agent),
+        )
         from webcrawl.base.dates import iso  # noqa: PLC0415 - as above
         from webcrawl.net.identity import key_directory as directory  # noqa: PLC0415 - as above
 
@@ -97,8 +119,12 @@ class Command(ToolCommand):
             self.fail(f"{error.filename or folder}: {error.strerror or error}")
             return
         say(f"{folder / directory.PATH[1:]}: {', '.join(key.keyid for key in keys)}")
-        say(f"{folder / directory.HEADERS}, {folder / directory.NGINX}: fields of the response, for a web server")
-        say(f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: repeat this before then")
+        say(
+            f"{folder / directory.HEADERS}, {folder / directory.NGINX}: fields of the response, for a web server"
+        )
+        say(
+            f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: repeat this before then"
+        )
 
     def _key(self, name: str) -> SigningKey | None:
         from webcrawl.net.identity.signing_key import BadKey, SigningKey  # noqa: PLC0415 - as above
@@ -134,14 +160,20 @@ class Command(ToolCommand):
             self.fail(f"{error.filename or place}: {error.strerror or error}")
 
     def _check_names(self, networks: Sequence[Network]) -> None:
-        """Whether servers that look up the name of an address, and then the address of that name, know this crawl."""
+        """Whether servers that look up the name of an address, and then the address of that name,
+        know this crawl.
+        """
         from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
         from webcrawl.net.errors import DnsFailed  # noqa: PLC0415 - as above
 
         if not networks:
             return
         try:
-            faults = asyncio.run(_misfits(networks, read("DNS_NAMESERVERS", self.settings.get("DNS_NAMESERVERS", []))))
+            faults = asyncio.run(
+                _misfits(
+                    networks, read("DNS_NAMESERVERS", self.settings.get("DNS_NAMESERVERS", []))
+                )
+            )
         except TimeoutError:
             self.fail("--addresses: the name servers are too slow to tell whether their names fit")
         except (DnsFailed, SettingError) as error:
@@ -240,7 +272,11 @@ def who(settings: BaseSettings, why: str, networks: Sequence[Network] = ()) -> W
     def value(name: str) -> Any:
         return read(name, settings[name] if name in settings else getattr(defaults, name))
 
-    delays = (value("POLITENESS_FACTOR"), value("POLITENESS_MIN_DELAY"), value("POLITENESS_MAX_DELAY"))
+    delays = (
+        value("POLITENESS_FACTOR"),
+        value("POLITENESS_MIN_DELAY"),
+        value("POLITENESS_MAX_DELAY"),
+    )
     policy = load(value("POLITENESS_POLICY"))(*delays)
     return Who(
         name=product_token(settings["ROBOTSTXT_USER_AGENT"] or value("USER_AGENT")),

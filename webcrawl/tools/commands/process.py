@@ -30,7 +30,8 @@ ADDON = "webcrawl.WebcrawlAddon"
 
 
 class Command(CrawlCommand):
-    """Each answer in the archives becomes a Page, as in the crawl, and passes the pipelines; nobody is asked.
+    """Each answer in the archives becomes a Page, as in the crawl, and passes the pipelines; nobody
+    is asked.
 
     Exit status 1 if something in the archives cannot be read, once the rest is processed.
     """
@@ -52,7 +53,8 @@ class Command(CrawlCommand):
         del opts, settings
         if not args:
             raise UsageError(
-                f"which archives? {program()} process FILE ..., or a folder of WARC files", print_help=False
+                f"which archives? {program()} process FILE ..., or a folder of WARC files",
+                print_help=False,
             )
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415
@@ -73,11 +75,15 @@ class Command(CrawlCommand):
         from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
 
         if opts.spargs:
-            raise CannotStart(f"-a {next(iter(opts.spargs))}=…: archives have no arguments; settings are -s NAME=VALUE")
+            raise CannotStart(
+                f"-a {next(iter(opts.spargs))}=…: archives have no arguments; settings are -s NAME=VALUE"
+            )
         if settings.getpriority("OUTPUTS") == SETTINGS_PRIORITIES["cmdline"]:
             left_out = sorted(ONLY_FETCHED & set(str(settings["OUTPUTS"]).lower().split()))
             if left_out:
-                sys.stderr.write(f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n")
+                sys.stderr.write(
+                    f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n"
+                )
         if issubclass(load_object(settings["SCHEDULER"]), FrontierScheduler):
             preflight_rereading(settings, self._spider)
         else:  # the add-on makes the crawl, and checks it
@@ -86,7 +92,10 @@ class Command(CrawlCommand):
         opts.spargs["forgotten"] = self._forgotten()
 
     def _forgotten(self) -> Forgotten:
-        """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
+        """By the states of the crawls in whose folders the archives lie.
+
+        CannotStart if one cannot be read.
+        """
         from webcrawl.store.errors import StoreError  # noqa: PLC0415
         from webcrawl.tools.optout_records import crawls_with, records_of  # noqa: PLC0415
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415
@@ -106,13 +115,16 @@ class Command(CrawlCommand):
 
 
 def _in_store(argument: str) -> Iterator[str]:
-    """A line for each crawl that the argument names whose archive lies in a store, in part or whole."""
+    """A line for each crawl that the argument names whose archive lies in a store, in part or
+    whole.
+    """
     from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
     from webcrawl.store.errors import StoreError  # noqa: PLC0415
     from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415
 
     path = Path(argument)
     if path.is_dir():
-        with suppress(StoreError):  # a damaged state says nothing of archives, which can be read all the same
+        # a damaged state says nothing of archives, which can be read all the same
+        with suppress(StoreError):
             for crawl in crawls_of(path.parent if path.name == "warc" else path):
                 yield from not_looked_at(crawl, "warc", (".warc.gz",))

@@ -12,11 +12,14 @@ from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole, write_page
 
 NAME = "report.html"
-FARTHEST = 6  # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
+# bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
+FARTHEST = 6
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on the page."""
+    """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on
+    the page.
+    """
 
     says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
     usage = "JOBDIR [options]"
@@ -24,10 +27,16 @@ class Command(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "-o", "--output", metavar="FILE", help=f"where to write it (default: JOBDIR/{NAME}); - prints it"
+            "-o",
+            "--output",
+            metavar="FILE",
+            help=f"where to write it (default: JOBDIR/{NAME}); - prints it",
         )
         parser.add_argument(
-            "--near", default="4", metavar="BITS", help="in which near-duplicates differ at most, 0 to 6 (%(default)s)"
+            "--near",
+            default="4",
+            metavar="BITS",
+            help="in which near-duplicates differ at most, 0 to 6 (%(default)s)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -50,7 +59,9 @@ class Command(ToolCommand):
         try:
             write_page(target, text)
         except OSError as error:
-            elsewhere = "; -o FILE writes the report elsewhere, -o - prints it" if output is None else ""
+            elsewhere = (
+                "; -o FILE writes the report elsewhere, -o - prints it" if output is None else ""
+            )
             self.fail(f"{target}: {error.strerror or error}{elsewhere}")
             return
         say(str(target))

@@ -19,7 +19,9 @@ from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 
 class Command(CrawlCommand):
-    """Runs the last spider of a Python file as `crawl` runs one of the project's, in a JOBDIR of its own."""
+    """Runs the last spider of a Python file as `crawl` runs one of the project's, in a JOBDIR of
+    its own.
+    """
 
     begins_from_urls = False
     requires_project = RunSpiderCommand.requires_project
@@ -34,7 +36,9 @@ class Command(CrawlCommand):
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
         del opts, settings
         if len(args) != 1:
-            raise UsageError(f"exactly one file is needed: {program()} runspider FILE", print_help=False)
+            raise UsageError(
+                f"exactly one file is needed: {program()} runspider FILE", print_help=False
+            )
         spiders = list(iter_spider_classes(_module(Path(args[0]))))
         if not spiders:
             raise UsageError(f"no spider found in file: {args[0]}", print_help=False)

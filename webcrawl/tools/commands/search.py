@@ -25,7 +25,9 @@ MOST = 10_000
 
 
 class Command(ToolCommand):
-    """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is not understood."""
+    """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is
+    not understood.
+    """
 
     says = "Find pages of a crawl or hive, running or not, by their words"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
@@ -41,7 +43,9 @@ class Command(ToolCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("-n", metavar="N", dest="most", default="10", help="print at most N pages (default: 10)")
+        parser.add_argument(
+            "-n", metavar="N", dest="most", default="10", help="print at most N pages (default: 10)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object per page")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -104,7 +108,9 @@ def _as_text(total: int, answers: Iterable[Answer]) -> None:
         snippet = _marked(answer.snippet) if bold else _line(answer.snippet[0])
         lines = (f"{shown}. {title}", f"   {_line(answer.url)}", f"   {snippet}")
         sys.stdout.write("\n".join(line for line in lines if line.strip()) + "\n\n")
-    sys.stdout.write(f"{shown} of {total} pages\n" if shown < total else f"{total} page{'s' * (total != 1)}\n")
+    sys.stdout.write(
+        f"{shown} of {total} pages\n" if shown < total else f"{total} page{'s' * (total != 1)}\n"
+    )
 
 
 def _marked(snippet: Snippet) -> str:

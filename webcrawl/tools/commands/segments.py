@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 URLS = 1_000_000
 MOST = 1_000_000_000
 UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"
-STORES = {"exact": "webcrawl.frontier.seen.disk.DiskSeen", "bloom": "webcrawl.frontier.seen.bloom.BloomSeen"}
+STORES = {
+    "exact": "webcrawl.frontier.seen.disk.DiskSeen",
+    "bloom": "webcrawl.frontier.seen.bloom.BloomSeen",
+}
 
 
 class Command(ToolCommand):
@@ -39,10 +42,15 @@ class Command(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--urls", metavar="N", default=str(URLS), help=f"URLs in a segment, at most (default: {URLS})"
+            "--urls",
+            metavar="N",
+            default=str(URLS),
+            help=f"URLs in a segment, at most (default: {URLS})",
         )
         parser.add_argument(
-            "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
+            "--seen",
+            choices=[*STORES],
+            help="the index: exact, or a Bloom filter (default: as it is, at first exact)",
         )
         parser.add_argument("-o", metavar="FILE", help="the segment (default: segment.csv)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -73,11 +81,14 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
-    if target.exists() and not target.is_file():  # a file would take the place of a device, or of /dev/stdout
+    # a file would take the place of a device, or of /dev/stdout
+    if target.exists() and not target.is_file():
         raise CannotStart(f"-o {target}: is no file")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
     values = _values(settings, crawls[0].values)
-    with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
+    with Builder(
+        jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")
+    ) as builder:
         before = builder.lost
         if builder.waiting is None:
             builder.read(crawls)
@@ -90,7 +101,13 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         builder.given()
         figures = builder.sizes()
         lost = builder.lost - before
-    answer = {"segment": str(target), "number": builder.number, **made, "known": figures["seen/keys"], "lost": lost}
+    answer = {
+        "segment": str(target),
+        "number": builder.number,
+        **made,
+        "known": figures["seen/keys"],
+        "lost": lost,
+    }
     if opts.json:
         say_all(f"{json.dumps(answer)}\n")
     elif made:

@@ -15,13 +15,16 @@ from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error
 
-FIGURES = {name: name for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")} | {
-    "seen": "keys"
-}
+FIGURES = {
+    name: name
+    for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")
+} | {"seen": "keys"}
 
 
 class Command(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has examples."""
+    """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has
+    examples.
+    """
 
     says = "Check every file of a crawl or hive, running or not, without changing any"
     usage = "JOBDIR [--json]"
@@ -65,7 +68,13 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
     damaged = [{"path": str(one.path), "byte": one.offset, "why": one.why} for one in damages]
     figures = {name: found[counted] for name, counted in FIGURES.items()}
     summary = [] if damaged else _summary(jobdir, found)
-    about = {"jobdir": jobdir, "damaged": damaged, **figures, "cut": _cut(found), "summary": summary}
+    about = {
+        "jobdir": jobdir,
+        "damaged": damaged,
+        **figures,
+        "cut": _cut(found),
+        "summary": summary,
+    }
     say_all(f"{json.dumps(about)}\n")
     return min(len(damaged), 1)
 
@@ -91,14 +100,22 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"{outputs}, {many('lines', 'log line')}",
     ]
     if cut := _cut(found):
-        lines.append(f"archive: {count(sum(cut.values()), 'record')} of bodies that are cut: {by_type(cut)}")
+        lines.append(
+            f"archive: {count(sum(cut.values()), 'record')} of bodies that are cut: {by_type(cut)}"
+        )
     if found["revisits"] or found["ahead"]:
-        lines.append(f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of their turns")
+        lines.append(
+            f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of their turns"
+        )
     if found["letters"]:
         lines.append(f"hive: {many('letters', 'letter')} not acknowledged, {many('items', 'item')}")
     if found["texts"]:
         lines.append(f"text: {many('texts', 'page')}{_of_index(found)}")
-    lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
+    lines += [
+        f"{name.removeprefix(ABSENT)}: finished, and no longer here"
+        for name in found
+        if name.startswith(ABSENT)
+    ]
     lines += [
         f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at"
         for name in found
@@ -119,7 +136,9 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
 def _beyond(found: Counter[str]) -> Iterator[str]:
     """What lies behind the last checkpoint."""
     if found["behind"]:
-        again = "the last run was killed, or failed; resumed, it drops them and does those pages again"
+        again = (
+            "the last run was killed, or failed; resumed, it drops them and does those pages again"
+        )
         yield f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}"
     if found["foreign"]:
         others = "the last run ended with it, so something else has written them"
@@ -139,13 +158,22 @@ def _queued(found: Counter[str]) -> str:
     from webcrawl.frontier.check_state import OTHER  # noqa: PLC0415 - as above
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
-    return f"the URLs of {others[0]} are not looked at" if others else f"{count(found['queued'], 'URL')} queued"
+    return (
+        f"the URLs of {others[0]} are not looked at"
+        if others
+        else f"{count(found['queued'], 'URL')} queued"
+    )
 
 
 def _of_hive(found: Counter[str]) -> list[str]:
     if not found["drones"]:
         return []
-    many = (("drones", "drone"), ("pages", "URL"), ("archived", "archived URL"), ("hosts in use", "host"))
+    many = (
+        ("drones", "drone"),
+        ("pages", "URL"),
+        ("archived", "archived URL"),
+        ("hosts in use", "host"),
+    )
     drones, *others = (count(found[figure], word) for figure, word in many)
     return [f"hive: {drones}; {', '.join(others)} in use, each of one drone"]
 
@@ -157,4 +185,8 @@ def _of_index(found: Counter[str]) -> str:
         return f"; the index was not checked: {install('tantivy')}"
     later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
     replaced = f", {found['replaced']} replaced there by later ones" if found["replaced"] else ""
-    return f", {found['indexed']} of them in the index{replaced}{later}" if found["indexed"] or later else ""
+    return (
+        f", {found['indexed']} of them in the index{replaced}{later}"
+        if found["indexed"] or later
+        else ""
+    )

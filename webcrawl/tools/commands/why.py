@@ -25,7 +25,9 @@ USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
 
 class Command(ToolCommand):
-    """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the reason in a line."""
+    """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the
+    reason in a line.
+    """
 
     says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
     usage = "JOBDIR URL | JOBDIR --file URLS"
@@ -33,8 +35,14 @@ class Command(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
-        parser.add_argument("--deep", action="store_true", help="look through all queues and logs, however large")
-        parser.add_argument("--file", metavar="URLS", help="the URLs in this file, one per line; - for standard input")
+        parser.add_argument(
+            "--deep", action="store_true", help="look through all queues and logs, however large"
+        )
+        parser.add_argument(
+            "--file",
+            metavar="URLS",
+            help="the URLs in this file, one per line; - for standard input",
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if "--" in args:
@@ -42,7 +50,9 @@ class Command(ToolCommand):
         if len(args) != 1 + (opts.file is None):
             raise usage_error(USAGE)
         if "://" in args[0]:
-            raise usage_error(f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL")
+            raise usage_error(
+                f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL"
+            )
         try:
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
@@ -59,14 +69,20 @@ class Command(ToolCommand):
 
         with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
             if opts.file is not None:
-                _print_many(crawls.answers(_lines(opts.file)), f"{opts.file}: no URL in it", as_json=opts.json)
+                _print_many(
+                    crawls.answers(_lines(opts.file)),
+                    f"{opts.file}: no URL in it",
+                    as_json=opts.json,
+                )
             else:
                 (answer,) = crawls.answers(urls)
                 sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
 
 
 class _OfProject(Container[str]):
-    """The code that the project's settings name, which are read once a crawl has named code that is not webcrawl's."""
+    """The code that the project's settings name, which are read once a crawl has named code that is
+    not webcrawl's.
+    """
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -85,7 +101,10 @@ def _print_many(answers: Iterator[Answer], none: str, *, as_json: bool) -> None:
     for answer in answers:
         kinds[answer.state, answer.kind] += 1
         sys.stdout.write(_json(answer.to_json()) if as_json else f"{line_of(answer)}\n")
-    counted = [{"state": state, "kind": kind, "urls": number} for (state, kind), number in kinds.most_common()]
+    counted = [
+        {"state": state, "kind": kind, "urls": number}
+        for (state, kind), number in kinds.most_common()
+    ]
     if as_json:
         sys.stdout.write(_json({"summary": counted}))
         return

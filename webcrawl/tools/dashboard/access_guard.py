@@ -1,6 +1,7 @@
 """Guards the dashboard: only who has the token may talk to it, from a page of the dashboard itself.
 
-Enemies are other users of the machine, who reach every port of it, and pages of other sites in the same browser.
+Enemies are other users of the machine, who reach every port of it, and pages of other sites in the
+same browser.
 
 - The Host header must name the address that is listened on: a name that an attacker's name server leads here is not it.
 - The token is in the printed address, once. A cookie has it from then on, for paths below one that nobody can guess:
@@ -65,7 +66,9 @@ class Guard:
         return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
 
     def knows_host(self, header: str | None) -> bool:
-        """Return whether the Host header names us: an attacker's name is none of these, wherever it leads."""
+        """Return whether the Host header names us: an attacker's name is none of these, wherever it
+        leads.
+        """
         name, port = http_answerer.split_host(header or "")
         return port == self.port and http_answerer.is_own_name(name, self._host)
 
@@ -77,10 +80,14 @@ class Guard:
         return origin is None or origin == f"http://{headers.get('Host', '')}"
 
     def has_token(self, given: str | None) -> bool:
-        return given is not None and hmac.compare_digest(given.encode(errors="replace"), self.token.encode())
+        return given is not None and hmac.compare_digest(
+            given.encode(errors="replace"), self.token.encode()
+        )
 
     def has_form_token(self, given: object) -> bool:
-        return isinstance(given, str) and hmac.compare_digest(given.encode(errors="replace"), self.form_token.encode())
+        return isinstance(given, str) and hmac.compare_digest(
+            given.encode(errors="replace"), self.form_token.encode()
+        )
 
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -116,7 +123,9 @@ class Guard:
         if not self.has_token(request.query["token"]):
             raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
         answer = web.Response(status=303, headers={"Location": f"{self.base}/"})
-        answer.set_cookie(COOKIE, self.token, path=f"{self.base}/", httponly=True, samesite="Strict")
+        answer.set_cookie(
+            COOKIE, self.token, path=f"{self.base}/", httponly=True, samesite="Strict"
+        )
         return answer
 
     async def _check_form(self, request: web.Request) -> None:
@@ -126,7 +135,8 @@ class Guard:
             raise web.HTTPUnsupportedMediaType(text="not a form\n")
         try:
             form = await request.post()
-        except (ValueError, LookupError, web.RequestPayloadError) as error:  # in no encoding, or none that we know
+        except (ValueError, LookupError, web.RequestPayloadError) as error:
+            # in no encoding, or none that we know
             raise web.HTTPBadRequest(text="a form that cannot be read\n") from error
         if not self.has_form_token(form.get("form")):
             raise web.HTTPForbidden(

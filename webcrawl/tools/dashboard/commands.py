@@ -1,4 +1,6 @@
-"""The commands that a page can give, by the table in crawl/control/commands.py: their forms, and their answers."""
+"""The commands that a page can give, by the table in crawl/control/commands.py: their forms, and
+their answers.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def _has_parts(value: Any) -> bool:
 
 
 def _items(answer: Sequence[Any], link: Link, depth: int) -> Html:
-    """Return a list: a table of mappings, a line of plain values, or an item for each of what is mixed."""
+    """Return a list: a table of mappings, a line of plain values, or an item for each of what is
+    mixed.
+    """
     if not answer:
         return tag("p", NOTHING, class_="note")
     if all(isinstance(item, Mapping) for item in answer):
@@ -57,12 +61,21 @@ def _items(answer: Sequence[Any], link: Link, depth: int) -> Html:
     first = answer[:MOST_ROWS]
     if not any(map(_has_parts, answer)):
         return tag("p", ", ".join(map(said, first)), class_="answer")
-    return tag("ul", *(tag("li", answered(item, link, depth + 1)) for item in first), _more(len(answer)))
+    return tag(
+        "ul", *(tag("li", answered(item, link, depth + 1)) for item in first), _more(len(answer))
+    )
 
 
 def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
-    """Return plain figures side by side, then what has parts, under its name. Empty figures are left out."""
-    some = {name: value for name, value in answer.items() if value is not None and value not in ("", [], {})}
+    """Return plain figures side by side, then what has parts, under its name.
+
+    Empty figures are left out.
+    """
+    some = {
+        name: value
+        for name, value in answer.items()
+        if value is not None and value not in ("", [], {})
+    }
     if not some:
         return tag("p", NOTHING, class_="note")
     rows = []
@@ -104,7 +117,9 @@ def _linked(name: object, value: Any, link: Link) -> Html:
 def _more(number: int) -> Html | None:
     if number <= MOST_ROWS:
         return None
-    return tag("p", f"The first {numbers.number(MOST_ROWS)} of {numbers.number(number)}.", class_="note")
+    return tag(
+        "p", f"The first {numbers.number(MOST_ROWS)} of {numbers.number(number)}.", class_="note"
+    )
 
 
 def said(value: Any) -> str:
@@ -121,7 +136,9 @@ def said(value: Any) -> str:
 
 def words(name: object) -> str:
     """Return the name of a figure as people write it."""
-    text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
+    text = " ".join(
+        CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" ")
+    )
     return text[:1].upper() + text[1:] if "://" not in text else text
 
 
@@ -160,7 +177,10 @@ class Order:
 
 
 def read(form: Mapping[str, str]) -> Order:
-    """The order of a form that was sent, whose words are as in a shell. CommandError if it cannot be one."""
+    """The order of a form that was sent, whose words are as in a shell.
+
+    CommandError if it cannot be one.
+    """
     name, text = form.get("command", ""), form.get("words", "")
     if name not in COMMANDS:
         raise CommandError("there is no such command")
@@ -181,13 +201,22 @@ def commands_content(shown: Shown, host: str) -> Html:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
         return section(None, "Commands", note(why))
     forms = [_form(shown, command, host) for command in COMMANDS.values()]
-    return section(None, "Commands", note(f"As {program()} ctl gives them."), tag("div", *forms, class_="forms"))
+    return section(
+        None,
+        "Commands",
+        note(f"As {program()} ctl gives them."),
+        tag("div", *forms, class_="forms"),
+    )
 
 
 def _form(shown: Shown, command: Command, host: str) -> Html:
     value = host if command.name in FOR_HOST else ""
     required = "" if command.least else None
-    words = field(command.words, "words", value, autocomplete="off", required=required) if command.words else None
+    words = (
+        field(command.words, "words", value, autocomplete="off", required=required)
+        if command.words
+        else None
+    )
     more, look = ("…", "danger") if command.name in DESTROYING else ("", None)
     give = button(f"{command.name}{more}", class_=look, name="command", value=command.name)
     return shown.site.form(
@@ -209,7 +238,9 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
         class_="buttons",
     )
     what = tag("p", tag("code", order.text), class_="order")
-    return tag("div", section(None, "Are you sure?", tag("p", order.destroys), what, form), class_="sure")
+    return tag(
+        "div", section(None, "Are you sure?", tag("p", order.destroys), what, form), class_="sure"
+    )
 
 
 MOST = 100  # answers kept
@@ -223,7 +254,9 @@ class Ordering:
         self._kept: dict[str, tuple[Order, Any, str]] = {}
 
     async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
-        """Gives a command; returns the name of its answer, or the order if somebody must say first that it is meant."""
+        """Gives a command; returns the name of its answer, or the order if somebody must say first
+        that it is meant.
+        """
         order = Order(form.get("command", ""))
         try:
             order = read(form)

@@ -1,4 +1,6 @@
-"""The list of all crawls, and of each its header and figures: what one wants to know and to do first."""
+"""The list of all crawls, and of each its header and figures: what one wants to know and to do
+first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawls import Sample, WatchedCrawl, saved_at, told
-from webcrawl.tools.dashboard.frame import Parts, Site, badge, button, choice, hidden, page, part, top
+from webcrawl.tools.dashboard.frame import (
+    Parts,
+    Site,
+    badge,
+    button,
+    choice,
+    hidden,
+    page,
+    part,
+    top,
+)
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.report_source import free_bytes
 
@@ -53,7 +65,9 @@ def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
         found = tag(
             "div",
             tag("h2", "No crawl yet"),
-            note("There is none in ", tag("code", where), ". It appears here as soon as one begins:"),
+            note(
+                "There is none in ", tag("code", where), ". It appears here as soon as one begins:"
+            ),
             tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
             class_="empty",
         )
@@ -87,10 +101,18 @@ def _card(shown: Shown) -> Html:
             class_="who",
         ),
         tag("p", does(sample, shown.moments), class_="why"),
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
+        tag(
+            "dl",
+            *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts),
+            class_="few",
+        ),
         tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
         if sample.runs
-        else tag("p", f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "", class_="speed last"),
+        else tag(
+            "p",
+            f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "",
+            class_="speed last",
+        ),
         class_=f"card {sample.state}",
     )
 
@@ -106,11 +128,14 @@ TABS = {
 }
 LONGEST = 500  # characters of a sentence
 ORDERS = 5  # in force by command, that are named
-FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
+# where the buttons of the header lead: the first tab, while other forms lead to that of commands
+FIRST = "first"
 FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
 
 
-def crawl_page(shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None) -> str:
+def crawl_page(
+    shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None
+) -> str:
     """A document of a crawl, with one of the tabs open."""
     links = {words: shown.at(name) if name else shown.at() for name, words in TABS.items()}
     header = tag(
@@ -124,7 +149,9 @@ def crawl_page(shown: Shown, tab: str, content: Html, events: str | None, said: 
         choice("tabs", TABS[tab], links, "Pages of this crawl"),
     )
     title = f"{shown.known.name}: {TABS[tab]}"
-    return page(shown.site, title, header, join(part("signs", warnings(shown)), content), events, said)
+    return page(
+        shown.site, title, header, join(part("signs", warnings(shown)), content), events, said
+    )
 
 
 def common(shown: Shown) -> dict[str, Html]:
@@ -153,7 +180,11 @@ def state(shown: Shown) -> Html:
 def _bound(sample: Sample) -> Html | None:
     """The cause that limits it now, or has limited it in the end; of a hive what has, in all."""
     said = sample.figures.get("bound") or in_words(sample.figures)
-    return tag("p", f"Bound by {said}."[:LONGEST], class_="note") if said and isinstance(said, str) else None
+    return (
+        tag("p", f"Bound by {said}."[:LONGEST], class_="note")
+        if said and isinstance(said, str)
+        else None
+    )
 
 
 def _buttons(shown: Shown) -> Html:
@@ -161,7 +192,13 @@ def _buttons(shown: Shown) -> Html:
     names = {go: go.capitalize(), "checkpoint": "Checkpoint", "stop": "Stop…"}
     styles = {"resume": "main", "stop": "danger"}
     made = [
-        button(words, class_=styles.get(name), name="command", value=name, disabled=_unless(shown, name))
+        button(
+            words,
+            class_=styles.get(name),
+            name="command",
+            value=name,
+            disabled=_unless(shown, name),
+        )
         for name, words in names.items()
     ]
     return shown.site.form(shown.at("commands"), hidden("back", FIRST), *made, class_="buttons")
@@ -174,11 +211,15 @@ def _unless(shown: Shown, name: str) -> str | None:
 def warnings(shown: Shown) -> Html:
     found = [*signs(shown.sample, shown.moments, shown.known.jobdir)]
     in_force = shown.sample.figures.get("in_force")
-    orders = [str(line) for line in in_force if line != "pause"] if isinstance(in_force, list) else []
+    orders = (
+        [str(line) for line in in_force if line != "pause"] if isinstance(in_force, list) else []
+    )
     more = f" and {len(orders) - ORDERS} more" if len(orders) > ORDERS else None
     code = tag("code", "; ".join(orders[:ORDERS]))
     told = tag("p", "In force by command: ", code, more, class_="note") if orders else None
-    return join(tag("ul", *(tag("li", one) for one in found), class_="warn") if found else None, told)
+    return join(
+        tag("ul", *(tag("li", one) for one in found), class_="warn") if found else None, told
+    )
 
 
 def figures_part(shown: Shown) -> Html:
@@ -191,16 +232,26 @@ def figures_part(shown: Shown) -> Html:
         at_work = (numbers.number(turns.asked), "hosts asked now", others)
     seen = told(shown.sample)
     failed = (
-        numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix.values())) if seen is not None else "-"
+        numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix.values()))
+        if seen is not None
+        else "-"
     )
     pages_now = f"{pages_per_second(shown.moments)} now" if runs else "in all"
     received = bytes_per_second(shown.moments) if runs else None
     made = tiles(
         (numbers.number(number("pages")), "pages", pages_now),
-        (numbers.number(number("queued")), "URLs queued", f"{numbers.number(number('aside'))} of them set aside"),
+        (
+            numbers.number(number("queued")),
+            "URLs queued",
+            f"{numbers.number(number('aside'))} of them set aside",
+        ),
         at_work,
         (numbers.number(number("hosts_aside")), "hosts set aside", f"{failed} of URLs failed"),
-        (numbers.number(number("seen/keys")), "URLs known", f"{numbers.number(number('seeds'))} seeds read"),
+        (
+            numbers.number(number("seen/keys")),
+            "URLs known",
+            f"{numbers.number(number('seeds'))} seeds read",
+        ),
         (numbers.size(number("bytes")), "received", f"{received} now" if received else "in all"),
     )
     return join(made, _drones(shown))
@@ -210,14 +261,27 @@ def _drones(shown: Shown) -> Html | None:
     if not shown.known.drones:
         return None
     names = ("pages", "queued", "hosts", "failures")
-    head = [Column("Drone"), Column("State"), *(Column(name.capitalize(), "number") for name in names)]
+    head = [
+        Column("Drone"),
+        Column("State"),
+        *(Column(name.capitalize(), "number") for name in names),
+    ]
     rows: list[list[Cell]] = []
     for drone in shown.known.drones:
         sample = shown.sample.drones.get(drone.id)
         link = tag("a", drone.jobdir.name, href=shown.site.at("c", drone.id))
-        state, counts = (badge(sample.state), map(sample.number, names)) if sample is not None else (None, (None,) * 4)
+        state, counts = (
+            (badge(sample.state), map(sample.number, names))
+            if sample is not None
+            else (None, (None,) * 4)
+        )
         rows.append([link, state, *counts])
-    return section(None, "Drones", table(None, head, rows, "Drones"), note("Those whose folders are on this machine."))
+    return section(
+        None,
+        "Drones",
+        table(None, head, rows, "Drones"),
+        note("Those whose folders are on this machine."),
+    )
 
 
 # -- in words
@@ -234,7 +298,9 @@ def lately(moments: Sequence[Moment], seconds: float = RECENT) -> tuple[Moment, 
     if len(moments) < 2:
         return None
     last = moments[-1]
-    before = next((one for one in reversed(moments[:-1]) if last.at - one.at >= seconds), moments[0])
+    before = next(
+        (one for one in reversed(moments[:-1]) if last.at - one.at >= seconds), moments[0]
+    )
     return (before, last) if 0 < last.at - before.at < 4 * seconds else None
 
 
@@ -276,7 +342,9 @@ def does(sample: Sample, moments: Sequence[Moment]) -> str:
         case "stopped":
             said = _end(sample)
         case "stopping":
-            said = f"finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way"
+            said = (
+                f"finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way"
+            )
         case "paused":
             said = "fetches nothing until somebody resumes it"
         case _:
@@ -289,7 +357,9 @@ def _end(sample: Sample) -> str:
     if reason != "finished":
         return stopped_by(reason) or f"ended: {reason}"
     alike = " or folded" if sample.number("over_budget/folded") else ""
-    left = f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets{alike}"
+    left = (
+        f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets{alike}"
+    )
     return f"finished, but for {left}" if queued else "finished: nothing is left to fetch"
 
 
@@ -299,7 +369,11 @@ def _turns(sample: Sample, rate: float) -> str:
     if not queued and not turns.asked:
         return "nothing is queued: it looks for more, or is about to end"
     if not turns.asked and queued == int(sample.number("aside")):
-        later = "are tried again now and then" if sample.number("aside_due") else "wait until somebody resumes them"
+        later = (
+            "are tried again now and then"
+            if sample.number("aside_due")
+            else "wait until somebody resumes them"
+        )
         return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
     speed = f"{numbers.number(float(f'{rate:.2g}'))} pages per second" if rate else ""
     return "; ".join(filter(None, (speed, waits_for(sample.figures) or str(turns))))

@@ -33,15 +33,20 @@ from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.tools.report.report_page import LiveReport
 
 Call = Callable[[], Coroutine[Any, Any, Any]]
-Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
+# of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
+Ask = Callable[..., Any]
 TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
-MOST_URGENT_FIRST = ("silent", "running", "stopping", "paused", "killed", "new")  # states of a hive's drones
-AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
+# states of a hive's drones
+MOST_URGENT_FIRST = ("silent", "running", "stopping", "paused", "killed", "new")
+# seconds by which a moment may be later than now: the crawl's machine may have another clock
+AHEAD = 60.0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """`state`: running, paused, stopping; stopped, killed, new, gone; silent: it runs and does not answer."""
+    """`state`: running, paused, stopping; stopped, killed, new, gone; silent: it runs and does not
+    answer.
+    """
 
     at: float
     state: str
@@ -59,7 +64,9 @@ class Sample:
 
     @property
     def turns(self) -> HostTurns:
-        return HostTurns.of({name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")})
+        return HostTurns.of(
+            {name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")}
+        )
 
     def number(self, name: str) -> float:
         """A figure, if it is a number."""
@@ -71,7 +78,8 @@ def look(known: WatchedCrawl, ask: Ask) -> Sample:
     """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
-        if sample.state == "new" and not known.jobdir.is_dir():  # of a hive it may be on another machine
+        # of a hive it may be on another machine
+        if sample.state == "new" and not known.jobdir.is_dir():
             return replace(sample, state="gone", note="its folder is no longer there")
         return sample
     drones = {drone.id: _look(drone.jobdir, ask) for drone in known.drones}
@@ -96,20 +104,28 @@ def _left(jobdir: Path, now: float) -> Sample:
     figures = _saved(jobdir)
     if is_locked(jobdir):
         return Sample(
-            now, "silent", figures, "it runs, and does not listen to commands: these are its last saved figures"
+            now,
+            "silent",
+            figures,
+            "it runs, and does not listen to commands: these are its last saved figures",
         )
     if not figures:
         return Sample(now, "new", figures, "it has saved no figures yet")
     reason = figures.get("reason")
     if reason is None:
         return Sample(
-            now, "killed", figures, "its last run was killed: run the same command to resume from its last checkpoint"
+            now,
+            "killed",
+            figures,
+            "its last run was killed: run the same command to resume from its last checkpoint",
         )
     return Sample(now, "stopped", figures, f"{reason}")
 
 
 def together(drones: Mapping[str, Sample]) -> Sample:
-    """Return the sample of a hive: the sums of its drones, and the state that most concerns an operator."""
+    """Return the sample of a hive: the sums of its drones, and the state that most concerns an
+    operator.
+    """
     samples = [*drones.values()]
     states = {sample.state for sample in samples}
     state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
@@ -119,8 +135,18 @@ def together(drones: Mapping[str, Sample]) -> Sample:
 
 def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
     """Return the sums. A figure that pages read is there, though no drone has it."""
-    plain = [{name: value for name, value in sample.figures.items() if name != "statistics"} for sample in samples]
-    figures = {"mix": {}, "milliseconds": [], "levels": [], "in_force": [], "trouble": "", **merged(plain)}
+    plain = [
+        {name: value for name, value in sample.figures.items() if name != "statistics"}
+        for sample in samples
+    ]
+    figures = {
+        "mix": {},
+        "milliseconds": [],
+        "levels": [],
+        "in_force": [],
+        "trouble": "",
+        **merged(plain),
+    }
     figures["mix"] = {kind: figures["mix"].get(kind, 0) for kind in KINDS}
     return figures
 
@@ -136,7 +162,9 @@ def _hive_note(samples: Sequence[Sample], state: str) -> str:
 
 
 def _saved(jobdir: Path) -> dict[str, Any]:
-    """Its stats.json, with the figures of the history, which is written more often, if they are newer."""
+    """Its stats.json, with the figures of the history, which is written more often, if they are
+    newer.
+    """
     figures = stats_file.read(jobdir)
     last = next(iter(recent(jobdir)[-1:]), None)
     if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
@@ -161,7 +189,9 @@ def recent(jobdir: Path) -> list[Moment]:
     except OSError:
         return []
     latest = time.time() + AHEAD
-    found = filter(None, (read_moment(line.removesuffix(b"\n")) for line in lines if line.endswith(b"\n")))
+    found = filter(
+        None, (read_moment(line.removesuffix(b"\n")) for line in lines if line.endswith(b"\n"))
+    )
     return in_order([one for one in found if one.at <= latest])
 
 
@@ -180,7 +210,10 @@ SOCKET = "control.sock"
 
 @dataclass(frozen=True, slots=True)
 class WatchedCrawl:
-    """A crawl, or a hive with its drones. A browser knows it by its id alone, and never by a path."""
+    """A crawl, or a hive with its drones.
+
+    A browser knows it by its id alone, and never by a path.
+    """
 
     id: str
     name: str
@@ -197,7 +230,8 @@ class Finder:
     """`given` folders are crawls; without any, all crawls below `root`."""
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
-        self._given, self._root = given, root
+        self._given = given
+        self._root = root
         self._by_id: dict[str, WatchedCrawl] = {}
 
     def look(self) -> list[WatchedCrawl]:
@@ -205,7 +239,9 @@ class Finder:
         if self._given:
             found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
         else:
-            found = [_known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in _below(self._root)]
+            found = [
+                _known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in _below(self._root)
+            ]
         found.sort(key=lambda one: one.name)
         self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
         return found
@@ -222,7 +258,10 @@ def _known(jobdir: Path, name: str) -> WatchedCrawl:
     except (StoreError, OSError):  # hive.json cannot be read: what can be, is shown
         drones = []
     return WatchedCrawl(
-        _id(jobdir), name, jobdir, tuple(WatchedCrawl(_id(one), f"{name}/{one.name}", one) for one in drones)
+        _id(jobdir),
+        name,
+        jobdir,
+        tuple(WatchedCrawl(_id(one), f"{name}/{one.name}", one) for one in drones),
     )
 
 
@@ -246,7 +285,8 @@ def _below(root: Path) -> list[Path]:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Yield the crawls below this folder, the nearest first; none within another crawl, none behind a symbolic link.
+    """Yield the crawls below this folder, the nearest first; none within another crawl, none behind
+    a symbolic link.
 
     A folder that cannot be read is left out.
     """
@@ -283,11 +323,18 @@ class Watch:
     """Of one crawl or hive."""
 
     def __init__(
-        self, known: WatchedCrawl, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None
+        self,
+        known: WatchedCrawl,
+        ask: Ask,
+        executor: Executor,
+        defaults: Mapping[str, str] | None = None,
     ) -> None:
         self.known = known
-        self._ask, self._executor = ask, executor
-        self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})
+        self._ask = ask
+        self._executor = executor
+        self._report = LiveReport(
+            known.jobdir, [one.jobdir for one in known.crawls], defaults or {}
+        )
         self._reading: asyncio.Task[None] | None = None
         self._read_again = 0.0  # when, by time.monotonic
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
@@ -338,11 +385,14 @@ class Watch:
                 return found
 
     async def report(self) -> Mapping[str, Html]:
-        """The report's sections as of the last checkpoint; they are read again while pages show them."""
+        """The report's sections as of the last checkpoint; they are read again while pages show
+        them.
+        """
         if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
             self._reading = asyncio.get_running_loop().create_task(self._read_report())
             self._reading.add_done_callback(_heard)
-        with suppress(TimeoutError):  # a large crawl takes longer: the page has it in one of its next turns
+        # a large crawl takes longer: the page has it in one of its next turns
+        with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
         return self._report.sections
 
@@ -366,12 +416,18 @@ class Watch:
             self.forget()
 
     async def add_seeds(self, written: bytes) -> Any:
-        """Give a crawl seeds, in a file of its own; a hive knows itself where its drones can read them."""
+        """Give a crawl seeds, in a file of its own; a hive knows itself where its drones can read
+        them.
+        """
         jobdir = self.known.jobdir
         if self.known.drones:
             return await self.order("seeds", "add", "-", written=written)
         try:
-            return await self.run(lambda: add_seeds(partial(self._ask, jobdir), jobdir, ("add", "-"), BytesIO(written)))
+            return await self.run(
+                lambda: add_seeds(
+                    partial(self._ask, jobdir), jobdir, ("add", "-"), BytesIO(written)
+                )
+            )
         finally:
             self.forget()
 

@@ -23,7 +23,15 @@ from webcrawl.base.markup import Html
 from webcrawl.net.http_answerer import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.commands import Ordering, sure_content
-from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Shown, common, crawl_page, crawls_page, crawls_parts
+from webcrawl.tools.dashboard.crawl_page import (
+    FIRST,
+    TABS,
+    Shown,
+    common,
+    crawl_page,
+    crawls_page,
+    crawls_parts,
+)
 from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Watch, WatchedCrawl
 from webcrawl.tools.dashboard.frame import Parts, Site
 from webcrawl.tools.dashboard.tabs import LIVE, Contents, Why
@@ -31,13 +39,21 @@ from webcrawl.tools.why.answer import why
 
 LARGEST = 64 << 10  # bytes of a form
 THREADS = 16
-STYLES = (("webcrawl.tools.report", "assets/style.css"), ("webcrawl.tools.dashboard", "assets/dashboard.css"))
-SCRIPTS = (("webcrawl.tools.report", "assets/script.js"), ("webcrawl.tools.dashboard", "assets/dashboard.js"))
+STYLES = (
+    ("webcrawl.tools.report", "assets/style.css"),
+    ("webcrawl.tools.dashboard", "assets/dashboard.css"),
+)
+SCRIPTS = (
+    ("webcrawl.tools.report", "assets/script.js"),
+    ("webcrawl.tools.dashboard", "assets/dashboard.js"),
+)
 KEPT = ("by", "name", "find")  # what a page was asked for, which its events must be as well
 
 
 class Server:
-    """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of ours."""
+    """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of
+    ours.
+    """
 
     def __init__(
         self,
@@ -48,10 +64,15 @@ class Server:
         why: Why,
         defaults: Mapping[str, str],
     ) -> None:
-        self._guard, self._finder, self._where, self._ask = guard, finder, where, ask
+        self._guard = guard
+        self._finder = finder
+        self._where = where
+        self._ask = ask
         self._defaults = defaults
         self._site = Site(guard.base, guard.form_token)
-        self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()
+        self._contents = Contents(ask, why)
+        self._ordering = Ordering()
+        self._streams = Streams()
         self._finding: asyncio.Future[list[WatchedCrawl]] | None = None
         self._searched = 0.0
         self._watches: dict[str, Watch] = {}
@@ -84,19 +105,27 @@ class Server:
 
     async def _found(self) -> list[WatchedCrawl]:
         """Those there are, or were a moment ago: folders are not searched for each page anew."""
-        if self._finding is None or (self._finding.done() and time.monotonic() - self._searched > FRESH):
+        if self._finding is None or (
+            self._finding.done() and time.monotonic() - self._searched > FRESH
+        ):
             self._searched = time.monotonic()
-            self._finding = asyncio.get_running_loop().run_in_executor(self._executor, self._finder.look)
+            self._finding = asyncio.get_running_loop().run_in_executor(
+                self._executor, self._finder.look
+            )
         return await asyncio.shield(self._finding)
 
     def _watch(self, known: WatchedCrawl) -> Watch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = self._watches[known.id] = Watch(known, self._ask, self._executor, self._defaults)
+            watch = self._watches[known.id] = Watch(
+                known, self._ask, self._executor, self._defaults
+            )
         return watch
 
     async def _all(self) -> list[Shown]:
-        return await asyncio.gather(*(self._shown(self._watch(known)) for known in await self._found()))
+        return await asyncio.gather(
+            *(self._shown(self._watch(known)) for known in await self._found())
+        )
 
     async def _crawls(self, request: web.Request) -> web.StreamResponse:
         del request
@@ -151,7 +180,9 @@ class Server:
 
     async def _order(self, request: web.Request) -> web.StreamResponse:
         watch = await self._one(request)
-        form = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        form = {
+            name: value for name, value in (await request.post()).items() if isinstance(value, str)
+        }
         given = await self._ordering.give(watch, form)
         if isinstance(given, str):
             tab = () if form.get("back") == FIRST else ("commands",)
@@ -169,11 +200,15 @@ class Server:
 
     async def _style(self, request: web.Request) -> web.StreamResponse:
         del request
-        return web.Response(text="".join(_asset(*where) for where in STYLES), content_type="text/css")
+        return web.Response(
+            text="".join(_asset(*where) for where in STYLES), content_type="text/css"
+        )
 
     async def _script(self, request: web.Request) -> web.StreamResponse:
         del request
-        return web.Response(text="".join(_asset(*where) for where in SCRIPTS), content_type="text/javascript")
+        return web.Response(
+            text="".join(_asset(*where) for where in SCRIPTS), content_type="text/javascript"
+        )
 
 
 def _html(text: str) -> web.Response:
@@ -195,11 +230,15 @@ class Streams:
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()
 
-    async def serve(self, request: web.Request, parts: Callable[[], Awaitable[Parts]]) -> web.StreamResponse:
+    async def serve(
+        self, request: web.Request, parts: Callable[[], Awaitable[Parts]]
+    ) -> web.StreamResponse:
         """Until the browser goes away: those parts that have changed, every two seconds."""
         task = asyncio.current_task()
         if len(self._open) >= MOST or task is None:
-            raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "30"})
+            raise web.HTTPServiceUnavailable(
+                text="too many pages are open\n", headers={"Retry-After": "30"}
+            )
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         self._open.add(task)
         try:
@@ -258,7 +297,9 @@ def run(
 def _tell(guard: Guard, host: str, say: Callable[[str], None]) -> None:
     say(f"dashboard: {guard.address()}")
     if not is_loopback(host):
-        say("whoever reads the network can read this address: better listen on loopback, and come by ssh -L")
+        say(
+            "whoever reads the network can read this address: better listen on loopback, and come by ssh -L"
+        )
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -271,10 +312,13 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class Lack:
-    """Says in a line that no more connections can be taken; asyncio would write a traceback for each, without end."""
+    """Says in a line that no more connections can be taken; asyncio would write a traceback for
+    each, without end.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._next = say, 0.0
+        self._say = say
+        self._next = 0.0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -285,9 +329,13 @@ class Lack:
             self._say(f"no connection can be taken until others are closed: {error.strerror}")
 
 
-async def _serve(server: Server, listener: socket.socket, tell: Callable[[], None], lack: Lack) -> None:
+async def _serve(
+    server: Server, listener: socket.socket, tell: Callable[[], None], lack: Lack
+) -> None:
     asyncio.get_running_loop().set_exception_handler(lack)
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=GRACE, keepalive_timeout=IDLE)
+    runner = web.AppRunner(
+        server.app(), access_log=None, shutdown_timeout=GRACE, keepalive_timeout=IDLE
+    )
     await runner.setup()
     end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,6 @@
-"""The parts that all pages have: head, header, ways to other pages, and what changes while they are open."""
+"""The parts that all pages have: head, header, ways to other pages, and what changes while they are
+open.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,23 @@ class Site:
 
     def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
         """A form that changes something."""
-        return tag("form", hidden("form", self.form_token), *children, method="post", action=action, class_=class_)
+        return tag(
+            "form",
+            hidden("form", self.form_token),
+            *children,
+            method="post",
+            action=action,
+            class_=class_,
+        )
 
 
-def page(site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None) -> str:
-    """A whole document. `events`: where the script hears of changes; a browser without it loads the page again."""
+def page(
+    site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None
+) -> str:
+    """A whole document.
+
+    `events`: where the script hears of changes; a browser without it loads the page again.
+    """
     head = (
         tag("link", rel="stylesheet", href=site.at("style.css")),
         tag("link", rel="icon", href="data:,"),
@@ -64,25 +78,43 @@ def part(name: str, content: Child) -> Html:
 
 def top(site: Site, *crumbs: Child) -> Html:
     """Return the line at the top: where one is."""
-    home = tag("a", tag("span", class_="mark", aria_hidden="true"), "webcrawl", href=site.at(), class_="home")
+    home = tag(
+        "a",
+        tag("span", class_="mark", aria_hidden="true"),
+        "webcrawl",
+        href=site.at(),
+        class_="home",
+    )
     updates = tag("span", id="updates")
     return tag("div", home, *crumbs, updates, class_="top")
 
 
 def badge(state: str) -> Html:
-    return tag("span", tag("span", class_="dot", aria_hidden="true"), WORDS.get(state, state), class_=f"badge {state}")
+    return tag(
+        "span",
+        tag("span", class_="dot", aria_hidden="true"),
+        WORDS.get(state, state),
+        class_=f"badge {state}",
+    )
 
 
 def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html:
     """Links of which one is where one is; `name` is for the style."""
     made = [
-        tag("a", words, href=where, aria_current="true" if words == chosen else None) for words, where in links.items()
+        tag("a", words, href=where, aria_current="true" if words == chosen else None)
+        for words, where in links.items()
     ]
     return tag("nav", *made, class_=f"choice {name}", aria_label=label)
 
 
-def field(label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None) -> Html:
-    return tag("label", tag("span", label), tag("input", type=kind, name=name, value=value or None, **attributes))
+def field(
+    label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None
+) -> Html:
+    return tag(
+        "label",
+        tag("span", label),
+        tag("input", type=kind, name=name, value=value or None, **attributes),
+    )
 
 
 def hidden(name: str, value: str) -> Html:

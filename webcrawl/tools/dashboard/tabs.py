@@ -1,4 +1,6 @@
-"""The pages of a crawl, one per tab: what it answers now, what its logs have, and the report's sections on it."""
+"""The pages of a crawl, one per tab: what it answers now, what its logs have, and the report's
+sections on it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class Contents:
     """`ask` and `why` may block; they run in threads."""
 
     def __init__(self, ask: Ask, why: Why) -> None:
-        self._ask, self._why = ask, why
+        self._ask = ask
+        self._why = why
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         """All that is on a page below its header."""
@@ -59,7 +62,12 @@ class Contents:
         if tab == "hosts":
             by = _of(query.get("by"), HOSTS_BY)
             links = {label: shown.at("hosts", by=name) for name, label in HOSTS_BY.items()}
-            now = section(None, "Hosts now", now, more=choice("spans", HOSTS_BY[by], links, "Order of the hosts"))
+            now = section(
+                None,
+                "Hosts now",
+                now,
+                more=choice("spans", HOSTS_BY[by], links, "Order of the hosts"),
+            )
         elif tab == "log":
             now = _with_finder(shown, _of(query.get("name"), LOGS), query.get("find", ""), now)
         elif tab == "seeds" and shown.sample.answers:
@@ -67,7 +75,9 @@ class Contents:
         return join(now, *report)
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """Return the parts that change of a page that stays open: what is so now, and what the report says."""
+        """Return the parts that change of a page that stays open: what is so now, and what the
+        report says.
+        """
         now = await self._now(watch, shown, tab, query)
         if tab not in REPORTED:
             return {"now": now}
@@ -85,11 +95,16 @@ class Contents:
             tracebacks = await _lines(watch, TRACEBACKS, "")
             log = _as_written(tracebacks) if tracebacks else note("None.")
             unexpected = section(None, "Unexpected errors: the end of logs/errors.log", log)
-            return join(section(None, "Errors now", answered(found, shown.link)) if found else None, unexpected)
+            return join(
+                section(None, "Errors now", answered(found, shown.link)) if found else None,
+                unexpected,
+            )
         if tab == "seeds":
             read, bad = int(shown.sample.number("seeds")), int(shown.sample.number("bad_seeds"))
             unread = f", {numbers.count(bad, 'line')} that could not be read" if bad else ""
-            return tag("p", f"{numbers.count(read, 'seed')} read from the lists{unread}.", class_="lead")
+            return tag(
+                "p", f"{numbers.count(read, 'seed')} read from the lists{unread}.", class_="lead"
+            )
         if tab == "log":
             name = _of(query.get("name"), LOGS)
             return _log(shown, name, await _lines(watch, name, query.get("find", "")))
@@ -100,7 +115,9 @@ class Contents:
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
         try:
-            found = await watch.asked((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
+            found = await watch.asked(
+                (name, *words), lambda: self._ask(watch.known.jobdir, name, *words)
+            )
             return _by_drone(found) if watch.known.drones else found, ""
         except CommandError as error:
             if "is no command" in str(error):  # of an earlier version
@@ -111,7 +128,9 @@ class Contents:
 
     async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
         found, why_not = await self._asked(watch, shown, "host", host)
-        queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        queue, _ = (
+            await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        )
         return _host_content(shown, host, found, why_not, queue)
 
     async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
@@ -129,7 +148,9 @@ class Contents:
 def _by_drone(found: Any) -> Any:
     """Return the answer of a hive, if each drone has said something: by its name."""
     rows = found.get("drones") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and "answer" in row for row in rows
+    ):
         return found
     return {f"drone {row.get('drone')}": row["answer"] for row in rows}
 
@@ -179,7 +200,9 @@ def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any)
         shown.site.form(
             shown.at("commands"),
             hidden("words", shlex.join((host, verb))),
-            button(words_, class_="danger" if verb == "drop" else None, name="command", value="host"),
+            button(
+                words_, class_="danger" if verb == "drop" else None, name="command", value="host"
+            ),
         )
         for verb, words_ in verbs.items()
     ]
@@ -192,7 +215,11 @@ def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any)
 
 def _levels(shown: Shown) -> Html | None:
     levels = shown.sample.figures.get("levels")
-    if not isinstance(levels, list) or not levels or not all(isinstance(many, int) for many in levels):
+    if (
+        not isinstance(levels, list)
+        or not levels
+        or not all(isinstance(many, int) for many in levels)
+    ):
         return None
     whole = max(sum(levels), 1)
     rows: list[list[Cell]] = [[f"Level {at}", many, many / whole] for at, many in enumerate(levels)]
@@ -202,9 +229,18 @@ def _levels(shown: Shown) -> Html | None:
 
 
 def _seed_form(shown: Shown) -> Html:
-    text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
+    text = tag(
+        "textarea",
+        name="seeds",
+        rows="4",
+        required="",
+        spellcheck="false",
+        placeholder="https://example.com/",
+    )
     label = tag("label", tag("span", "URLs or domains, one per line"), text)
-    more = shown.site.form(shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste")
+    more = shown.site.form(
+        shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste"
+    )
     return section(None, "Add seeds", more)
 
 
@@ -233,7 +269,9 @@ def _log(shown: Shown, name: str, found: Sequence[str]) -> Html:
         return note("No such line in the last part of this log, or no such log yet.")
     split = [line.split() for line in found]
     if name == "crawl.log" and all(len(fields) == FIELDS for fields in split):
-        return join(note("The latest first."), table([_row(fields) for fields in split], shown.link, name))
+        return join(
+            note("The latest first."), table([_row(fields) for fields in split], shown.link, name)
+        )
     return _as_written(found)
 
 
@@ -255,7 +293,15 @@ def _why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
     """Everything that is known of one URL."""
     form = tag(
         "form",
-        field("URL", "url", url, kind="text", inputmode="url", required="", placeholder="https://example.com/page"),
+        field(
+            "URL",
+            "url",
+            url,
+            kind="text",
+            inputmode="url",
+            required="",
+            placeholder="https://example.com/page",
+        ),
         button("Why?", class_="main"),
         method="get",
         action=shown.at("why"),
@@ -268,9 +314,17 @@ def _why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
             "What became of it, or will, and why: filters, queue, robots.txt, its host, its log lines, its record."
         )
     elif isinstance(found, dict) and "state" in found:
-        rest = {name: value for name, value in found.items() if name not in ("state", "reason", "url")}
+        rest = {
+            name: value for name, value in found.items() if name not in ("state", "reason", "url")
+        }
         answer = join(
-            tag("p", tag("b", str(found["state"])), ": ", str(found.get("reason", "")), class_="verdict"),
+            tag(
+                "p",
+                tag("b", str(found["state"])),
+                ": ",
+                str(found.get("reason", "")),
+                class_="verdict",
+            ),
             answered(rest, shown.link),
         )
     else:

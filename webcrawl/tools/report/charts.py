@@ -1,7 +1,8 @@
-"""Charts as SVG: for pages, where it stretches to any width; and a plot of lines as a file that needs nothing else.
+"""Charts as SVG: for pages, where it stretches to any width; and a plot of lines as a file that
+needs nothing else.
 
-The dashboard's pages do not allow inline style. A drawing on a page is stretched; labels are texts around it, at places
-in percent, so that they stay readable on a phone.
+The dashboard's pages do not allow inline style. A drawing on a page is stretched; labels are texts
+around it, at places in percent, so that they stay readable on a phone.
 """
 
 from __future__ import annotations
@@ -48,14 +49,21 @@ def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
     top = max(math.ceil(math.log10(max(high, 1)) - 1e-9), bottom + 1)
     step = max(math.ceil((top - bottom) / TICKS), 1)
     values = [10.0**at for at in range(bottom, top + 1, step)]
-    return Axis(10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True)
+    return Axis(
+        10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True
+    )
 
 
 def time_axis(lasted: float) -> Axis:
     """From 0 to so many seconds, in the unit that suits them."""
-    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
+    unit, word = next(
+        (one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s")
+    )
     step = max(nice(lasted / unit / TICKS), 1)
-    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
+    labels = [
+        (step * at * unit, f"{numbers.number(step * at)} {word}")
+        for at in range(int(lasted / unit / step) + 1)
+    ]
     return Axis(0.0, max(lasted, 1e-3), labels)
 
 
@@ -65,7 +73,9 @@ def nice(step: float) -> float:
     return next(one * power for one in (1, 2, 5, 10) if one * power >= step * (1 - 1e-9))
 
 
-def area(values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]) -> Html:
+def area(
+    values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+) -> Html:
     """A line with its area, one value per slot of equal width."""
     slots = Axis(0.0, max(len(values), 1), [])
     steps = [(float(edge), value) for at, value in enumerate(values) for edge in (at, at + 1)]
@@ -78,9 +88,15 @@ def area(values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], unit
 
 
 def dots(
-    points: Iterable[tuple[float, float]], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+    points: Iterable[tuple[float, float]],
+    x: Axis,
+    y: Axis,
+    about: tuple[str, str],
+    units: tuple[str, str],
 ) -> Html:
-    """One dot per point; lines of no length, because those stay round when the drawing is stretched."""
+    """One dot per point; lines of no length, because those stay round when the drawing is
+    stretched.
+    """
     path = "".join(f"M{x.place(one) * WIDE:.1f} {_y(y, other):.1f}h0" for one, other in points)
     return _plot([tag("path", class_="dots", d=path)], x, y, about, units)
 
@@ -94,8 +110,13 @@ class Column:
     title: str
 
 
-def columns(stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None) -> Html:
-    """A histogram; every column says on demand what it is. `x`: what stands below instead of the columns' labels."""
+def columns(
+    stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
+) -> Html:
+    """A histogram; every column says on demand what it is.
+
+    `x`: what stands below instead of the columns' labels.
+    """
     y = linear(max((sum(stack.parts) for stack in stacks), default=0), numbers.number, least=TICKS)
     width = WIDE / max(len(stacks), 1)
     shapes = []
@@ -107,9 +128,22 @@ def columns(stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, 
             if part:
                 box = {"x": f"{(at + 0.08) * width:.1f}", "width": f"{0.84 * width:.1f}"}
                 rects.append(
-                    tag("rect", class_=f"c{kind}", y=f"{top:.1f}", height=f"{max(bottom - top, 2):.1f}", **box)
+                    tag(
+                        "rect",
+                        class_=f"c{kind}",
+                        y=f"{top:.1f}",
+                        height=f"{max(bottom - top, 2):.1f}",
+                        **box,
+                    )
                 )
-        whole = tag("rect", class_="hit", x=f"{at * width:.1f}", y="0", width=f"{width:.1f}", height=str(WIDE))
+        whole = tag(
+            "rect",
+            class_="hit",
+            x=f"{at * width:.1f}",
+            y="0",
+            width=f"{width:.1f}",
+            height=str(WIDE),
+        )
         shapes.append(tag("g", tag("title", stack.title), whole, *rects))
     every = max(math.ceil(len(stacks) / 12), 1)
     labels = [(at + 0.5, stack.label) for at, stack in enumerate(stacks) if at % every == 0]
@@ -130,11 +164,18 @@ def _y(axis: Axis, value: float) -> float:
     return (1 - axis.place(value)) * WIDE if value > 0 or not axis.logarithmic else WIDE
 
 
-def _plot(shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]) -> Html:
-    """The drawing, its grid, and the labels at their places in percent; `about` is its title and description."""
+def _plot(
+    shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+) -> Html:
+    """The drawing, its grid, and the labels at their places in percent; `about` is its title and
+    description.
+    """
     grid = _grid(y)
     if x.logarithmic:
-        grid += [tag("path", class_="grid", d=f"M{x.place(value) * WIDE:.1f} 0V{WIDE}") for value, _ in x.labels]
+        grid += [
+            tag("path", class_="grid", d=f"M{x.place(value) * WIDE:.1f} 0V{WIDE}")
+            for value, _ in x.labels
+        ]
     drawing = tag("svg", *grid, *shapes, viewBox=f"0 0 {WIDE} {WIDE}", preserveAspectRatio="none")
     ys = [
         tag("text", text, x="-10", y=f"{(1 - y.place(value)) * 100:.2f}%", dy="4", class_="last")
@@ -142,7 +183,14 @@ def _plot(shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], unit
     ]
     last = len(x.labels) - 1
     xs = [
-        tag("text", text, x=f"{x.place(value) * 100:.2f}%", y="100%", dy="18", class_=_side(at, last, x.place(value)))
+        tag(
+            "text",
+            text,
+            x=f"{x.place(value) * 100:.2f}%",
+            y="100%",
+            dy="18",
+            class_=_side(at, last, x.place(value)),
+        )
         for at, (value, text) in enumerate(x.labels)
     ]
     canvas = tag(
@@ -184,7 +232,17 @@ def both(*charts: Html | None) -> Html:
 PLOT_WIDE, PLOT_HIGH = 640, 400  # of the plot itself
 LEFT, TOP, RIGHT, BOTTOM = 56, 24, 150, 48  # around it
 # Okabe and Ito's colours, which colour-blind people tell apart; what cannot be had is dashed.
-COLOURS = ("#000000", "#777777", "#0072b2", "#d55e00", "#56b4e9", "#999999", "#009e73", "#cc79a7", "#e69f00")
+COLOURS = (
+    "#000000",
+    "#777777",
+    "#0072b2",
+    "#d55e00",
+    "#56b4e9",
+    "#999999",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+)
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}path{fill:none}.grid{stroke:#ddd}.line{stroke-width:2}"
     "@media(prefers-color-scheme:dark){svg{background:#16181b}text{fill:#ddd}.grid{stroke:#333}"
@@ -203,23 +261,34 @@ class Line:
 
 
 def plot_file(title: str, lines: Sequence[Line], x: Sequence[tuple[float, str]], below: str) -> str:
-    """An SVG document with these lines, and their names beside them. `x`: labels at places from 0 to 1."""
+    """An SVG document with these lines, and their names beside them.
+
+    `x`: labels at places from 0 to 1.
+    """
     shapes = []
     for tenth in range(0, 11, 2):
         height = _height(tenth / 10)
         shapes.append(tag("path", d=f"M{LEFT} {height:.1f}h{PLOT_WIDE}", class_="grid"))
-        shapes.append(tag("text", f"{tenth * 10} %", x=str(LEFT - 8), y=f"{height + 4:.1f}", text_anchor="end"))
+        shapes.append(
+            tag(
+                "text", f"{tenth * 10} %", x=str(LEFT - 8), y=f"{height + 4:.1f}", text_anchor="end"
+            )
+        )
     for place, text in x:
         across, under = f"{LEFT + place * PLOT_WIDE:.1f}", str(TOP + PLOT_HIGH + 18)
         shapes.append(tag("text", text, x=across, y=under, text_anchor="middle"))
     middle = str(LEFT + PLOT_WIDE // 2)
     shapes.append(tag("text", below, x=middle, y=str(TOP + PLOT_HIGH + 38), text_anchor="middle"))
     for at, one in enumerate(lines):
-        line = "M" + " L".join(f"{LEFT + place * PLOT_WIDE:.1f} {_height(share):.1f}" for place, share in one.points)
+        line = "M" + " L".join(
+            f"{LEFT + place * PLOT_WIDE:.1f} {_height(share):.1f}" for place, share in one.points
+        )
         look = {"stroke": one.colour, "stroke_dasharray": "5 4" if one.dashed else None}
         shapes.append(tag("path", tag("title", one.name), d=line, class_="line", **look))
         beside = TOP + 12 + 20 * at
-        shapes.append(tag("path", d=f"M{LEFT + PLOT_WIDE + 12} {beside - 4}h22", class_="line", **look))
+        shapes.append(
+            tag("path", d=f"M{LEFT + PLOT_WIDE + 12} {beside - 4}h22", class_="line", **look)
+        )
         shapes.append(tag("text", one.name, x=str(LEFT + PLOT_WIDE + 40), y=str(beside)))
     size = {"width": str(LEFT + PLOT_WIDE + RIGHT), "height": str(TOP + PLOT_HIGH + BOTTOM)}
     return tag(

@@ -1,4 +1,6 @@
-"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, how deep they lie, the largest."""
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, how deep they
+lie, the largest.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def types(source: Source) -> Html:
         *(Column("Content type"), Column("Documents", "number"), Column("Share", "share")),
         *(Column("Bytes", "size"), Column("Mean", "size")),
     ]
-    return section("types", "Content types", table("type-table", head, rows, "Documents by content type"))
+    return section(
+        "types", "Content types", table("type-table", head, rows, "Documents by content type")
+    )
 
 
 def sizes(source: Source) -> Html:
@@ -56,14 +60,22 @@ def sizes(source: Source) -> Html:
     ]
     chart = charts.columns(
         stacks,
-        ("Documents by size", "A document of n bytes is in the last column whose label is not greater than n."),
+        (
+            "Documents by size",
+            "A document of n bytes is in the last column whose label is not greater than n.",
+        ),
         ("bytes, from the label up to twice as many", "documents"),
     )
     names = [GROUPS[group] for group in shown]
     rows: list[list[Cell]] = [
-        [lowest(at), *(bins[group][at] for group in shown), sum(group[at] for group in bins)] for at in span
+        [lowest(at), *(bins[group][at] for group in shown), sum(group[at] for group in bins)]
+        for at in span
     ]
-    head = [Column("From bytes", "number"), *(Column(name, "number") for name in names), Column("All", "number")]
+    head = [
+        Column("From bytes", "number"),
+        *(Column(name, "number") for name in names),
+        Column("All", "number"),
+    ]
     return section(
         "sizes",
         "Document sizes",
@@ -93,12 +105,20 @@ def copies(source: Source, distance: int = DISTANCE) -> Html:
 
 
 def _near(source: Source, distance: int) -> Html | None:
-    """Return the number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
-    logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
+    """Return the number of pages nearly the same as another one, of a crawl that noted their
+    fingerprints.
+    """
+    logs = [
+        (crawl.jobdir / NEAR, crawl.outputs[NEAR])
+        for crawl in source.crawls
+        if NEAR in crawl.outputs
+    ]
     if not logs:
         return None
     try:
-        found = near_duplicates(read_log(chain.from_iterable(_lines(path, length) for path, length in logs)), distance)
+        found = near_duplicates(
+            read_log(chain.from_iterable(_lines(path, length) for path, length in logs)), distance
+        )
     except (OSError, ValueError) as error:
         return note(f"{NEAR} cannot be read: {error}.")
     recall = numbers.percent(reported(ALIKE, distance), 1)
@@ -145,7 +165,9 @@ def depth(source: Source) -> Html:
         )
         for at in range(min(used), max(used) + 1)
     ]
-    rows: list[list[Cell]] = [[at, many, many / statistics.documents] for at, many in enumerate(depths) if many]
+    rows: list[list[Cell]] = [
+        [at, many, many / statistics.documents] for at, many in enumerate(depths) if many
+    ]
     head = [Column("Depth", "number"), Column("Documents", "number"), Column("Share", "share")]
     return section(
         "depth",
@@ -158,7 +180,10 @@ def depth(source: Source) -> Html:
             ),
             charts.columns(
                 by_time,
-                ("Downloads by duration", "Answers that ended their URLs, robots.txt included, by the time they took."),
+                (
+                    "Downloads by duration",
+                    "Answers that ended their URLs, robots.txt included, by the time they took.",
+                ),
                 ("duration, from the label up to twice as long", "downloads"),
             ),
         ),
@@ -173,7 +198,9 @@ def extremes(log: Log) -> Html:
     return section(
         "extremes",
         "Slowest and largest",
-        _extremes("slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"),
+        _extremes(
+            "slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"
+        ),
         _extremes("largest-table", log.largest, Column("Bytes", "size"), 1, "Largest documents"),
     )
 
@@ -182,4 +209,8 @@ def _extremes(name: str, found: list[Extreme], column: Column, unit: int, captio
     rows: list[list[Cell]] = [
         [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
     ]
-    return table(name, [Column("URL"), column], rows, caption) if rows else note(f"{caption}: none yet.")
+    return (
+        table(name, [Column("URL"), column], rows, caption)
+        if rows
+        else note(f"{caption}: none yet.")
+    )

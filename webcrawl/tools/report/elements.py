@@ -12,7 +12,9 @@ from webcrawl.base.markup import Child, Html, document, tag
 
 def standalone_page(title: str, body: Html, policy: str) -> str:
     """A page that needs no other file; `policy`: what it may load and run."""
-    style = Html((files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8"))
+    style = Html(
+        (files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8")
+    )
     return document(
         title,
         body,
@@ -45,16 +47,37 @@ class Column:
     title: str | None = None
 
 
-def table(name: str | None, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
-    """`name` identifies it on the page, so that it can be sorted; one without shows no caption, and only says it."""
-    body = [tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True))) for row in rows]
-    heads = [tag("th", column.name, scope="col", class_=_class(column), title=column.title) for column in columns]
+def table(
+    name: str | None, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str
+) -> Html:
+    """`name` identifies it on the page, so that it can be sorted; one without shows no caption, and
+    only says it.
+    """
+    body = [
+        tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True)))
+        for row in rows
+    ]
+    heads = [
+        tag("th", column.name, scope="col", class_=_class(column), title=column.title)
+        for column in columns
+    ]
     head = tag("thead", tag("tr", *heads))
     if name is None:
         made = tag("table", head, tag("tbody", *body))
         return tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
-    made = tag("table", head, tag("tbody", *body), id=name, class_="sortable", aria_labelledby=f"{name}-name")
-    frame = {"class_": "scroll long" if len(body) >= SEARCHED else "scroll", "tabindex": "0", "role": "region"}
+    made = tag(
+        "table",
+        head,
+        tag("tbody", *body),
+        id=name,
+        class_="sortable",
+        aria_labelledby=f"{name}-name",
+    )
+    frame = {
+        "class_": "scroll long" if len(body) >= SEARCHED else "scroll",
+        "tabindex": "0",
+        "role": "region",
+    }
     return tag(
         "div",
         tag("div", tag("h3", caption, id=f"{name}-name"), class_="head"),
@@ -83,9 +106,16 @@ def _cell(column: Column, value: Cell) -> Html:
 
 
 def section(name: str | None, title: str, *children: Child, more: Child = None) -> Html:
-    """A section with its heading, to which a table of contents may link; `more` stands beside the heading."""
+    """A section with its heading, to which a table of contents may link; `more` stands beside the
+    heading.
+    """
     heading = tag("h2", title)
-    return tag("section", heading if more is None else tag("div", heading, more, class_="head"), *children, id=name)
+    return tag(
+        "section",
+        heading if more is None else tag("div", heading, more, class_="head"),
+        *children,
+        id=name,
+    )
 
 
 def note(*words: Child) -> Html:
@@ -96,6 +126,7 @@ def note(*words: Child) -> Html:
 def tiles(*pairs: tuple[str, str, str]) -> Html:
     """Large numbers: the number, what it is, and a remark."""
     made = [
-        tag("div", tag("dt", name), tag("dd", value), tag("dd", more, class_="more")) for value, name, more in pairs
+        tag("div", tag("dt", name), tag("dd", value), tag("dd", more, class_="more"))
+        for value, name, more in pairs
     ]
     return tag("dl", *made, class_="tiles")

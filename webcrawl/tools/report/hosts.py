@@ -1,4 +1,6 @@
-"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper, and the slowest hosts."""
+"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper, and the
+slowest hosts.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def _exactness(hosts: Hosts) -> Html:
 
 
 def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
-    """For each value that occurs, how many hosts have at least so much: (hosts, value), the largest value first."""
+    """For each value that occurs, how many hosts have at least so much: (hosts, value), the largest
+    value first.
+    """
     weights: Counter[int] = Counter()
     for row, weight in hosts.weighed(measure):
         weights[(row.documents, row.size)[measure]] += weight
@@ -67,7 +71,9 @@ def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
     return found
 
 
-def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]) -> Html | None:
+def _spread(
+    hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]
+) -> Html | None:
     points = at_least(hosts, measure)
     if not points:  # all documents are empty
         return None
@@ -75,13 +81,18 @@ def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[
     y = charts.powers(points[-1][1], points[0][1], label)
     shown: dict[tuple[int, int], tuple[int, int]] = {}
     for many, value in points:
-        shown.setdefault((round(x.place(many) * POINTS), round(y.place(value) * POINTS)), (many, value))
+        shown.setdefault(
+            (round(x.place(many) * POINTS), round(y.place(value) * POINTS)), (many, value)
+        )
     (_, largest), (many, least) = points[0], points[-1]
     return charts.dots(
         shown.values(),
         x,
         y,
-        (title, f"The first has {label(largest)}; {numbers.number(many)} have at least {label(least)}."),
+        (
+            title,
+            f"The first has {label(largest)}; {numbers.number(many)} have at least {label(least)}.",
+        ),
         ("servers with at least so much", unit),
     )
 
@@ -98,40 +109,59 @@ def _first(rows: Iterable[HostRow], documents: int) -> Html:
         for row in sorted(first.values(), key=lambda row: (-row.documents, row.name))
     ]
     head = [
-        *(Column("Host"), Column("Documents", "number"), Column("Share", "part"), Column("Bytes", "size")),
+        *(
+            Column("Host"),
+            Column("Documents", "number"),
+            Column("Share", "part"),
+            Column("Bytes", "size"),
+        ),
         *(Column("Failures", "number"), Column("Mean duration", "seconds")),
     ]
     return table("host-table", head, cells, "Hosts with most documents or bytes")
 
 
 def _slowest(rows: Iterable[HostRow]) -> Html:
-    slow = sorted((row for row in rows if row.downloads >= SLOW), key=lambda row: (-row.seconds, row.name))
+    slow = sorted(
+        (row for row in rows if row.downloads >= SLOW), key=lambda row: (-row.seconds, row.name)
+    )
     if not slow:
         return note(f"No host has answered {SLOW} times yet, so none is called slow.")
     cells: list[list[Cell]] = [[row.name, row.seconds, row.downloads] for row in slow[:MOST]]
     head = [Column("Host"), Column("Mean duration", "seconds"), Column("Downloads", "number")]
-    return table("slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times")
+    return table(
+        "slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times"
+    )
 
 
 def _failing(rows: Iterable[HostRow]) -> Html:
-    failing = sorted((row for row in rows if row.failures), key=lambda row: (-row.failures, row.name))
+    failing = sorted(
+        (row for row in rows if row.failures), key=lambda row: (-row.failures, row.name)
+    )
     if not failing:
         return note("No URL has ended without an answer, or with 5xx.")
     cells: list[list[Cell]] = [[row.name, row.failures, row.downloads] for row in failing[:MOST]]
     head = [
-        *(Column("Host"), Column("Failures", "number", "URLs that ended without an answer, or with 5xx")),
+        *(
+            Column("Host"),
+            Column("Failures", "number", "URLs that ended without an answer, or with 5xx"),
+        ),
         Column("Answers", "number"),
     ]
     return table("failing-table", head, cells, "Hosts with most failures")
 
 
 def _scripted(scripted: Tally) -> Html | None:
-    """The hosts whose pages show next to nothing without a browser; none of them is shown where all have text."""
+    """The hosts whose pages show next to nothing without a browser; none of them is shown where all
+    have text.
+    """
     rows = scripted.rows()
     if not rows:
         return None
     cells: list[list[Cell]] = [[name, many] for name, many, _ in rows[:MOST]]
-    head = [Column("Host"), Column("Pages", "number", "that have scripts, and next to no text without them")]
+    head = [
+        Column("Host"),
+        Column("Pages", "number", "that have scripts, and next to no text without them"),
+    ]
     return table("scripted-table", head, cells, "Hosts whose pages seem to need scripts (RENDER)")
 
 
@@ -152,10 +182,19 @@ def domains(source: Source) -> Html:
         for name, many, size in rows
     ]
     head = [
-        *(Column("Domain"), Column("Hosts", "number"), Column("of hosts", "share"), Column("Documents", "number")),
+        *(
+            Column("Domain"),
+            Column("Hosts", "number"),
+            Column("of hosts", "share"),
+            Column("Documents", "number"),
+        ),
         *(Column("of documents", "share"), Column("Bytes", "size")),
     ]
-    return section("domains", "Top-level domains", join(table("domain-table", head, cells, "Hosts and documents")))
+    return section(
+        "domains",
+        "Top-level domains",
+        join(table("domain-table", head, cells, "Hosts and documents")),
+    )
 
 
 def _dotted(name: str) -> str:
@@ -163,9 +202,21 @@ def _dotted(name: str) -> str:
 
 
 HEAD = [
-    *(Column("Drone"), Column("Documents", "number"), Column("Share", "share"), Column("Bytes", "size")),
-    *(Column("URLs ended", "number"), Column("Failed", "number", "URLs without an answer"), Column("Queued", "number")),
-    *(Column("Hosts", "number"), Column("Active", "seconds", "time in which anything was downloaded")),
+    *(
+        Column("Drone"),
+        Column("Documents", "number"),
+        Column("Share", "share"),
+        Column("Bytes", "size"),
+    ),
+    *(
+        Column("URLs ended", "number"),
+        Column("Failed", "number", "URLs without an answer"),
+        Column("Queued", "number"),
+    ),
+    *(
+        Column("Hosts", "number"),
+        Column("Active", "seconds", "time in which anything was downloaded"),
+    ),
     *(Column("Last checkpoint", "when"), Column("State")),
 ]
 
@@ -178,8 +229,15 @@ def drones(source: Source) -> Html | None:
     return section(
         "drones",
         "Drones",
-        table("drone-table", HEAD, [_row(drone, whole) for drone in source.drones], "What each drone did"),
-        note("Hosts are those with a record: one that changed hands leaves a record behind, and so counts twice."),
+        table(
+            "drone-table",
+            HEAD,
+            [_row(drone, whole) for drone in source.drones],
+            "What each drone did",
+        ),
+        note(
+            "Hosts are those with a record: one that changed hands leaves a record behind, and so counts twice."
+        ),
     )
 
 

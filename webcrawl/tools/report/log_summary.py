@@ -1,4 +1,6 @@
-"""One pass over crawl.log, for what is kept nowhere else: seeds, URLs behind walls, the slowest and largest answers."""
+"""One pass over crawl.log, for what is kept nowhere else: seeds, URLs behind walls, the slowest and
+largest answers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class SeedRow(NamedTuple):
     url: str
     status: int
     redirected: bool
-    found: int  # URLs that ended and were found from this seed on, itself included; robots.txt and probes do not count
+    # URLs that ended and were found from this seed on, itself included; robots.txt and probes do
+    # not count
+    found: int
     fetched: int  # of these, documents
     failed: int  # and those without an answer, or with one of 4xx or 5xx
     size: int  # bytes of the documents
@@ -43,8 +47,11 @@ class SeedTable:
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
         self._index: dict[bytes, int] = {}
-        self._status, self._redirects = array("h"), bytearray()
-        self._found, self._fetched, self._failed = array("I"), array("I"), array("I")
+        self._status = array("h")
+        self._redirects = bytearray()
+        self._found = array("I")
+        self._fetched = array("I")
+        self._failed = array("I")
         self._size = array("Q")
         self.more = 0  # lines of seeds for which there was no room
 
@@ -53,11 +60,16 @@ class SeedTable:
 
     @property
     def ended(self) -> int:
-        """How many have an outcome: of the others only URLs that were found from them do, as by their sitemaps."""
+        """How many have an outcome: of the others only URLs that were found from them do, as by
+        their sitemaps.
+        """
         return len(self) - self._status.count(0)
 
     def add(self, seed: bytes, path: bytes, status: int, size: int, *, wall: bool = False) -> None:
-        """A line of the log; `path` is its discovery path. What a wall has answered is no document."""
+        """A line of the log; `path` is its discovery path.
+
+        What a wall has answered is no document.
+        """
         at = self._index.get(seed)
         if at is None:
             at = self._new(seed)
@@ -96,8 +108,12 @@ class SeedTable:
         return Counter(self._status)
 
     def rows(self, most: int) -> list[SeedRow]:
-        """So many of them: those that failed first, then those that gave nothing, then the others, each in order."""
-        return [self._row(url, at) for url, at in sorted(self._index.items(), key=self._rank)[:most]]
+        """So many of them: those that failed first, then those that gave nothing, then the others,
+        each in order.
+        """
+        return [
+            self._row(url, at) for url, at in sorted(self._index.items(), key=self._rank)[:most]
+        ]
 
     def _rank(self, item: tuple[bytes, int]) -> tuple[int, int]:
         _, at = item
@@ -117,9 +133,12 @@ class SeedTable:
         )
 
     def missing(self, src: str, read: int) -> Iterator[str]:
-        """Seeds among the first `read` of these lists that have no line; nothing if the lists are no longer there."""
+        """Seeds among the first `read` of these lists that have no line; nothing if the lists are
+        no longer there.
+        """
         try:
-            if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):  # gone, or a pipe
+            # gone, or a pipe
+            if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):
                 return
             seeds = Seeds(src, read or None)
         except (SeedError, OSError):
@@ -151,8 +170,10 @@ class Log:
     largest: list[Extreme] = field(default_factory=list)
     slow: int = 0  # what an answer needs at least to be among them
     large: int = 0
-    walls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # URLs that a wall answered last: seed, status
-    walled: Counter[int] = field(default_factory=Counter)  # answers of walls that were not the end of their URLs
+    # URLs that a wall answered last: seed, status
+    walls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
+    # answers of walls that were not the end of their URLs
+    walled: Counter[int] = field(default_factory=Counter)
     room: int = ROOM  # of those URLs
 
     def ended(self, url: bytes, seed: bytes, status: int, *, wall: bool) -> None:
@@ -163,10 +184,14 @@ class Log:
 
     def leave_out(self, hosts: Container[str]) -> None:
         """The URLs of these hosts wait for their walls to open."""
-        for url in [url for url in self.walls if host_if_any(url.decode("utf-8", "replace")) in hosts]:
+        for url in [
+            url for url in self.walls if host_if_any(url.decode("utf-8", "replace")) in hosts
+        ]:
             self._go_on(url)
 
-    def read(self, path: Path, end: int, start: int = 0, statistics: Statistics | None = None) -> int:
+    def read(
+        self, path: Path, end: int, start: int = 0, statistics: Statistics | None = None
+    ) -> int:
         """Add the lines between two places of a log, and return the place behind the last of them.
 
         `statistics` gets every line too, if it has heard of none.
@@ -226,7 +251,9 @@ def _keep(heap: list[Extreme], one: Extreme) -> int:
 
 
 def _batches(file: BinaryIO, length: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the whole lines of some megabytes at a time, and their bytes: that takes half the time of single ones."""
+    """Yield the whole lines of some megabytes at a time, and their bytes: that takes half the time
+    of single ones.
+    """
     left, rest = length, b""
     while left and (data := file.read(min(BATCH, left))):
         left -= len(data)

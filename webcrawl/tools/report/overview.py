@@ -1,4 +1,5 @@
-"""The report's sections on the whole crawl: how much, how fast, how URLs ended, what bounded it, disk and settings.
+"""The report's sections on the whole crawl: how much, how fast, how URLs ended, what bounded it,
+disk and settings.
 
 Figures 5 and 6 of the Mercator paper are among them.
 """
@@ -32,16 +33,34 @@ def overview(source: Source, log: Log) -> Html:
     hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
     about = "about " if statistics.hosts.level else ""
     ended = sum(statistics.outcomes.values())
-    failed = sum(many for status, many in statistics.outcomes.items() if status in FAILURES or status >= 400)
+    failed = sum(
+        many for status, many in statistics.outcomes.items() if status in FAILURES or status >= 400
+    )
     return tag(
         "div",
         tiles(
             (numbers.number(statistics.documents), "pages", rate(statistics.series)),
-            (numbers.size(statistics.size), "in pages", f"{_mean(statistics.size, statistics.documents)} each"),
-            (about + numbers.number(hosts), "hosts with pages", f"{numbers.count(state.hosts, 'host')} known"),
-            (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
+            (
+                numbers.size(statistics.size),
+                "in pages",
+                f"{_mean(statistics.size, statistics.documents)} each",
+            ),
+            (
+                about + numbers.number(hosts),
+                "hosts with pages",
+                f"{numbers.count(state.hosts, 'host')} known",
+            ),
+            (
+                numbers.number(ended),
+                "URLs ended",
+                f"{numbers.percent(failed, ended)} without a good answer",
+            ),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
-            (numbers.number(log.seeds.ended), "seeds with an outcome", f"of {numbers.number(source.seeds_read)} read"),
+            (
+                numbers.number(log.seeds.ended),
+                "seeds with an outcome",
+                f"of {numbers.number(source.seeds_read)} read",
+            ),
         ),
         id="overview",
     )
@@ -60,7 +79,11 @@ def _mean(size: int, documents: int) -> str:
 
 def _queued(source: Source) -> str:
     urls, hosts = source.aside
-    return f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}" if urls else "none set aside"
+    return (
+        f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}"
+        if urls
+        else "none set aside"
+    )
 
 
 def over_time(source: Source) -> Html:
@@ -80,20 +103,28 @@ def over_time(source: Source) -> Html:
     return section(
         "time",
         "Over time",
-        note(f"Means over {numbers.seconds(slot)}, from {begun} on. Bytes are those of bodies, robots.txt included."),
+        note(
+            f"Means over {numbers.seconds(slot)}, from {begun} on. Bytes are those of bodies, robots.txt included."
+        ),
         charts.both(
             charts.area(
                 pages,
                 x,
                 charts.linear(max(pages), numbers.number),
-                ("Documents", f"At most {numbers.number(round(max(pages), 1))} documents per second."),
+                (
+                    "Documents",
+                    f"At most {numbers.number(round(max(pages), 1))} documents per second.",
+                ),
                 (unit, "per second"),
             ),
             charts.area(
                 megabits,
                 x,
                 charts.linear(max(megabits), numbers.number),
-                ("Throughput", f"At most {numbers.number(round(max(megabits), 2))} megabits per second."),
+                (
+                    "Throughput",
+                    f"At most {numbers.number(round(max(megabits), 2))} megabits per second.",
+                ),
                 (unit, "Mbit/s"),
             ),
         ),
@@ -111,27 +142,51 @@ def outcomes(source: Source) -> Html:
         "outcomes",
         "Outcomes",
         *_notes(source, KNOWN),
-        _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt and probes apart")
+        _outcomes(
+            "outcome-table",
+            "URLs",
+            statistics.outcomes,
+            "How URLs ended, robots.txt and probes apart",
+        )
         if statistics.outcomes
         else note("No URL has ended yet."),
-        _outcomes("robots-table", "Requests", statistics.robots, "How requests for robots.txt ended")
+        _outcomes(
+            "robots-table", "Requests", statistics.robots, "How requests for robots.txt ended"
+        )
         if statistics.robots
         else note("No robots.txt was asked for."),
     )
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
-    head = [Column("Status", "code"), Column("Meaning"), Column(what, "number"), Column("Share", "share")]
+    head = [
+        Column("Status", "code"),
+        Column("Meaning"),
+        Column(what, "number"),
+        Column("Share", "share"),
+    ]
     whole = sum(counts.values())
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    cells: list[list[Cell]] = [[code, counter_words.status(code), many, many / whole] for code, many in rows]
+    cells: list[list[Cell]] = [
+        [code, counter_words.status(code), many, many / whole] for code, many in rows
+    ]
     return table(name, head, cells, caption)
 
 
 def _notes(source: Source, of: Sentences) -> Iterator[Html]:
-    """What the last lines of a run say of all runs as well; here a redirect is none of what went wrong."""
-    outcomes = {status: many for status, many in source.statistics.outcomes.items() if status not in REDIRECTS}
-    figures = {**source.figures, "statistics": {"outcomes": outcomes}, "errors": int(source.stats.get("errors") or 0)}
+    """What the last lines of a run say of all runs as well; here a redirect is none of what went
+    wrong.
+    """
+    outcomes = {
+        status: many
+        for status, many in source.statistics.outcomes.items()
+        if status not in REDIRECTS
+    }
+    figures = {
+        **source.figures,
+        "statistics": {"outcomes": outcomes},
+        "errors": int(source.stats.get("errors") or 0),
+    }
     return (note(as_sentence(said)) for said in sentences(figures, of=of))
 
 
@@ -144,7 +199,10 @@ def _cut(source: Source) -> Iterator[Html]:
 
 def wrong(source: Source) -> Html:
     """Return the section of failures and flaws, with what was left out."""
-    parts = [note(f"Nothing was fetched: {line}.") for line in source.stats.get(stats_file.UNREACHED) or ()]
+    parts = [
+        note(f"Nothing was fetched: {line}.")
+        for line in source.stats.get(stats_file.UNREACHED) or ()
+    ]
     if rows := _failures(source.counters):
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
@@ -160,16 +218,29 @@ def wrong(source: Source) -> Html:
 
 def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
     """Return a row per kind of failure. A URL counts once per attempt."""
-    counted = {name: many for name, many in counters.items() if name.startswith(counter_words.KINDS) and many}
+    counted = {
+        name: many
+        for name, many in counters.items()
+        if name.startswith(counter_words.KINDS) and many
+    }
     rows: list[list[Cell]] = []
     for group, names in counter_words.WRONG.items():
-        rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
+        rows += [
+            [group, meaning, counted.pop(name)]
+            for name, meaning in names.items()
+            if name in counted
+        ]
     rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
     return rows
 
 
 MIB = 1 << 20
-HEAD = [Column("Bound by"), Column("Time", "seconds"), Column("Share", "share"), Column("What helps")]
+HEAD = [
+    Column("Bound by"),
+    Column("Time", "seconds"),
+    Column("Share", "share"),
+    Column("What helps"),
+]
 
 
 def bound(source: Source) -> Html:
@@ -202,7 +273,10 @@ def disk(source: Source) -> Html:
     cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
     head = [Column("Output"), Column("Files", "number"), Column("Bytes", "size")]
     return section(
-        "disk", "Disk", table("output-table", head, cells, "What was written"), _forecast(source, sizes.total())
+        "disk",
+        "Disk",
+        table("output-table", head, cells, "What was written"),
+        _forecast(source, sizes.total()),
     )
 
 
@@ -242,7 +316,9 @@ def _min_free_bytes(terms: Mapping[str, str]) -> int:
 
 
 def terms(source: Source, defaults: Mapping[str, str]) -> Html:
-    """Return the section of the settings of the last run: the spider and its arguments, then what is no default."""
+    """Return the section of the settings of the last run: the spider and its arguments, then what
+    is no default.
+    """
     rows: list[list[Cell]] = []
     settings: list[list[Cell]] = []
     for name, value in source.terms.items():
@@ -252,6 +328,12 @@ def terms(source: Source, defaults: Mapping[str, str]) -> Html:
             settings.append([name, value, defaults.get(name, "none")])
     rows += sorted(settings, key=itemgetter(0))
     if not rows:
-        return section("settings", "Settings", note("The state does not say with which settings the crawl was run."))
+        return section(
+            "settings",
+            "Settings",
+            note("The state does not say with which settings the crawl was run."),
+        )
     head = [Column("Setting"), Column("Value"), Column("Default")]
-    return section("settings", "Settings", table("terms-table", head, rows, "What differs from the defaults"))
+    return section(
+        "settings", "Settings", table("terms-table", head, rows, "What differs from the defaults")
+    )

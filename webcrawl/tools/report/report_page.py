@@ -26,7 +26,8 @@ from webcrawl.tools.report.report_source import Source, read_source
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
-    """Return the page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts.
+    """Return the page on this crawl or hive; StoreError if the folder holds none. `defaults` of the
+    settings are texts.
 
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
@@ -40,12 +41,16 @@ def read_all(jobdir: Path, read: Callable[[Path], Source] = read_source) -> Sour
         return read(jobdir)
     source = Source.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
     missing = absent_drones(jobdir)
-    source.odd += [f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing]
+    source.odd += [
+        f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing
+    ]
     return source
 
 
 def _read(jobdir: Path, log: Log) -> Source:
-    """Reads a crawl and its log, and makes the statistics from that if none were kept from the beginning on."""
+    """Reads a crawl and its log, and makes the statistics from that if none were kept from the
+    beginning on.
+    """
     source = read_source(jobdir)
     if not source.complete:
         source.statistics = Statistics(source.key)
@@ -58,12 +63,21 @@ def _read(jobdir: Path, log: Log) -> Source:
     return source
 
 
-def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
+def page(
+    source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE
+) -> str:
     """The whole document."""
-    script = Html((files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8"))
+    script = Html(
+        (files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8")
+    )
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = "; ".join(
-        ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "base-uri 'none'")
+        (
+            "default-src 'none'",
+            "style-src 'unsafe-inline'",
+            f"script-src 'sha256-{digest}'",
+            "base-uri 'none'",
+        )
     )
     made = {one: one.make() for one in sections(source, log, defaults, near)}
     body = tag(
@@ -77,14 +91,18 @@ def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near
 
 
 class Section(NamedTuple):
-    """A section of the report, and what the table of contents calls it; nothing: it has no place there."""
+    """A section of the report, and what the table of contents calls it; nothing: it has no place
+    there.
+    """
 
     name: str
     title: str
     make: Callable[[], Html | None]
 
 
-def sections(source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE) -> list[Section]:
+def sections(
+    source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE
+) -> list[Section]:
     """Return all sections in the order of the page; the dashboard shows them too."""
     return [
         Section("overview", "", lambda: overview.overview(source, log)),
@@ -110,7 +128,9 @@ def sections(source: Source, log: Log, defaults: Mapping[str, str], near: int = 
 
 
 def _header(source: Source, contents: Sequence[Section]) -> Html:
-    links = [tag("a", section.title, href=f"#{section.name}") for section in contents if section.title]
+    links = [
+        tag("a", section.title, href=f"#{section.name}") for section in contents if section.title
+    ]
     return tag(
         "header",
         tag("p", "Crawl report", class_="kind"),
@@ -132,8 +152,14 @@ def _state(source: Source) -> Html:
     if source.clean:
         reason = source.stats.get("reason")
         ended = f" ({reason})" if isinstance(reason, str) else ""
-        return join(f"Spider {spider}. The last run ended{ended}, with its last checkpoint at ", at, ".")
-    each = "the last checkpoint of each drone, the oldest of" if source.drones else "its last checkpoint, of"
+        return join(
+            f"Spider {spider}. The last run ended{ended}, with its last checkpoint at ", at, "."
+        )
+    each = (
+        "the last checkpoint of each drone, the oldest of"
+        if source.drones
+        else "its last checkpoint, of"
+    )
     return join(
         f"Spider {spider}. The crawl is running, or was killed: this is {each} ",
         at,
@@ -145,11 +171,15 @@ def odd(source: Source, log: Log) -> Html | None:
     """A warning about what the report could not read."""
     found = [f"{one}." for one in source.odd]
     if log.damaged:
-        found.append(f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out.")
+        found.append(
+            f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out."
+        )
     if log.missing:
         found.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
     if not source.complete:
-        found.append("This crawl has not kept statistics from its beginning on: they were made from its log.")
+        found.append(
+            "This crawl has not kept statistics from its beginning on: they were made from its log."
+        )
     return tag("div", *map(note, found), class_="warn") if found else None
 
 
@@ -165,7 +195,8 @@ def _footer(log: Log, now: float) -> Html:
 
 AT_ONCE = 64 << 20  # bytes of crawl.log that are read each time
 SEEDS = 200_000  # known by name, and URLs that a wall answered last
-LEFT_OUT = ("overview", "drones", "copies")  # shown as they are now; and what takes a pass over a log of its own
+# shown as they are now; and what takes a pass over a log of its own
+LEFT_OUT = ("overview", "drones", "copies")
 
 
 class LiveReport:
@@ -175,7 +206,8 @@ class LiveReport:
     """
 
     def __init__(self, jobdir: Path, crawls: Sequence[Path], defaults: Mapping[str, str]) -> None:
-        self._jobdir, self._defaults = jobdir, defaults
+        self._jobdir = jobdir
+        self._defaults = defaults
         self._logs = [crawl / LOG for crawl in crawls]
         self._begin()
         self.sections: Mapping[str, Html] = {"note": note("The report is being read.")}
@@ -193,12 +225,19 @@ class LiveReport:
             self.sections = {"note": note(f"No figures of a checkpoint: {error}.")}
             return
         source.statistics.outcomes -= self.log.walled + self._behind_walls(source)
-        made = {one.name: one.make() for one in sections(source, self.log, self._defaults) if one.name not in LEFT_OUT}
+        made = {
+            one.name: one.make()
+            for one in sections(source, self.log, self._defaults)
+            if one.name not in LEFT_OUT
+        }
         shown = {name: html for name, html in made.items() if html is not None}
         self.sections = {"note": self._note(source, left), **shown}
 
     def read_logs(self) -> int:
-        """Go on where it was, or begin anew if a log was cut back. Return how many bytes are left for the next time."""
+        """Go on where it was, or begin anew if a log was cut back.
+
+        Return how many bytes are left for the next time.
+        """
         sizes = {path: path.stat().st_size if path.exists() else 0 for path in self._logs}
         if any(sizes[path] < place for path, place in self._places.items()):
             self._begin()
@@ -211,15 +250,28 @@ class LiveReport:
         return sum(size - self._places[path] for path, size in sizes.items())
 
     def _behind_walls(self, source: Source) -> Counter[int]:
-        """Return answers of walls to URLs that wait for these to open: not their end, as `Log.leave_out` has it."""
+        """Return answers of walls to URLs that wait for these to open: not their end, as
+        `Log.leave_out` has it.
+        """
         shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
-        hosts = ((host_if_any(url.decode("utf-8", "replace")), status) for url, (_, status) in self.log.walls.items())
+        hosts = (
+            (host_if_any(url.decode("utf-8", "replace")), status)
+            for url, (_, status) in self.log.walls.items()
+        )
         return Counter(status for host, status in hosts if host in shut)
 
     def _note(self, source: Source, left: int) -> Html:
-        more = f" {numbers.size(left)} of crawl.log are not read yet: this page goes on." if left else ""
+        more = (
+            f" {numbers.size(left)} of crawl.log are not read yet: this page goes on."
+            if left
+            else ""
+        )
         said = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{more}")]
         if not source.complete:
             source.complete = True  # what is said of that is so of the report alone
-            said.append(note(f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."))
+            said.append(
+                note(
+                    f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."
+                )
+            )
         return join(*said, odd(source, self.log))

@@ -1,4 +1,6 @@
-"""Reads what a crawl left as of its last checkpoint: the state, what waits, and which part of its files counts."""
+"""Reads what a crawl left as of its last checkpoint: the state, what waits, and which part of its
+files counts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
-from webcrawl.store.jobdir.host_row import HostRow, OriginRow, behind_wall, given_up, host_rows, read
+from webcrawl.store.jobdir.host_row import (
+    HostRow,
+    OriginRow,
+    behind_wall,
+    given_up,
+    host_rows,
+    read,
+)
 from webcrawl.store.jobdir.host_row import State as Place
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
@@ -58,15 +67,20 @@ BY_ANSWERS = attrgetter("answers", "name")
 
 @dataclass
 class State:
-    """Hosts and domains of a crawl or hive. `damaged` rows are left out: `scrapy verify` says which they are."""
+    """Hosts and domains of a crawl or hive.
+
+    `damaged` rows are left out: `scrapy verify` says which they are.
+    """
 
     hosts: int = 0
     aside: list[WaitingHost] = field(default_factory=list)  # those with most URLs
-    away: dict[str, int] = field(default_factory=dict)  # hosts that are set aside, as many as fit, and their status
+    # hosts that are set aside, as many as fit, and their status
+    away: dict[str, int] = field(default_factory=dict)
     queues: list[WaitingHost] = field(default_factory=list)  # the longest
     given_up: list[tuple[str, int]] = field(default_factory=list)
     given_up_by: Counter[int] = field(default_factory=Counter)
-    domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
+    # over budget: URLs that wait, and its rank
+    domains: list[tuple[str, int, int]] = field(default_factory=list)
     over_budget: tuple[int, int] = (0, 0)  # domains and URLs
     folded: tuple[int, int] = (0, 0)  # the same of URLs whose families bring nothing new
     damaged: int = 0
@@ -115,11 +129,14 @@ class State:
             self.vendors[wall.vendor] += 1
             if len(self.shut) < KNOWN:
                 self.shut.add(host.name)
-            walled = BlockedHost(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead)
+            walled = BlockedHost(
+                host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead
+            )
             _keep(self.walls, walled, BY_ANSWERS)
         if not urls:
             return
-        records: list[HostRow | OriginRow] = [host, *host.origins]  # some of its origins may fail alone
+        # some of its origins may fail alone
+        records: list[HostRow | OriginRow] = [host, *host.origins]
         worst = max(records, key=lambda record: record.failures)
         status = worst.failed.status if worst.failed is not None else 0
         waiting = WaitingHost(host.name, urls, worst.failures, status, due)
@@ -141,7 +158,10 @@ def _keep(rows: list[T], row: T, key: Callable[[T], Any]) -> None:
 
 
 def read_state(snapshot: Snapshot, ahead: float = 0.0) -> State:
-    """Read the tables of hosts and domains. `ahead`: what the machine's clock shows beyond the crawl's."""
+    """Read the tables of hosts and domains.
+
+    `ahead`: what the machine's clock shows beyond the crawl's.
+    """
     state = State()
     for row in host_rows(snapshot):
         state.hosts += 1
@@ -199,7 +219,9 @@ class Source:
     @property
     def seeds_read(self) -> int:
         place = self.seeds.get("place")
-        return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
+        return int(self.seeds.get("good", 0)) + int(
+            place.get("good", 0) if isinstance(place, dict) else 0
+        )
 
     @classmethod
     def together(cls, jobdir: Path, drones: Sequence[Source]) -> Self:
@@ -218,7 +240,8 @@ class Source:
             filtered=_sum_of(drone.filtered for drone in drones),
             frontier=_sum_of(drone.frontier for drone in drones),
             terms=_terms(drones),
-            seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,  # a seed is read by all, and belongs to one
+            # a seed is read by all, and belongs to one
+            seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,
             outputs={},
             state=State.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
@@ -232,7 +255,9 @@ class Source:
             revisits=of_hive(drone.revisits for drone in drones),
         )
         if whole.statistics.hosts.level and len({drone.key for drone in drones}) > 1:
-            whole.odd.append("the drones have different hash keys, so the figures of small hosts are wrong")
+            whole.odd.append(
+                "the drones have different hash keys, so the figures of small hosts are wrong"
+            )
         return whole
 
 
@@ -248,7 +273,10 @@ def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
 def _terms(drones: Sequence[Source]) -> dict[str, str]:
     """The settings; the values of one that differs, such as the drone's number, stand side by side."""
     names = dict.fromkeys(chain.from_iterable(drone.terms for drone in drones))
-    return {name: ", ".join(dict.fromkeys(drone.terms.get(name, "none") for drone in drones)) for name in names}
+    return {
+        name: ", ".join(dict.fromkeys(drone.terms.get(name, "none") for drone in drones))
+        for name in names
+    }
 
 
 def read_source(jobdir: Path) -> Source:

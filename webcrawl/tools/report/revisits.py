@@ -1,4 +1,6 @@
-"""The report's section on pages fetched again: how fresh copies are, how often they change, and who announces it."""
+"""The report's section on pages fetched again: how fresh copies are, how often they change, and who
+announces it.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Revisits:
     past: list[list[Moment]] = field(default_factory=list)
 
 
-def read_revisits(snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]) -> Revisits | None:
+def read_revisits(
+    snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]
+) -> Revisits | None:
     """None of a crawl that fetches nothing again; `history` gives its lines."""
     data = snapshot.get(META)
     if data is None:
@@ -63,7 +67,9 @@ def read_revisits(snapshot: Snapshot, history: Callable[[], Iterator[bytes]], od
     except (ValueError, TypeError, KeyError):
         odd.append(f"{META} in state/crawl.db cannot be read")
         return None
-    return Revisits(figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())])
+    return Revisits(
+        figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())]
+    )
 
 
 def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
@@ -72,7 +78,9 @@ def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
     if not found:
         return None
     hosts = nlargest(MOST, (host for one in found for host in one.hosts), key=lambda one: one.tried)
-    return Revisits(together(one.figures for one in found), hosts, [past for one in found for past in one.past])
+    return Revisits(
+        together(one.figures for one in found), hosts, [past for one in found for past in one.past]
+    )
 
 
 def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
@@ -113,11 +121,16 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     step = (last - first) / max(many - 1, 1)
     times = [first + slot * step for slot in range(many)]
     states = zip(*(_at_times(past, times) for past in each), strict=True)
-    return [Moment(at, RevisitMoment.together([*filter(None, now)])) for at, now in zip(times, states, strict=True)]
+    return [
+        Moment(at, RevisitMoment.together([*filter(None, now)]))
+        for at, now in zip(times, states, strict=True)
+    ]
 
 
 def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[RevisitMoment | None]:
-    """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
+    """The state at each of these times: nothing before the first moment, and after a broken one
+    that of the last.
+    """
     place = 0
     for at in times:
         while place + 1 < len(moments) and moments[place + 1].at <= at:
@@ -130,7 +143,10 @@ def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Rev
         else:
             share = (at - before.at) / (after.at - before.at)
             yield RevisitMoment(
-                *(one + (other - one) * share for one, other in zip(before.state, after.state, strict=True))
+                *(
+                    one + (other - one) * share
+                    for one, other in zip(before.state, after.state, strict=True)
+                )
             )
 
 
@@ -176,7 +192,11 @@ def _tiles(figures: RevisitFigures) -> Html:
     done = figures.unchanged + figures.changed + figures.gone
     fresh = (numbers.percent(figures.freshness, 1), "of copies are fresh", "estimated, by weight")
     age = (numbers.seconds(figures.age), "is their mean age", "0 for a fresh one; estimated")
-    let_go = f"about {numbers.number(figures.let_go)} are let go" if figures.let_go else "none of them is let go"
+    let_go = (
+        f"about {numbers.number(figures.let_go)} are let go"
+        if figures.let_go
+        else "none of them is let go"
+    )
     if not figures.sampled:
         fresh, age, let_go = ("-", *fresh[1:]), ("-", *age[1:]), ""
     used, asked = (numbers.number(float(f"{rate:.3g}")) for rate in (figures.used, figures.budget))
@@ -185,7 +205,11 @@ def _tiles(figures: RevisitFigures) -> Html:
         fresh,
         age,
         (numbers.number(figures.records), "pages are fetched again", let_go),
-        (numbers.number(done), "revisits with a finding", f"{numbers.percent(figures.changed, done)} found a change"),
+        (
+            numbers.number(done),
+            "revisits with a finding",
+            f"{numbers.percent(figures.changed, done)} found a change",
+        ),
         (f"{used}/s", "revisits now", f"of {asked}/s in the budget"),
         (numbers.number(figures.waiting), "of them wait for their hosts", lost),
     )
@@ -205,12 +229,17 @@ def _over_time(found: Revisits) -> Html:
                 values,
                 x,
                 share,
-                ("Freshness", f"Between {min(values):.1%} and {max(values):.1%}, {values[-1]:.1%} at the end."),
+                (
+                    "Freshness",
+                    f"Between {min(values):.1%} and {max(values):.1%}, {values[-1]:.1%} at the end.",
+                ),
                 (unit, "share of copies that are as the pages are, estimated"),
             ),
             _found(found, x, unit),
         ),
-        note("Where the crawl did not run, freshness stays at its last value: nobody estimated it."),
+        note(
+            "Where the crawl did not run, freshness stays at its last value: nobody estimated it."
+        ),
     )
 
 
@@ -220,8 +249,12 @@ def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
     seconds = numbers.seconds(marks[1].at - marks[0].at)
     stacks = []
     for before, after in pairwise(marks):
-        parts = [max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND]
-        said = ", ".join(f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True))
+        parts = [
+            max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND
+        ]
+        said = ", ".join(
+            f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True)
+        )
         stacks.append(charts.Column("", parts, f"from {numbers.when(before.at)}: {said}"))
     chart = charts.columns(
         stacks,
@@ -237,8 +270,14 @@ def _distributions(figures: RevisitFigures) -> Html:
         return note("No page was looked at yet, so nothing is known of how often pages change.")
     return join(
         charts.both(
-            _bins(figures.rates, "How often pages change", "mean time between two changes, estimated"),
-            _bins(figures.intervals, "How often pages are fetched", "time between the last two fetches"),
+            _bins(
+                figures.rates, "How often pages change", "mean time between two changes, estimated"
+            ),
+            _bins(
+                figures.intervals,
+                "How often pages are fetched",
+                "time between the last two fetches",
+            ),
         ),
         note(
             f"Of a sample of {numbers.count(figures.sampled, 'page')}. A column has what lies below its label and "
@@ -250,12 +289,16 @@ def _distributions(figures: RevisitFigures) -> Html:
 def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
     stacks = [
         charts.Column(
-            label, [many], f"{f'up to {words}' if words else 'more than 1 year'}: {numbers.count(many, 'page')}"
+            label,
+            [many],
+            f"{f'up to {words}' if words else 'more than 1 year'}: {numbers.count(many, 'page')}",
         )
         for (label, words), many in zip(BINS.items(), bins, strict=True)
     ]
     most = max(stacks, key=lambda stack: stack.parts[0])
-    return charts.columns(stacks, (title, f"The highest column: {most.title}."), (unit, "pages of the sample"))
+    return charts.columns(
+        stacks, (title, f"The highest column: {most.title}."), (unit, "pages of the sample")
+    )
 
 
 def _outcomes(figures: RevisitFigures) -> Html:
@@ -273,7 +316,12 @@ def _outcomes(figures: RevisitFigures) -> Html:
         )
         if many
     ]
-    head = [Column("The page is"), Column("Because"), Column("Revisits", "number"), Column("Share", "share")]
+    head = [
+        Column("The page is"),
+        Column("Because"),
+        Column("Revisits", "number"),
+        Column("Share", "share"),
+    ]
     return table("revisit-table", head, rows, "What revisits found")
 
 
@@ -295,4 +343,9 @@ def signals(found: Revisits) -> Html:
         Column("Looked at", "number", "Those of long ago count less"),
         Column("True", "share", "Share of the announcements after which the page was changed"),
     ]
-    return join(said, table("signal-table", head, rows, "Hosts that announce changes, and how far they are right"))
+    return join(
+        said,
+        table(
+            "signal-table", head, rows, "Hosts that announce changes, and how far they are right"
+        ),
+    )

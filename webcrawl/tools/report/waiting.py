@@ -24,8 +24,15 @@ LET_IN = (
 )
 MOST_SEEDS = 2000  # rows of the table
 SEED_HEAD = [
-    *(Column("Seed"), Column("Outcome"), Column("Found", "number", "URLs that ended and were found from this seed on")),
-    *(Column("Fetched", "number", "documents among them"), Column("Failed", "number", "no answer, 4xx or 5xx")),
+    *(
+        Column("Seed"),
+        Column("Outcome"),
+        Column("Found", "number", "URLs that ended and were found from this seed on"),
+    ),
+    *(
+        Column("Fetched", "number", "documents among them"),
+        Column("Failed", "number", "no answer, 4xx or 5xx"),
+    ),
     Column("Bytes", "size"),
 ]
 
@@ -34,7 +41,9 @@ def seeds(source: Source, log: Log) -> Html:
     """Outcomes of seeds, and a row for each: those that failed first."""
     read, known, ended = source.seeds_read, len(log.seeds), log.seeds.ended
     if not known and not read:
-        return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))
+        return section(
+            "seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one.")
+        )
     missing: list[str] = []
     if known < read:
         lists = str(source.seeds.get("src", ""))
@@ -58,14 +67,20 @@ def seeds(source: Source, log: Log) -> Html:
             ),
         )
     if log.seeds.more:
-        parts.append(note(f"{numbers.number(log.seeds.more)} lines are of further seeds, for which there was no room."))
+        parts.append(
+            note(
+                f"{numbers.number(log.seeds.more)} lines are of further seeds, for which there was no room."
+            )
+        )
     return section("seeds", "Seeds", join(*parts))
 
 
 def _seed_outcomes(log: Log) -> Html:
     counts = sorted(log.seeds.outcomes().items(), key=lambda item: (-item[1], item[0]))
     whole = sum(many for _, many in counts)
-    cells: list[list[Cell]] = [[_outcome_words(status), many, many / whole] for status, many in counts]
+    cells: list[list[Cell]] = [
+        [_outcome_words(status), many, many / whole] for status, many in counts
+    ]
     head = [Column("Outcome"), Column("Seeds", "number"), Column("Share", "share")]
     if not cells:
         return note("No seed has an outcome yet.")
@@ -73,7 +88,11 @@ def _seed_outcomes(log: Log) -> Html:
 
 
 def _outcome_words(status: int) -> str:
-    return f"{status} {counter_words.status(status)}" if status else "itself not ended, though URLs found from it have"
+    return (
+        f"{status} {counter_words.status(status)}"
+        if status
+        else "itself not ended, though URLs found from it have"
+    )
 
 
 def _seed_row(row: SeedRow) -> list[Cell]:
@@ -89,16 +108,24 @@ def _seed_without_line(url: str, state: State) -> list[Cell]:
     status = state.away.get(host_if_any(url))
     outcome = "no outcome yet"
     if status is not None:
-        outcome += f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
+        outcome += (
+            f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
+        )
     return [url, outcome, 0, 0, 0, 0]
 
 
 def skipped(source: Source) -> Html:
     """URLs that were found and left out, by reason."""
     figures = source.figures
-    rows: list[list[Cell]] = [[rule.words, rule.stage, many] for many, rule in counter_words.left_out(figures)]
+    rows: list[list[Cell]] = [
+        [rule.words, rule.stage, many] for many, rule in counter_words.left_out(figures)
+    ]
     rows += [
-        [counter_words.status(int(name.removeprefix(counter_words.DROPPED))), counter_words.Stage.TURN, figures[name]]
+        [
+            counter_words.status(int(name.removeprefix(counter_words.DROPPED))),
+            counter_words.Stage.TURN,
+            figures[name],
+        ]
         for name in counter_words.UNANSWERED
         if figures.get(name)
     ]
@@ -120,7 +147,9 @@ def waiting(source: Source) -> Html:
         "waiting",
         "Waiting and given up",
         join(_aside(source), _walls(source), _given_up(source), _budgets(source), _queues(source)),
-        note(f"{numbers.count(source.state.damaged, 'host record')} cannot be read: run `{program()} verify`.")
+        note(
+            f"{numbers.count(source.state.damaged, 'host record')} cannot be read: run `{program()} verify`."
+        )
         if source.state.damaged
         else None,
     )
@@ -133,10 +162,19 @@ def _aside(source: Source) -> Html:
     walls = {host.name: f"wall: {host.vendor}" for host in source.state.walls}
     cells: list[list[Cell]] = []
     for host in source.state.aside:
-        why = counter_words.status(host.status) if host.status else walls.get(host.name, "asked to wait")
+        why = (
+            counter_words.status(host.status)
+            if host.status
+            else walls.get(host.name, "asked to wait")
+        )
         cells.append([host.name, host.urls, host.failures, why, host.due])
     head = [
-        *(Column("Host"), Column("URLs", "number"), Column("Failures in a row", "number"), Column("Because")),
+        *(
+            Column("Host"),
+            Column("URLs", "number"),
+            Column("Failures in a row", "number"),
+            Column("Because"),
+        ),
         Column("Next try", "when"),
     ]
     caption = f"{numbers.count(hosts, 'host')} set aside, with {numbers.count(urls, 'URL')}"
@@ -148,13 +186,16 @@ def _walls(source: Source) -> Html:
     if not state.walls:
         return note("No host is behind a wall.")
     cells: list[list[Cell]] = [
-        [host.name, f"wall: {host.vendor}", host.answers, host.since, host.urls, host.due] for host in state.walls
+        [host.name, f"wall: {host.vendor}", host.answers, host.since, host.urls, host.due]
+        for host in state.walls
     ]
     head = [
         *(Column("Host"), Column("Wall"), Column("Answers", "number"), Column("Since", "when")),
         *(Column("URLs", "number"), Column("Next try", "when")),
     ]
-    each = ", ".join(f"{vendor}: {numbers.number(many)}" for vendor, many in state.vendors.most_common())
+    each = ", ".join(
+        f"{vendor}: {numbers.number(many)}" for vendor, many in state.vendors.most_common()
+    )
     caption = f"{numbers.count(state.vendors.total(), 'host')} behind walls ({each})"
     return join(table("walls-table", head, cells, caption), note(LET_IN))
 
@@ -165,9 +206,12 @@ def _given_up(source: Source) -> Html:
     if not many:
         return note("No host was given up.")
     why = ", ".join(
-        f"{numbers.number(one)} {counter_words.status(status)}" for status, one in state.given_up_by.most_common()
+        f"{numbers.number(one)} {counter_words.status(status)}"
+        for status, one in state.given_up_by.most_common()
     )
-    cells: list[list[Cell]] = [[name, counter_words.status(status)] for name, status in state.given_up]
+    cells: list[list[Cell]] = [
+        [name, counter_words.status(status)] for name, status in state.given_up
+    ]
     head = [Column("Host"), Column("Because")]
     return table("given-up-table", head, cells, f"{numbers.count(many, 'host')} given up: {why}")
 
@@ -179,8 +223,14 @@ def _budgets(source: Source) -> Html:
             said.append(what.format(numbers.count(domains, "domain"), numbers.count(urls, "URL")))
     if not said:
         return note("No domain is over its budget, and no URL is folded.")
-    cells: list[list[Cell]] = [[_of_domain(name), many, rank] for name, many, rank in source.state.domains]
-    head = [Column("Domain"), Column("URLs that wait", "number"), Column("Domains that link to it", "number")]
+    cells: list[list[Cell]] = [
+        [_of_domain(name), many, rank] for name, many, rank in source.state.domains
+    ]
+    head = [
+        Column("Domain"),
+        Column("URLs that wait", "number"),
+        Column("Domains that link to it", "number"),
+    ]
     return table("budget-table", head, cells, "; ".join(said))
 
 
@@ -193,4 +243,9 @@ def _queues(source: Source) -> Html:
     if not source.state.queues:
         return note("No host has URLs in its queue.")
     cells: list[list[Cell]] = [[host.name, host.urls] for host in source.state.queues[:20]]
-    return table("queue-table", [Column("Host"), Column("URLs", "number")], cells, "Hosts with the longest queues")
+    return table(
+        "queue-table",
+        [Column("Host"), Column("URLs", "number")],
+        cells,
+        "Hosts with the longest queues",
+    )

@@ -1,8 +1,10 @@
-"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment from what waits.
+"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment from what
+waits.
 
-All that it knows is one state folder, with one checkpoint: what was read, what is known, what waits, and how many
-segments there are. A segment has its name before the checkpoint that counts it; one that no checkpoint counts is made
-anew under the same name. So whatever kills it, no URL is lost, and none is in two segments.
+All that it knows is one state folder, with one checkpoint: what was read, what is known, what
+waits, and how many segments there are. A segment has its name before the checkpoint that counts it;
+one that no checkpoint counts is made anew under the same name. So whatever kills it, no URL is
+lost, and none is in two segments.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ WHOSE = "segments.crawl."  # before a folder's path: which crawl that was, by a 
 OFTEN = 1 << 20  # links between two checkpoints
 PAUSE = 0.01  # seconds
 OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
-    "DOMAIN_BUDGET": UNLIMITED,  # who links to whom, which it would remember, is the crawl's business
+    # who links to whom, which it would remember, is the crawl's business
+    "DOMAIN_BUDGET": UNLIMITED,
     "REVISIT_POLICY": "none",
     "URL_FOLLOW": True,
     "URL_TRACE": False,
@@ -69,7 +72,8 @@ class Builder:
     ) -> None:
         """`first`: whose seeds' domains are known, if the index is new.
 
-        `store`: the seen store that is the index; by default an index stays what it is, and a new one is exact.
+        `store`: the seen store that is the index; by default an index stays what it is, and a new
+        one is exact.
         """
         self.folder = folder
         domains = RegisteredDomains()
@@ -79,7 +83,12 @@ class Builder:
             opened.callback(db.close)
             if first is not None and db.get("key") is None and first.key:
                 db.set("key", first.key)
-                db.set(LEARNED, msgpack.packb({name: one for name, one in first.learned.items() if name == "scope"}))
+                db.set(
+                    LEARNED,
+                    msgpack.packb(
+                        {name: one for name, one in first.learned.items() if name == "scope"}
+                    ),
+                )
             terms = read_terms(db.get(TERMS) or b"{}")
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             self._ready = Event()
@@ -91,8 +100,11 @@ class Builder:
             self._db = db
             self.pool = Pool(db, folder, lambda url: domains(host_of(url)))
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
-            self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
-            self._is_touched = made.get("touched", False)  # something was asked for since the last segment
+            # of the last segment, and of the last given away
+            self.number = made["number"]
+            self._given = made["given"]
+            # something was asked for since the last segment
+            self._is_touched = made.get("touched", False)
             self.lost = int(db.get(LOST) or b"0")  # tables that could not be read, over all builds
             self._tables = TableReader(crawl, db, self._lose)
             self._sweep()
@@ -122,7 +134,9 @@ class Builder:
         self._db.set(LOST, b"%d" % self.lost)
 
     def read(self, crawls: Sequence[EarlierCrawl]) -> None:
-        """Read what these crawls have left since the last time: all that they requested, then all that they found."""
+        """Read what these crawls have left since the last time: all that they requested, then all
+        that they found.
+        """
         for left in crawls:
             self._meet(left)
             self._log(left, LOG, self._asked)
@@ -133,7 +147,10 @@ class Builder:
                 for number in self._tables.read(left):
                     self._step(number)
             elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
-                self._lose(1, f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}")
+                self._lose(
+                    1,
+                    f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}",
+                )
 
     def _meet(self, left: EarlierCrawl) -> None:
         """Of a crawl that was begun anew in the folder of another one nothing was read."""
@@ -141,7 +158,10 @@ class Builder:
             return
         name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
         if self._db.get(name) not in (None, whose):
-            logger.warning("%s: another crawl than was read here before: it is read from its beginning", left.jobdir)
+            logger.warning(
+                "%s: another crawl than was read here before: it is read from its beginning",
+                left.jobdir,
+            )
             for path in (LOG, FOUND):
                 self._db.set(_place(left, path), b"0")
             self._tables.forget(left)
@@ -169,14 +189,18 @@ class Builder:
         name = _place(left, path)
         start = int(self._db.get(name) or b"0")
         if start > left.outputs.get(path, 0):
-            raise StoreError(f"{left.jobdir / path}: shorter than it was when {start} bytes of it were read")
+            raise StoreError(
+                f"{left.jobdir / path}: shorter than it was when {start} bytes of it were read"
+            )
         for lines, end in left.lines(path, start):
             take(lines)
             self._db.set(name, b"%d" % end)
             self._step(len(lines))
 
     def _step(self, links: int) -> None:
-        """Take out what is new, so that it does not wait in two places, and a checkpoint now and then."""
+        """Take out what is new, so that it does not wait in two places, and a checkpoint now and
+        then.
+        """
         self._since += links
         if self._since >= OFTEN:
             self._take()
@@ -205,8 +229,14 @@ class Builder:
 
     @property
     def untouched(self) -> Path | None:
-        """The last segment, if nothing was asked for since it was given away, as far as crawls were read."""
-        return self.path(self.number) if self.number and self.waiting is None and not self._is_touched else None
+        """The last segment, if nothing was asked for since it was given away, as far as crawls were
+        read.
+        """
+        return (
+            self.path(self.number)
+            if self.number and self.waiting is None and not self._is_touched
+            else None
+        )
 
     def given(self) -> None:
         """The last segment is in somebody's hands, or was crawled."""
@@ -226,7 +256,8 @@ class Builder:
         except OSError as error:
             raise StoreError(f"{self.folder}: {error.strerror or error}") from error
         if found.urls:
-            self.number, self._is_touched = self.number + 1, False
+            self.number = self.number + 1
+            self._is_touched = False
             self.checkpoint()
         return found
 

@@ -1,6 +1,8 @@
-"""Reads what a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it is changed.
+"""Reads what a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it
+is changed.
 
-A crawl that runs, or was killed, may yet take back what no checkpoint has: that is left for the next time.
+A crawl that runs, or was killed, may yet take back what no checkpoint has: that is left for the
+next time.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class EarlierCrawl:
         return _nameable(sorted((self.jobdir / "tables").glob(f"{name}-*.parquet")))
 
     def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:
-        """Finished files that the crawl has written there and that were taken away since, with their lengths."""
+        """Finished files that the crawl has written there and that were taken away since, with
+        their lengths.
+        """
         for name, length in self.outputs.items():
             path = self.jobdir / name
             here = path.exists() or path.with_name(f"{path.name}{OPEN}").exists()
@@ -90,7 +94,9 @@ class EarlierCrawl:
                     after = at + len(piece) + 1
                     yield piece.split(b"\n"), after
                 if os.fstat(file.fileno()).st_size < end:
-                    raise DamagedFile(self.jobdir / path, after, f"the file ends early, {end} bytes are noted")
+                    raise DamagedFile(
+                        self.jobdir / path, after, f"the file ends early, {end} bytes are noted"
+                    )
                 if after < end:
                     raise DamagedFile(self.jobdir / path, after, "no end of the line")
         except OSError as error:
@@ -98,7 +104,10 @@ class EarlierCrawl:
 
 
 def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[EarlierCrawl]:
-    """The crawl, or all drones of the hive, in this folder. `trusted`: code that its settings may name."""
+    """The crawl, or all drones of the hive, in this folder.
+
+    `trusted`: code that its settings may name.
+    """
     for crawl in absent_drones(jobdir):
         logger.warning("%s: nothing of this drone is here: left out", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
@@ -110,7 +119,8 @@ def _read(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
     def left(snapshot: Snapshot) -> EarlierCrawl:
         terms = meta_row.terms(snapshot)
         in_force, learned = (
-            meta_row.value(snapshot, name, meta_row.mapping, dict[str, Any]()) for name in (IN_FORCE, LEARNED)
+            meta_row.value(snapshot, name, meta_row.mapping, dict[str, Any]())
+            for name in (IN_FORCE, LEARNED)
         )
         if terms.get("spider") == SPIDER:
             raise NoCrawl(f"{jobdir.path}: not a crawl: the index of its segments")
@@ -129,11 +139,15 @@ def _read(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
 def _nameable(paths: list[Path]) -> list[Path]:
     for path in paths:
         if (shown := readable(str(path))) != str(path):
-            raise NoCrawl(f"{shown}: strange characters, by which nothing can note how far it was read")
+            raise NoCrawl(
+                f"{shown}: strange characters, by which nothing can note how far it was read"
+            )
     return paths
 
 
-def _values(terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str]) -> dict[str, Any]:
+def _values(
+    terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str]
+) -> dict[str, Any]:
     values = values_of(terms, ordered, trusted, [])
     for name in OF_LINKS:
         if name in terms:
@@ -145,7 +159,9 @@ def _values(terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Colle
 
 
 def crawled(lines: Sequence[bytes]) -> tuple[list[str], list[str]]:
-    """Of lines of crawl.log the URLs, without robots.txt that was fetched for others; and those that were seeds."""
+    """Of lines of crawl.log the URLs, without robots.txt that was fetched for others; and those
+    that were seeds.
+    """
     urls, seeds = [], []
     for line in lines:
         found = fields(line)
@@ -161,7 +177,9 @@ NEVER = float("inf")
 
 
 class SegmentCrawl(Offline):
-    """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
+    """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls
+    a segment.
+    """
 
     def know(self, urls: Sequence[str]) -> None:
         """These were asked for, or are going to be: they are in no segment."""
@@ -181,7 +199,10 @@ class SegmentCrawl(Offline):
             pass
 
     def take_new(self, ready: Event) -> Iterator[list[Packed]]:
-        """Records known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
+        """Records known to be new, some at a time.
+
+        `ready` is set by the seen store's `on_ready`.
+        """
         while True:
             ready.clear()
             if records := self.parts.seen.take(AT_ONCE):
@@ -197,21 +218,26 @@ class SegmentCrawl(Offline):
 
 # -- the links of crawls that followed them, taken from their tables
 #
-# Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same code; what is new comes
-# out again, and waits for a segment. Where reading has come to is part of the checkpoint.
+# Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same
+# code; what is new comes out again, and waits for a segment. Where reading has come to is part of
+# the checkpoint.
 
 TABLE = "segments.table."  # before a file's path: it was read
 WINDOW = 50_000  # pages of whose links none has come yet
 
 
 class TableReader:
-    """Takes links from Parquet files, and how their pages were found from the table `pages`, if there is one.
+    """Takes links from Parquet files, and how their pages were found from the table `pages`, if
+    there is one.
 
-    Both tables have pages in the order in which they ended, so that some thousand pages at hand are enough.
+    Both tables have pages in the order in which they ended, so that some thousand pages at hand are
+    enough.
     """
 
     def __init__(self, crawl: SegmentCrawl, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
-        self._crawl, self._db, self._lose = crawl, db, lose
+        self._crawl = crawl
+        self._db = db
+        self._lose = lose
 
     def read(self, left: EarlierCrawl) -> Iterator[int]:
         """Submit the links of each page. Yield their number after each page."""
@@ -222,17 +248,26 @@ class TableReader:
             for url, links in groupby(rows, key=itemgetter(0)):
                 page = pages.link_of(url)
                 if page is None and not left.clean:  # its row may be in a file that is not finished
-                    logger.warning("%s: the crawl runs, or was killed: %s is left for later", left.jobdir, path.name)
+                    logger.warning(
+                        "%s: the crawl runs, or was killed: %s is left for later",
+                        left.jobdir,
+                        path.name,
+                    )
                     return
                 followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
                 yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):
-                self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
+                self._lose(
+                    1,
+                    f"{path}: taken away before it was read: copy it back, or its links are missing",
+                )
 
     def forget(self, left: EarlierCrawl) -> None:
-        """Its files are another crawl's than those that were read in their folder, be they there yet or not."""
+        """Its files are another crawl's than those that were read in their folder, be they there
+        yet or not.
+        """
         folder = f"{TABLE}{(left.jobdir / 'tables').resolve()}"
         self._db.delete(f"{folder}/", f"{folder}0")
 
@@ -244,7 +279,9 @@ class TableReader:
         if len(links) == 1 and links[0][1] == "redirect":
             discovery.redirected(page, links[0][0], "")
         elif links:
-            discovery.discover(page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links]))
+            discovery.discover(
+                page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links])
+            )
         return len(links) + 1
 
 
@@ -255,7 +292,8 @@ class _Pages:
         self._files = files
         self._rows = self._all()
         self._at_hand: OrderedDict[str, Link] = OrderedDict()
-        self._most: int | None = None  # rows that are looked through: the first page may be far from the beginning
+        # rows that are looked through: the first page may be far from the beginning
+        self._most: int | None = None
 
     def _all(self) -> Iterator[tuple[Any, ...]]:
         return (row for path in self._files for row in _rows(path, "url", "hops", "via", "seed"))
@@ -263,7 +301,8 @@ class _Pages:
     def link_of(self, url: str) -> Link | None:
         """None if it is not at hand, nor near the last one."""
         most, self._most = self._most, WINDOW
-        if url not in self._at_hand and not self._look(url, most) and most is None:  # it is nowhere: others may be
+        # it is nowhere: others may be
+        if url not in self._at_hand and not self._look(url, most) and most is None:
             self._rows = self._all()
             self._at_hand.clear()
         return self._at_hand.pop(url, None)

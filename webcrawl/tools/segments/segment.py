@@ -1,7 +1,7 @@
 """URLs that were found and wait for a segment, and the next segment, which is cut from them.
 
-The pool is sorted by domain and host, and of each host in the order of finding. A segment takes of each host as many
-URLs as all hosts can give in about one time.
+The pool is sorted by domain and host, and of each host in the order of finding. A segment takes of
+each host as many URLs as all hosts can give in about one time.
 """
 
 from __future__ import annotations
@@ -32,13 +32,23 @@ Line = bytes
 
 
 class Pool(Part):
-    """As a Part it is saved with every checkpoint: files are immutable, and the checkpoint names them."""
+    """As a Part it is saved with every checkpoint: files are immutable, and the checkpoint names
+    them.
+    """
 
-    def __init__(self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY) -> None:
-        self._db, self._folder, self._domain_of, self._memory = db, folder, domain_of, memory
+    def __init__(
+        self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY
+    ) -> None:
+        self._db = db
+        self._folder = folder
+        self._domain_of = domain_of
+        self._memory = memory
         state = json.loads(db.get(META) or b'{"files": [], "next": 0, "last": 0}')
-        self._files: list[tuple[str, int, int]] = [tuple(one) for one in state["files"]]  # name, bytes, lines
-        self._next, self._last = state["next"], state["last"]  # numbers, of links and of files
+        # name, bytes, lines
+        self._files: list[tuple[str, int, int]] = [tuple(one) for one in state["files"]]
+        # numbers, of links and of files
+        self._next = state["next"]
+        self._last = state["last"]
         self._lines: list[Line] = []
         self._size = 0
         self._sites: dict[bytes, bytes] = {}
@@ -61,7 +71,9 @@ class Pool(Part):
         for name, size, _ in self._files:
             path = self._folder / name
             if not path.is_file() or path.stat().st_size != size:
-                raise DamagedFile(path, 0, f"missing, or not of {size} bytes: URLs wait there for a segment")
+                raise DamagedFile(
+                    path, 0, f"missing, or not of {size} bytes: URLs wait there for a segment"
+                )
 
     def add(self, records: Sequence[Packed]) -> None:
         """Links that are new."""
@@ -91,7 +103,8 @@ class Pool(Part):
         with self.new_file() as file:
             file.write(self._lines)
         self._files.append(file.named)
-        self._lines, self._size = [], 0
+        self._lines = []
+        self._size = 0
         if len(self._files) >= MOST_FILES:
             with self.new_file() as file:
                 for lines in self.sorted():
@@ -104,7 +117,10 @@ class Pool(Part):
         return BlockWriter(self._db.disk, self._folder / f"pool-{self._last:08d}")
 
     def replace(self, files: Sequence[tuple[str, int, int]]) -> None:
-        """These have what waits from now on; empty ones are not kept. The others go with the next checkpoint."""
+        """These have what waits from now on; empty ones are not kept.
+
+        The others go with the next checkpoint.
+        """
         for name, _, _ in self._files:
             self._db.discard(self._folder / name)
         for name, _, lines in files:
@@ -115,7 +131,9 @@ class Pool(Part):
     def sorted(self) -> Iterator[list[Line]]:
         """All lines in their order, some thousand at a time; call `spill` before."""
         with ExitStack() as opened:
-            readers = [opened.enter_context(BlockReader(self._folder / name)) for name, _, _ in self._files]
+            readers = [
+                opened.enter_context(BlockReader(self._folder / name)) for name, _, _ in self._files
+            ]
             yield from _merged(readers)
 
     def save(self) -> None:
@@ -128,7 +146,9 @@ class Pool(Part):
 
 
 def _merged(readers: Sequence[Iterator[list[Line]]]) -> Iterator[list[Line]]:
-    """Blocks up to the earliest end of those at hand are sorted together: sorting merges what is sorted, and in C."""
+    """Blocks up to the earliest end of those at hand are sorted together: sorting merges what is
+    sorted, and in C.
+    """
     held: list[list[Line]] = [[] for _ in readers]
     ended = [False] * len(readers)
     while True:
@@ -166,7 +186,9 @@ class Cut:
 
 
 class Sizes:
-    """One pass over the pool: how many hosts have so many URLs, and how many have waited since when."""
+    """One pass over the pool: how many hosts have so many URLs, and how many have waited since
+    when.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self.by_count: Counter[int] = Counter()
@@ -188,7 +210,9 @@ class Sizes:
             self.by_age[first // AGE] += 1
 
     def oldest(self, most: int) -> int:
-        """The number below which the first URL of a host must be, so that about `most` hosts qualify, or more."""
+        """The number below which the first URL of a host must be, so that about `most` hosts
+        qualify, or more.
+        """
         hosts = 0
         for age in sorted(self.by_age):
             hosts += self.by_age[age]
@@ -198,7 +222,10 @@ class Sizes:
 
 
 def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
-    """Writes the segment to `target`, and has the pool keep the rest. Without URLs there is no file."""
+    """Writes the segment to `target`, and has the pool keep the rest.
+
+    Without URLs there is no file.
+    """
     pool.spill()
     sizes = Sizes(pool)
     found = Cut(per_host=most_per_host(sizes.by_count, most, needed))
@@ -216,7 +243,9 @@ def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
     return found
 
 
-def _divide(pool: Pool, rest: BlockWriter, out: SegmentWriter, found: Cut, most: int, before: int) -> None:
+def _divide(
+    pool: Pool, rest: BlockWriter, out: SegmentWriter, found: Cut, most: int, before: int
+) -> None:
     site, domain, taken, room = b"", b"", 0, 0
     for lines in pool.sorted():
         kept: list[Line] = []
@@ -246,7 +275,8 @@ class SegmentWriter:
     """Rows for the file of this descriptor; `write_waiting` writes the last of them."""
 
     def __init__(self, disk: Disk, fd: int) -> None:
-        self._disk, self._fd = disk, fd
+        self._disk = disk
+        self._fd = fd
         self._waiting: list[bytes] = [HEADER]
         self._size = self._rows = 0
 
@@ -260,7 +290,8 @@ class SegmentWriter:
 
     def write_waiting(self) -> None:
         self._disk.write(self._fd, b"".join(self._waiting))
-        self._waiting, self._size = [], 0
+        self._waiting = []
+        self._size = 0
 
 
 def _row(rank: int, record: Packed) -> bytes:
@@ -276,10 +307,16 @@ def _cells(fields: tuple[bytes, ...]) -> Iterator[bytes]:
 
 
 def copied(segment: Path | None, target: Path) -> None:
-    """The segment under another name, whole or not at all. Without one the file has no rows: an old one must go."""
+    """The segment under another name, whole or not at all.
+
+    Without one the file has no rows: an old one must go.
+    """
     disk = Disk()
     try:
-        with segment.open("rb") if segment is not None else BytesIO(HEADER) as file, replacing(disk, target) as fd:
+        with (
+            segment.open("rb") if segment is not None else BytesIO(HEADER) as file,
+            replacing(disk, target) as fd,
+        ):
             while data := file.read(AT_ONCE):
                 disk.write(fd, data)
     except OSError as error:
@@ -287,20 +324,23 @@ def copied(segment: Path | None, target: Path) -> None:
 
 
 Wait = Callable[[Sequence[float]], float]
-TYPICAL = (0.05, 0.1, 0.25, 0.5, 1.0)  # seconds that downloads take; the wait for a host depends on them
+# seconds that downloads take; the wait for a host depends on them
+TYPICAL = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 def hosts_needed(slots: int, wait: Wait) -> int:
-    """Hosts that keep so many downloads under way: each slot needs one that is asked, and others that wait meanwhile.
+    """Hosts that keep so many downloads under way: each slot needs one that is asked, and others
+    that wait meanwhile.
 
-    `wait` is the policy of politeness. What matters is how many downloads fit into one wait; the least of it counts, at
-    which most pages come per second.
+    `wait` is the policy of politeness. What matters is how many downloads fit into one wait; the
+    least of it counts, at which most pages come per second.
     """
     return math.ceil(slots * (1 + min(wait([seconds]) / seconds for seconds in TYPICAL)))
 
 
 def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
-    """Return the number of URLs of each host to take, so that no more than `most` are taken; 0: not even one of each.
+    """Return the number of URLs of each host to take, so that no more than `most` are taken; 0: not
+    even one of each.
 
     `sizes`: how many hosts have so many URLs.
     """
@@ -309,9 +349,12 @@ def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
         return 0
     counts = sorted(sizes)
     # hosts with at least so many
-    at_least = dict(zip(reversed(counts), accumulate(sizes[count] for count in reversed(counts)), strict=True))
+    at_least = dict(
+        zip(reversed(counts), accumulate(sizes[count] for count in reversed(counts)), strict=True)
+    )
     busy = [count for count in counts if at_least[count] >= needed]
-    # with too few hosts from the start the rate is theirs, and the best is that all have equally much to do
+    # with too few hosts from the start the rate is theirs, and the best is that all have equally
+    # much to do
     cap = busy[-1] if busy else math.ceil(most / hosts)
     return min(cap, _fitting(at_least, counts, most))
 

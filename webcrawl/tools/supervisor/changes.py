@@ -1,4 +1,6 @@
-"""`scrapy hive resize` and `scrapy hive adopt`: changes of who shares the web of a hive, by its server."""
+"""`scrapy hive resize` and `scrapy hive adopt`: changes of who shares the web of a hive, by its
+server.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,23 @@ from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 LATER = "; the change goes on when it is back"
 LOOKS = 0.5  # seconds between two
-SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
-Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall share the web, by those that shall now
+# seconds in which a server or drones that died are there again, if anybody starts them
+SILENCE = 15.0
+# the drones that shall share the web, by those that shall now
+Asked = Callable[[Collection[int]], tuple[int, ...]]
 Say = Callable[[str], Any]
 
 
 def resize(target: Target, wanted: int, say: Say) -> int:
-    """Changes the number of drones while the hive runs, and waits until all slots are where they belong."""
+    """Changes the number of drones while the hive runs, and waits until all slots are where they
+    belong.
+    """
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
     must_run(target)
-    return asyncio.run(_changed(target.running(), target.folder, lambda _: tuple(range(wanted)), (), say))
+    return asyncio.run(
+        _changed(target.running(), target.folder, lambda _: tuple(range(wanted)), (), say)
+    )
 
 
 def give_up(
@@ -52,7 +60,10 @@ def give_up(
     lost: Collection[int] = (),
     still: Callable[[], None] = lambda: None,
 ) -> int:
-    """Gives the slots of a drone to the others; with `lost`, though its state is gone. `still` may end the waiting."""
+    """Gives the slots of a drone to the others; with `lost`, though its state is gone.
+
+    `still` may end the waiting.
+    """
     must_run(target)
     check_given_up(target.look(), drone)
     asked = partial(others, drone)
@@ -60,7 +71,10 @@ def give_up(
 
 
 def must_run(target: Target) -> None:
-    """CannotStart if nobody runs the hive of a folder, so that no change would go on. One by its server may be."""
+    """CannotStart if nobody runs the hive of a folder, so that no change would go on.
+
+    One by its server may be.
+    """
     if target.folder is not None and not target.folder.supervised:
         raise CannotStart(stopped(target.folder))
 
@@ -72,7 +86,9 @@ def stopped(folder: HiveFolder) -> str:
     if not wanted:
         return f"{folder.path}: the hive {state}: start it first"
     change = f"the change to {count(len(wanted), 'drone')} has not ended"
-    return f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
+    return (
+        f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
+    )
 
 
 def check_given_up(look: Look, drone: int) -> None:
@@ -80,7 +96,9 @@ def check_given_up(look: Look, drone: int) -> None:
     placed = {*look.map.drones, *look.map.leaving} if look.map is not None else set()
     members = sorted(placed | look.wanted)
     if drone not in members:
-        raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
+        raise CannotStart(
+            f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}"
+        )
     others(drone, _wanted(look))
 
 
@@ -134,14 +152,21 @@ def _check(look: Look, lost: Collection[int]) -> None:
 
 
 def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
-    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now.
+    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all
+    else dies now.
 
-    `asked` gets the drones of a change that has not ended, and may have been asked for at the same moment.
+    `asked` gets the drones of a change that has not ended, and may have been asked for at the same
+    moment.
     """
 
     def noted(known: Founding) -> Founding:
         drones = tuple(drone for drone in known.drones if drone not in lost)
-        return replace(known, drones=drones, lost=tuple(sorted({*known.lost, *lost})), wanted=asked(known.wanted))
+        return replace(
+            known,
+            drones=drones,
+            lost=tuple(sorted({*known.lost, *lost})),
+            wanted=asked(known.wanted),
+        )
 
     _, after = folder.change(noted)
     return after.wanted
@@ -159,7 +184,10 @@ async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) 
 
 
 class Waiting:
-    """For the end of a change. The hive of a folder says it in hive.json; of any other the server alone is asked."""
+    """For the end of a change.
+
+    The hive of a folder says it in hive.json; of any other the server alone is asked.
+    """
 
     def __init__(
         self,
@@ -169,12 +197,18 @@ class Waiting:
         lost: Collection[int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._operator, self._folder, self._lost, self._clock = operator, folder, lost, clock
+        self._operator = operator
+        self._folder = folder
+        self._lost = lost
+        self._clock = clock
         self.members = members
         self._heard = clock()  # when anybody was there
 
     async def look(self) -> str:
-        """The drones that the change waits for now; nothing once it has ended. CannotStart: it does not go on."""
+        """The drones that the change waits for now; nothing once it has ended.
+
+        CannotStart: it does not go on.
+        """
         if self._folder is not None and self._has_ended(self._folder):
             return ""
         try:
@@ -186,14 +220,17 @@ class Waiting:
         if look.leases:
             self._heard = self._clock()
         elif self._is_silent():
-            raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
+            raise CannotStart(
+                "no drone of this hive is there any more: the change goes on when they are started again"
+            )
         if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
             raise _overtaken(look.wanted)
         waits = waits_for(look, self.members, self._lost)
         return waits or ("the drones that leave" if self._folder is not None else "")
 
     def _has_ended(self, folder: HiveFolder) -> bool:
-        supervised = folder.supervised  # before hive.json is read: the last thing that it does is to write there
+        # before hive.json is read: the last thing that it does is to write there
+        supervised = folder.supervised
         founding = folder.known()
         if {*(founding.wanted or founding.drones)} != {*self.members}:
             raise _overtaken(founding.wanted or founding.drones)
@@ -207,14 +244,18 @@ class Waiting:
 
 
 def _overtaken(wanted: Collection[int]) -> CannotStart:
-    return CannotStart(f"others were asked for since then: drones {', '.join(map(str, sorted(wanted)))}")
+    return CannotStart(
+        f"others were asked for since then: drones {', '.join(map(str, sorted(wanted)))}"
+    )
 
 
 # -- a drone that shall not crawl any more, or cannot
 
 
 def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = False) -> int:
-    """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
+    """The drone's state is gone: says what is lost, and gives its part of the web to the others if
+    that is wanted.
+    """
     if target.folder is not None and not target.folder.supervised:
         return _adopt_later(target.folder, drone, say, sure=sure)
     for line in _losses(target.look(), drone):
@@ -229,11 +270,16 @@ def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = 
 
 
 def _await_fence(target: Target, drone: int, say: Say) -> None:
-    """Wait until the drone fetches nothing any more, should it run and only be cut off. CannotStart: it is back."""
+    """Wait until the drone fetches nothing any more, should it run and only be cut off.
+
+    CannotStart: it is back.
+    """
     seconds = _open_fence(target.look(), drone)
     if not seconds:
         return
-    say(f"waiting for {seconds:.0f} s: until then drone {drone} may fetch, if it is only cut off from the server.")
+    say(
+        f"waiting for {seconds:.0f} s: until then drone {drone} may fetch, if it is only cut off from the server."
+    )
     say("with --now there is no waiting, and two drones may ask the same hosts for so long")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -244,7 +290,8 @@ def _await_fence(target: Target, drone: int, say: Say) -> None:
 def _open_fence(look: Look, drone: int) -> float:
     """Return for how many seconds a drone without a lease may still fetch.
 
-    The server that has its report had its lease too, and let that run out. Without a report the server may be new.
+    The server that has its report had its lease too, and let that run out. Without a report the
+    server may be new.
     """
     report = look.reports.get(drone)
     if report is not None:
@@ -262,7 +309,11 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
         _without(folder.known(), drone)
         figures = folder.figures(drone)
         queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
-        known = f"{count(queued, 'URL')} queued, {count(pages, 'page')}" if figures else "its URLs, its pages"
+        known = (
+            f"{count(queued, 'URL')} queued, {count(pages, 'page')}"
+            if figures
+            else "its URLs, its pages"
+        )
         say(f"lost with the state of drone {drone} are {known},")
         say("what it has seen, and links for others that they had not got")
         _say_what_follows(say)
@@ -286,12 +337,16 @@ def _without(founding: Founding, drone: int) -> Founding:
 
 def _say_what_follows(say: Say) -> None:
     say("pages of these hosts are fetched again when somebody links to them or a seed names them;")
-    say("the other drones send their unacknowledged links again, and seeds are read from the beginning")
+    say(
+        "the other drones send their unacknowledged links again, and seeds are read from the beginning"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
+    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key
+    of its hive.
+    """
 
     jobdir: Path
     identity: Identity | None
@@ -301,7 +356,8 @@ class Found:
 def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: Say) -> int:
     """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
 
-    Nobody is told anything before the folder has proved to be this drone's, and the hive has let the drone in.
+    Nobody is told anything before the folder has proved to be this drone's, and the hive has let
+    the drone in.
     """
     must_run(target)
     look = target.look()
@@ -312,7 +368,9 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: S
     with subprocess.Popen(drone_words, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this program
 
         def still() -> None:
-            """One that was stopped ends with status 0, too; one whose store is away with 1, though nothing is left."""
+            """One that was stopped ends with status 0, too; one whose store is away with 1, though
+            nothing is left.
+            """
             status = process.poll()
             if status is not None:
                 end = stats_file.read(found.jobdir)
@@ -336,21 +394,29 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: S
 
 
 def _refuse(drone: int, status: int) -> NoReturn:
-    raise CannotStart(f"drone {drone} ended with exit status {status} before all was given away: repeat the command")
+    raise CannotStart(
+        f"drone {drone} ended with exit status {status} before all was given away: repeat the command"
+    )
 
 
 def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:
     """CannotStart unless this is the JOBDIR of this drone, and nobody runs it."""
     told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
     if its is None:
-        raise CannotStart(f"{told}: holds a crawl of its own, and is not drone {drone} of the hive {name}")
+        raise CannotStart(
+            f"{told}: holds a crawl of its own, and is not drone {drone} of the hive {name}"
+        )
     if (its.name, its.drone) != (name, drone):
-        raise CannotStart(f"{told}: is drone {its.drone} of the hive {its.name}, not drone {drone} of {name}")
+        raise CannotStart(
+            f"{told}: is drone {its.drone} of the hive {its.name}, not drone {drone} of {name}"
+        )
     if found.key and look.key and found.key != look.key:
         raise CannotStart(f"{told}: belongs to another hive of the name {name}")
     if report is not None and report.identity != its.id:
         where = f"{report.jobdir} on {report.host}"
-        raise CannotStart(f"{told}: drone {drone} of this hive has its state in another folder, {where}")
+        raise CannotStart(
+            f"{told}: drone {drone} of this hive has its state in another folder, {where}"
+        )
     if drone in look.leases:
         raise CannotStart(f"--drone {drone}: it {ALIVE} --jobdir it gives away what it has")
     if is_held(found.jobdir / "state"):

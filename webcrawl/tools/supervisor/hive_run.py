@@ -1,4 +1,6 @@
-"""A hive on this machine: what it is to be, how each of its drones is started, and how all of them run."""
+"""A hive on this machine: what it is to be, how each of its drones is started, and how all of them
+run.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,12 @@ NOT_GIVEN = {  # by -s
 class Plan:
     """`wanted`: how many drones; 0: as many as there are cores, or as the hive has."""
 
-    def __init__(self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int) -> None:
-        self._settings, self._arguments, self._wanted = settings, arguments, wanted
+    def __init__(
+        self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int
+    ) -> None:
+        self._settings = settings
+        self._arguments = arguments
+        self._wanted = wanted
         self._given = given_by_command(settings)
         for name in NOT_GIVEN.keys() & self._given.keys():
             raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
@@ -65,7 +71,9 @@ class Plan:
         check_name(self.folder.path)  # before a server is started in it
 
     def founding(self, before: Founding | None) -> Founding:
-        """The founding of this hive; CannotStart if it is not what it was, and any of its drones was ever let in."""
+        """The founding of this hive; CannotStart if it is not what it was, and any of its drones
+        was ever let in.
+        """
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
         if before is not None:
@@ -94,17 +102,26 @@ class Plan:
                 f"{path}: has {has}: start it without -n, then {program()} hive resize {path} -n {self._wanted}"
             )
         if self._spider.name != before.spider:
-            raise CannotStart(f"{path}: a hive of the spider {before.spider}, not of {self._spider.name}")
-        for setting, now, was in (("HIVE_NAME", name, before.name), ("HIVE_PARTITION", partition, before.partition)):
+            raise CannotStart(
+                f"{path}: a hive of the spider {before.spider}, not of {self._spider.name}"
+            )
+        for setting, now, was in (
+            ("HIVE_NAME", name, before.name),
+            ("HIVE_PARTITION", partition, before.partition),
+        ):
             if now != was and is_given(self._settings, setting):
                 raise CannotStart(f"{setting} = {now}: {path} was founded with {was}")
 
     def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
-        """The settings that `-s` gives to one drone. `url`: of the server that this hive has of its own."""
+        """The settings that `-s` gives to one drone.
+
+        `url`: of the server that this hive has of its own.
+        """
         return {
             **self._given,
             "JOBDIR": str(self.folder.drone(number)),
-            "HIVE_DRONES": str(max(founding.founders, number + 1)),  # more have joined since the founding
+            # more have joined since the founding
+            "HIVE_DRONES": str(max(founding.founders, number + 1)),
             "HIVE_DRONE": str(number),
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,
@@ -126,7 +143,11 @@ class Plan:
         """The redirects in a row that its drones follow."""
         own = self._settings.copy()
         self._spider.update_settings(own)
-        follows = self._arguments["follow"] == "1" if "follow" in self._arguments else own.getbool("URL_FOLLOW")
+        follows = (
+            self._arguments["follow"] == "1"
+            if "follow" in self._arguments
+            else own.getbool("URL_FOLLOW")
+        )
         return own.getint("REDIRECT_MAX_HOPS") if follows else 0
 
     def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
@@ -138,29 +159,43 @@ class Plan:
         self._spider.update_settings(own)
         ours = issubclass(load_object(own["SCHEDULER"]), FrontierScheduler)
         if not ours and ADDON not in map(path_of, own.getdict("ADDONS")):
-            raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: only webcrawl's own shares a crawl")
+            raise CannotStart(
+                f"SCHEDULER = {own['SCHEDULER']!r}: only webcrawl's own shares a crawl"
+            )
         if own.getdict("FEEDS"):
-            raise CannotStart("FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline")
+            raise CannotStart(
+                "FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline"
+            )
         checked = self._settings.copy()
-        given = self.settings_of(founding, founding.drones[0], None)  # nobody has put seeds into a server of our own
+        # nobody has put seeds into a server of our own
+        given = self.settings_of(founding, founding.drones[0], None)
         checked.setdict(given, "cmdline")
         preflight(checked, self._spider, self._arguments)
 
 
 def given_by_command(settings: BaseSettings) -> dict[str, str]:
     """The settings of the command line, as its `-s` options would say them."""
-    names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
+    names = [
+        name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
+    ]
     return {name: _word(settings[name]) for name in names}
 
 
 def _word(value: Any) -> str:
-    """A setting's value as `-s` takes it: of a dict, such as ITEM_PIPELINES, Scrapy has made settings."""
+    """A setting's value as `-s` takes it: of a dict, such as ITEM_PIPELINES, Scrapy has made
+    settings.
+    """
     return json.dumps(value.copy_to_dict()) if isinstance(value, BaseSettings) else str(value)
 
 
 def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
     options = [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
-    return [*DRONE, spider, *options, *(word for name, value in settings.items() for word in ("-s", f"{name}={value}"))]
+    return [
+        *DRONE,
+        spider,
+        *options,
+        *(word for name, value in settings.items() for word in ("-s", f"{name}={value}")),
+    ]
 
 
 def usable_cores() -> list[int]:
@@ -181,7 +216,9 @@ class HiveRun:
     """One run of a hive. `pin`: each drone on a core of its own, as far as there are enough."""
 
     def __init__(self, settings: Settings, plan: Plan, *, pin: bool = False) -> None:
-        self._settings, self._plan, self._folder = settings, plan, plan.folder
+        self._settings = settings
+        self._plan = plan
+        self._folder = plan.folder
         self._cores = usable_cores() if pin else []
 
     def run(self) -> int:
@@ -192,7 +229,9 @@ class HiveRun:
             refused = opened.enter_context(leaving_nothing(self._folder, new=new))
             before = self._folder.read()
             founding = self._plan.founding(before)
-            drones = sorted(self._folder.leaving(self._folder.saved_map(), founding).union(founding.drones))
+            drones = sorted(
+                self._folder.leaving(self._folder.saved_map(), founding).union(founding.drones)
+            )
             self._wait_for_the_last_run(drones)
             self._url = opened.enter_context(self._server(founding))
             self._plan.check(founding)
@@ -211,9 +250,13 @@ class HiveRun:
         end, told = time.monotonic() + LEFT, False
         while left := [number for number in drones if self._folder.running(number)]:
             if time.monotonic() > end:
-                raise CannotStart(f"{self._folder.drone(left[0])}: another process is using this drone's state")
+                raise CannotStart(
+                    f"{self._folder.drone(left[0])}: another process is using this drone's state"
+                )
             if not told:
-                sys.stderr.write(f"waiting for {count(len(left), 'drone')} of an earlier run to end\n")
+                sys.stderr.write(
+                    f"waiting for {count(len(left), 'drone')} of an earlier run to end\n"
+                )
                 told = True
             time.sleep(TICK)
 
@@ -238,22 +281,39 @@ class HiveRun:
         def start(number: int) -> Child:
             leftovers.begins(number)
             core = self._cores[number % len(self._cores)] if self._cores else None
-            return Child(self._plan.command_of(founding, number, self._url), self._folder.log(number), core=core)
+            return Child(
+                self._plan.command_of(founding, number, self._url),
+                self._folder.log(number),
+                core=core,
+            )
 
         begun, before = time.monotonic(), int(saved(self._folder)["pages"])
         drones = count(len(founding.drones), "drone")
-        said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
-        change = f"; the change to {count(len(founding.wanted), 'drone')} goes on" if founding.wanted else ""
+        said = (
+            f"a new hive of {drones}"
+            if new
+            else f"resumed by {drones} with {count(before, 'page')}"
+        )
+        change = (
+            f"; the change to {count(len(founding.wanted), 'drone')} goes on"
+            if founding.wanted
+            else ""
+        )
         logger.info("%s: %s%s", self._folder.path, said, change)
         leftovers = Leftovers(self._folder.figures)
-        supervisor = Supervisor(start, lambda number: self._folder.figures(number).get("reason"), left=leftovers.of)
+        supervisor = Supervisor(
+            start, lambda number: self._folder.figures(number).get("reason"), left=leftovers.of
+        )
         watching = Watching(self._folder, self._operators, self._own, lambda: supervisor.ended)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
             signal.signal(number, signal.SIG_IGN)
         found = saved(self._folder)
         if not found["drones"]:
-            logger.critical("%s: moved or removed: its drones have what their last checkpoints have", self._folder.path)
+            logger.critical(
+                "%s: moved or removed: its drones have what their last checkpoints have",
+                self._folder.path,
+            )
             return 1
         self._write(found)
         lines = last_lines(self._folder.path, found, time.monotonic() - begun, before)
@@ -264,10 +324,14 @@ class HiveRun:
         for line in [*lines, *report, *self._nothing(found), stopped_by(found.get("reason") or "")]:
             if line:
                 logger.info("%s", line)
-        return supervisor.status or int(watching.trouble is not None or got_nothing(found, self._plan.hops))
+        return supervisor.status or int(
+            watching.trouble is not None or got_nothing(found, self._plan.hops)
+        )
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """Where it is said why nothing came, to all drones or to one: its resolver or its proxy may be to blame."""
+        """Where it is said why nothing came, to all drones or to one: its resolver or its proxy may
+        be to blame.
+        """
         if got_nothing(found, self._plan.hops):
             yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
             return
@@ -277,7 +341,10 @@ class HiveRun:
                 yield f"drone {one['drone']} has fetched nothing: its warnings say why, in {log}"
 
     async def _say_who_shares(self, founding: Founding) -> None:
-        """Said at each start: a server that nobody has used yet knows nothing of it. HiveError: it knows others."""
+        """Said at each start: a server that nobody has used yet knows nothing of it.
+
+        HiveError: it knows others.
+        """
         operator = self._operators()
         try:
             look = await operator.look()
@@ -312,7 +379,8 @@ class HiveRun:
                     display.show(watching.figures, supervisor.running + len(down), down, silent)
                     await asyncio.sleep(TICK)
         finally:
-            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by default it would end what has yet to write the sums
+            # by default it would end what has yet to write the sums
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             await watching.last()
@@ -326,10 +394,11 @@ class HiveRun:
 
 @contextmanager
 def leaving_nothing(folder: HiveFolder, *, new: bool) -> Iterator[ExitStack]:
-    """A start that is refused leaves nothing behind, unless `pop_all` is called: the next one may be another's.
+    """A start that is refused leaves nothing behind, unless `pop_all` is called: the next one may
+    be another's.
 
-    `new`: the folder was made for this start. Only with its lock: what another process has made is then there before,
-    and stays.
+    `new`: the folder was made for this start. Only with its lock: what another process has made is
+    then there before, and stays.
     """
     there = {*folder.path.iterdir()}
     with ExitStack() as refused:

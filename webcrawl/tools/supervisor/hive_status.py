@@ -1,4 +1,6 @@
-"""How a hive is: `scrapy hive status`, the drones as a table, running or not; and the `status` of `scrapy ctl`."""
+"""How a hive is: `scrapy hive status`, the drones as a table, running or not; and the `status` of
+`scrapy ctl`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,12 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """A row for each drone, and what concerns all."""
     found: dict[int, dict[str, Any]] = {}
     stats: dict[int, Mapping[str, Any]] = {}
-    common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
+    common: dict[str, Any] = {
+        "name": target.name,
+        "queen": None,
+        "server_bytes": 0,
+        "generation": 0,
+    }
     common |= _as_meant(target.folder)
     if target.folder is not None:
         for drone in target.folder.all_drones():
@@ -58,12 +65,19 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         except Away:  # a server of the hive's own, which is about to end, or to start again
             common |= {**_by_locks(target.folder, found, common), "unnamed": False, "unheard": True}
             return [found[drone] for drone in sorted(found)], common
-        common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
+        common |= {
+            "queen": now.queen,
+            "server_bytes": now.bytes,
+            "generation": now.map.generation if now.map else 0,
+        }
         common |= _as_found(now, common)
-        common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
+        common |= revisits(
+            {**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values()
+        )
         here = target.folder.begun() if target.folder is not None else ()
         for drone in now.drones:
-            unknown = _from_file(drone, {}, "") | {"seen": "-"}  # the server keeps what it said, but not when
+            # the server keeps what it said, but not when
+            unknown = _from_file(drone, {}, "") | {"seen": "-"}
             row = _from_report(drone, before, now)
             if drone in here and drone not in now.leases:
                 row.pop("place", None)  # the folder may have been moved since it said that
@@ -72,7 +86,9 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
-    """The state by hive.json: how many drones are meant, and whether a change of their number has not ended."""
+    """The state by hive.json: how many drones are meant, and whether a change of their number has
+    not ended.
+    """
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
     founding = folder.known()
@@ -95,12 +111,20 @@ def _by_locks(
     there = [drone for drone in found if folder.running(drone)]
     for drone in there:
         found[drone]["state"] = RUNNING
-    return {"state": RUNNING if there else meant["state"], "running": len(there), "unnamed": bool(there)}
+    return {
+        "state": RUNNING if there else meant["state"],
+        "running": len(there),
+        "unnamed": bool(there),
+    }
 
 
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
-    at_work = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
+    at_work = [
+        drone
+        for drone, report in look.reports.items()
+        if drone in look.leases and report.state in AT_WORK
+    ]
     changing = meant["changing"] or _wants_others(look)
     waits = ""
     if changing and look.wanted:
@@ -160,7 +184,11 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = str(report.state) + (", idle" if report.idle else "") if left is not None else _absent(now, drone)
+    state = (
+        str(report.state) + (", idle" if report.idle else "")
+        if left is not None
+        else _absent(now, drone)
+    )
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -173,7 +201,9 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
         row["state"] += f": {report.trouble}"
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
         pages = row["pages"] - earlier.figures.get("pages", 0)
-        row["rate"] = round(pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1)
+        row["rate"] = round(
+            pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1
+        )
     return row
 
 
@@ -193,13 +223,19 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     aligned = [str.ljust if name in TEXTS else str.rjust for name in COLUMNS]
     lines = [
-        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
+        "  ".join(
+            align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
+        ).rstrip()
         for row in cells
     ]
     pages, queued = (sum(row[name] for row in found) for name in ("pages", "queued"))
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
-    size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
+    size = (
+        f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way"
+        if common["server_bytes"]
+        else ""
+    )
     unseen = ""
     if common.get("another"):
         unseen = "; as of their last checkpoints: the server knows another hive of this name"
@@ -222,7 +258,11 @@ def _drones(common: Mapping[str, Any]) -> str:
     state, running, meant = common["state"], common["running"], common["meant"]
     if state != RUNNING:
         drones = count(meant, "drone")
-        change = f": the change to {drones} has not ended, and goes on at the next start" if common["changing"] else ""
+        change = (
+            f": the change to {drones} has not ended, and goes on at the next start"
+            if common["changing"]
+            else ""
+        )
         return f"{state}{change or f', {drones}'}"
     others = f", {meant} meant" if running != meant else ""
     change = ": the change goes on" if common["changing"] else ""
@@ -230,14 +270,19 @@ def _drones(common: Mapping[str, Any]) -> str:
 
 
 def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
-    """The answer to `status`: the drones' figures as of their last heartbeats, and all of them together.
+    """The answer to `status`: the drones' figures as of their last heartbeats, and all of them
+    together.
 
     Those of drones that have `left` are among them, too.
     """
     rows = [_progress_of(look, drone) for drone in look.drones]
     there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
-    figures = {name: value for name, value in total([*reports, *left]).items() if isinstance(value, (int, float))}
+    figures = {
+        name: value
+        for name, value in total([*reports, *left]).items()
+        if isinstance(value, (int, float))
+    }
     alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
     return {
         **figures,

@@ -1,4 +1,6 @@
-"""`scrapy ctl` of a hive: orders go to all drones by their server, questions to the sockets on this machine."""
+"""`scrapy ctl` of a hive: orders go to all drones by their server, questions to the sockets on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,12 @@ def is_order(name: str, *words: str) -> bool:
 class HiveClient:
     """One question, or order, to all drones that there are."""
 
-    def __init__(self, settings: BaseSettings, place: str, patience: float, stdin: IO[bytes]) -> None:
+    def __init__(
+        self, settings: BaseSettings, place: str, patience: float, stdin: IO[bytes]
+    ) -> None:
         self._target = Target(settings, place)
-        self._patience, self._stdin = patience, stdin
+        self._patience = patience
+        self._stdin = stdin
 
     def ask(self, name: str, *words: str) -> Any:
         """As Client.ask; HiveError and CannotStart besides."""
@@ -61,7 +66,12 @@ class HiveClient:
             here = self._here(look) if self._target.folder is not None else []
             return self._client(look, min(here or look.leases)).ask(name, *words)
         here = self._here(look)
-        return {"drones": [{"drone": drone, "answer": self._client(look, drone).ask(name, *words)} for drone in here]}
+        return {
+            "drones": [
+                {"drone": drone, "answer": self._client(look, drone).ask(name, *words)}
+                for drone in here
+            ]
+        }
 
     def _look(self) -> Look:
         try:
@@ -71,7 +81,9 @@ class HiveClient:
         except AnotherHive as error:
             raise NotRunning(f"{self._target.text}: {error}") from error
         except Away as error:  # its drones may run all the same
-            raise NotRunning(f"{self._target.text}: the hive's server is {error.state}: {error}") from error
+            raise NotRunning(
+                f"{self._target.text}: the hive's server is {error.state}: {error}"
+            ) from error
         if not look.leases:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return look
@@ -79,7 +91,11 @@ class HiveClient:
     def _left(self, look: Look) -> list[dict[str, Any]]:
         """The figures of drones that have left: what they fetched stays the hive's."""
         folder = self._target.folder
-        return [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones] if folder else []
+        return (
+            [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones]
+            if folder
+            else []
+        )
 
     def _order(self, look: Look, name: str, words: Sequence[str]) -> str:
         """Gives a command to all drones. NoAnswer: the crawl may carry it out, or forget it."""
@@ -93,17 +109,21 @@ class HiveClient:
         return answer
 
     def _check_away(self, look: Look, name: str) -> None:
-        """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone knows.
+        """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone
+        knows.
 
-        That server forgets all if it is killed. The drones that answered have the order in their checkpoints. An owner
-        who wants to be left alone is told the truth in any case: the drone may only be cut off.
+        That server forgets all if it is killed. The drones that answered have the order in their
+        checkpoints. An owner who wants to be left alone is told the truth in any case: the drone
+        may only be cut off.
         """
         members = look.map.drones if look.map is not None else ()
         away = [drone for drone in members if drone not in look.leases]
         if away and name == "exclude" and not self._target.has_own_server:
             raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it when it is back")
         if away and self._target.has_own_server:
-            raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then")
+            raise NoAnswer(
+                f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then"
+            )
 
     # -- which drone
 
@@ -111,8 +131,12 @@ class HiveClient:
         """The drone to which a host, or that of a URL, belongs."""
         founding = self._target.founding
         if founding is None or look.map is None:
-            raise CommandError(f"{word}: name the hive by its JOBDIR, which says how the web is divided")
-        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))]
+            raise CommandError(
+                f"{word}: name the hive by its JOBDIR, which says how the web is divided"
+            )
+        return look.map.owners[
+            partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))
+        ]
 
     def _here(self, look: Look) -> list[int]:
         """The drones that run in folders of this one on this machine."""
@@ -127,14 +151,18 @@ class HiveClient:
         if folder is None or not _is_here(look, drone, folder):
             report, (host, pid) = look.reports.get(drone), look.places.get(drone, ("", 0))
             where = f"{host}:{report.jobdir if report else ''} (process {pid})"
-            raise CommandError(f"that is drone {drone}'s, which runs elsewhere: {program()} ctl on {where}")
+            raise CommandError(
+                f"that is drone {drone}'s, which runs elsewhere: {program()} ctl on {where}"
+            )
         return Client(folder.drone(drone), self._patience)
 
     def _spool(self, look: Look) -> str:
         """Standard input, in the hive's folder, where a drone that joins later finds it too."""
         folder = self._target.folder
         if folder is None or self._here(look) != sorted(look.leases):
-            raise CommandError("-: drones on other machines cannot read it: name a list that all can read")
+            raise CommandError(
+                "-: drones on other machines cannot read it: name a list that all can read"
+            )
         return spooled(folder.path, self._stdin)
 
 
@@ -146,9 +174,14 @@ def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
 
 
 async def given(
-    make_operator: MakeOperator, folder: HiveFolder | None, there: Collection[int], name: str, words: Sequence[str]
+    make_operator: MakeOperator,
+    folder: HiveFolder | None,
+    there: Collection[int],
+    name: str,
+    words: Sequence[str],
 ) -> str:
-    """Gives a command to the drones that are there, and waits until their checkpoints have it; says so.
+    """Gives a command to the drones that are there, and waits until their checkpoints have it; says
+    so.
 
     CommandError: they do not carry it out. NoAnswer: they may do it yet.
     """
@@ -164,23 +197,36 @@ async def given(
     except Away as error:
         if name != "stop" or not await _ends(folder):  # the server of a hive ends with it
             kind = CommandError if isinstance(error, Full) else NoAnswer
-            raise kind(f"the hive's server is {error.state}: {text_without_credentials(str(error))}") from error
+            raise kind(
+                f"the hive's server is {error.state}: {text_without_credentials(str(error))}"
+            ) from error
         return f"{name}: done by {count(len(there), 'drone')}"
     finally:
         await operator.close()
-    refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
+    refusals = [
+        (drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))
+    ]
     if refusals:
         raise CommandError("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
     if name == "stop":
         return f"{name}: done by {count(len(there), 'drone')}"
-    if gone := [str(one) for one in sorted(there) if one not in look.leases and _is_missed(look, one, number)]:
-        raise NoAnswer(f"{name}: drones {', '.join(gone)} went away before they answered; they will know it")
+    if gone := [
+        str(one)
+        for one in sorted(there)
+        if one not in look.leases and _is_missed(look, one, number)
+    ]:
+        raise NoAnswer(
+            f"{name}: drones {', '.join(gone)} went away before they answered; they will know it"
+        )
     done = [one for one in there if not _is_behind(look, one, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
 
 
 async def _ends(folder: HiveFolder | None) -> bool:
-    """Waits for the end of the process that runs the hive of this folder. False if it goes on, or is not known."""
+    """Waits for the end of the process that runs the hive of this folder.
+
+    False if it goes on, or is not known.
+    """
     end = time.monotonic() + PATIENCE
     while folder is not None and folder.supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(LOOKS)
@@ -197,6 +243,8 @@ def _is_behind(look: Look, drone: int, number: int) -> bool:
 
 
 def _is_missed(look: Look, drone: int, number: int) -> bool:
-    """True if it has not carried it out, and belongs to the hive: one that has given away all has nothing to do."""
+    """True if it has not carried it out, and belongs to the hive: one that has given away all has
+    nothing to do.
+    """
     left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
     return not left and _is_behind(look, drone, number)

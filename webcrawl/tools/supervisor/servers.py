@@ -1,4 +1,6 @@
-"""The hive that a command is for, and its server: the one that the settings name, or one of the hive's own."""
+"""The hive that a command is for, and its server: the one that the settings name, or one of the
+hive's own.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ MakeOperator = Callable[[], Operator]
 
 
 def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -> MakeOperator:
-    """Operators of this hive in the server of the settings, which may know another one of the name than the folder's.
+    """Operators of this hive in the server of the settings, which may know another one of the name
+    than the folder's.
 
     HiveError: it cannot carry a hive, or does not answer.
     """
@@ -41,7 +44,9 @@ def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -
 
 def at(url: str, name: str) -> MakeOperator:
     """Operators of this hive in a server on this machine."""
-    return lambda: Operator(lambda: Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0)), name)
+    return lambda: Operator(
+        lambda: Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0)), name
+    )
 
 
 @contextmanager
@@ -61,9 +66,11 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
 
 
 def url_of(folder: Path) -> str:
-    """The address of the server of a hive's own, by what lies in its folder; empty if there is none.
+    """The address of the server of a hive's own, by what lies in its folder; empty if there is
+    none.
 
-    The copy of a running hive has the file, too, which leads to the original: a command to one is not for the other.
+    The copy of a running hive has the file, too, which leads to the original: a command to one is
+    not for the other.
     """
     with reading(folder), suppress(FileNotFoundError):
         url = (folder / URL).read_text(encoding="utf-8").strip()
@@ -77,7 +84,9 @@ async def _reached(operator: Operator, settings: BaseSettings) -> None:
         async with asyncio.timeout(PATIENCE):
             await operator.open()
     except (Away, TimeoutError) as error:
-        raise HiveError(f"REDIS_URL = {where}: {str(error) or f'no answer within {PATIENCE:g} s'}") from error
+        raise HiveError(
+            f"REDIS_URL = {where}: {str(error) or f'no answer within {PATIENCE:g} s'}"
+        ) from error
     finally:
         await operator.close()
 
@@ -107,7 +116,9 @@ class Target:
         return self.folder is not None and bool(url_of(self.folder.server))
 
     def url(self) -> str:
-        """Of a server that is not in the settings of every command: that of the folder, or what the command named."""
+        """Of a server that is not in the settings of every command: that of the folder, or what the
+        command named.
+        """
         return self.text if self.folder is None else url_of(self.folder.server)
 
     def server(self) -> MakeOperator | None:
@@ -124,7 +135,9 @@ class Target:
         """The server that runs; CannotStart if there is none to ask."""
         found = self.server()
         if found is None:
-            raise CannotStart(f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name")
+            raise CannotStart(
+                f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name"
+            )
         return found
 
 

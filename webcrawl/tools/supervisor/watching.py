@@ -1,4 +1,6 @@
-"""What the process that runs a hive sees of it once a second, and shows; and how a change of its drones goes on."""
+"""What the process that runs a hive sees of it once a second, and shows; and how a change of its
+drones goes on.
+"""
 
 from __future__ import annotations
 
@@ -27,41 +29,56 @@ LAST = 2.0  # seconds for the look after the end
 
 
 class Change:
-    """A change of the number of drones, which hive.json follows from the order to its end, whatever dies meanwhile.
+    """A change of the number of drones, which hive.json follows from the order to its end, whatever
+    dies meanwhile.
 
-    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive: that process alone
-    knows when a drone has ended because it has given away all it had. What no look at the server can tell after it was
-    emptied.
+    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive:
+    that process alone knows when a drone has ended because it has given away all it had. What no
+    look at the server can tell after it was emptied.
     """
 
     def __init__(self, folder: HiveFolder, ended: Callable[[], Collection[int]]) -> None:
-        """`ended`: the drones that have ended, in this run, because nothing was left for them to do."""
-        self._folder, self._ended = folder, ended
+        """`ended`: the drones that have ended, in this run, because nothing was left for them to
+        do.
+        """
+        self._folder = folder
+        self._ended = ended
         self._left: set[int] = set()  # have given away all
 
     def to_run(self, founding: Founding, look: Look) -> list[int]:
         """The drones that are to run now. One that has left, and is wanted again, begins anew.
 
-        So does one that the map still has among the leaving, and of which the server knows nothing: it has to say once
-        more that it has nothing left. Whatever hive.json says, the crawl waits for it.
+        So does one that the map still has among the leaving, and of which the server knows nothing:
+        it has to say once more that it has nothing left. Whatever hive.json says, the crawl waits
+        for it.
         """
         leaving = self._folder.leaving(look.map, founding)
         left = self._left | {*self._ended()}
-        self._left = left.difference(founding.wanted or founding.drones, leaving - look.reports.keys())
+        self._left = left.difference(
+            founding.wanted or founding.drones, leaving - look.reports.keys()
+        )
         return sorted(leaving.union(founding.drones) - self._left)
 
     def followed(self, founding: Founding, look: Look) -> Founding:
         """The founding that hive.json is to have now.
 
-        The new drones come in when the server knows of the change, for it lets in only those that it expects. Those
-        that are to leave stay until they have ended; but not one that never came, and now shall not.
+        The new drones come in when the server knows of the change, for it lets in only those that
+        it expects. Those that are to leave stay until they have ended; but not one that never came,
+        and now shall not.
         """
         wanted, ended = {*founding.wanted}, {*self._ended()}
         if not wanted or look.wanted != wanted:
             return founding
-        leaving = {drone for drone in founding.drones if drone in look.drones or self._folder.figures(drone)} - wanted
-        there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}  # the crawl may be over meanwhile
-        if leaving <= self._left | ended and not waits_for(replace(look, leases=there), wanted, lost_in(founding)):
+        leaving = {
+            drone
+            for drone in founding.drones
+            if drone in look.drones or self._folder.figures(drone)
+        } - wanted
+        # the crawl may be over meanwhile
+        there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}
+        if leaving <= self._left | ended and not waits_for(
+            replace(look, leases=there), wanted, lost_in(founding)
+        ):
             return replace(founding, drones=tuple(sorted(wanted)), wanted=())
         return replace(founding, drones=tuple(sorted(wanted | leaving)))
 
@@ -78,7 +95,9 @@ async def repeat_change(operator: Operator, look: Look, founding: Founding) -> N
 
 
 class Watching:
-    """`figures` are those of the drones' last signs of life; while the server is away, of their last checkpoints."""
+    """`figures` are those of the drones' last signs of life; while the server is away, of their
+    last checkpoints.
+    """
 
     def __init__(
         self,
@@ -88,7 +107,9 @@ class Watching:
         ended: Callable[[], Collection[int]],
     ) -> None:
         """`ended`: the drones that have ended because nothing was left for them to do."""
-        self._folder, self._make_operator, self._server = folder, make_operator, server
+        self._folder = folder
+        self._make_operator = make_operator
+        self._server = server
         self._change = Change(folder, ended)
         self._seen = Look(map=folder.saved_map())  # at first what the checkpoints know
         self.drones = self._change.to_run(folder.known(), self._seen)
@@ -112,7 +133,8 @@ class Watching:
 
     async def _turn(self, operator: Operator) -> None:
         try:
-            founding = self._folder.known()  # before a server is started again in a folder that is gone
+            # before a server is started again in a folder that is gone
+            founding = self._folder.known()
             self._check_server()
             self.drones = self._change.to_run(founding, self._seen)
             await self._look(operator)
@@ -141,8 +163,12 @@ class Watching:
         try:
             if self._server is not None and self._server.check():
                 logger.warning("the hive's server died, and was started again")
-        except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
-            self._say("server", f"the hive's server died, and cannot be started: {error.strerror or error}")
+        except OSError as error:
+            # no memory, no processes, no descriptors: the drones go on without it
+            self._say(
+                "server",
+                f"the hive's server died, and cannot be started: {error.strerror or error}",
+            )
         else:
             self._said.pop("server", None)
 
@@ -156,7 +182,9 @@ class Watching:
             self._follow(look)
             reports, self.silent = look.reports, look.silent
             self.figures = total(
-                reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
+                reports[drone].stats()
+                if drone in reports
+                else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
             )
             if self._said.pop("look", None):
@@ -166,7 +194,8 @@ class Watching:
         except (Away, HiveError) as error:
             if isinstance(error, HiveError):  # a right is missing, perhaps: the drones go on
                 self._say("look", f"the drones' signs of life cannot be read: {error}")
-            self.figures, self.silent = saved(self._folder), {}
+            self.figures = saved(self._folder)
+            self.silent = {}
 
     def _follow(self, look: Look) -> None:
         try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
@@ -180,7 +209,10 @@ class Watching:
 
 
 class Display:
-    """`show` may be called at any time. `live`: standard error is a terminal. `logged`: the log gets lines too."""
+    """`show` may be called at any time.
+
+    `live`: standard error is a terminal. `logged`: the log gets lines too.
+    """
 
     def __init__(self, *, live: bool, logged: bool) -> None:
         self._live = LiveLine() if live else None
@@ -195,13 +227,20 @@ class Display:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]) -> None:
-        """`figures`: of all drones together; `down`: those that are not there; `silent`: those that hang."""
+    def show(
+        self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]
+    ) -> None:
+        """`figures`: of all drones together; `down`: those that are not there; `silent`: those that
+        hang.
+        """
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -214,17 +253,36 @@ class Display:
             logger.info("%s", line(figures, rate, drones, down, silent))
 
 
-def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()) -> str:
+def line(
+    figures: Mapping[str, Any],
+    rate: float,
+    drones: int,
+    down: Sequence[int],
+    silent: Sequence[int] = (),
+) -> str:
     """Return the line of the log."""
-    lacking = [f"{', '.join(map(str, some))} {how}" for some, how in ((down, "down"), (silent, "not heard of")) if some]
+    lacking = [
+        f"{', '.join(map(str, some))} {how}"
+        for some, how in ((down, "down"), (silent, "not heard of"))
+        if some
+    ]
     away = f" ({', '.join(lacking)})" if lacking else ""
     revisits = progress.revisits_in_words(figures)
-    said = (progress.waits_for(figures), progress.line(figures, rate), *revisits, f"{count(drones, 'drone')}{away}")
+    said = (
+        progress.waits_for(figures),
+        progress.line(figures, rate),
+        *revisits,
+        f"{count(drones, 'drone')}{away}",
+    )
     return ", ".join(filter(None, said))
 
 
 def short_line(
-    figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()
+    figures: Mapping[str, Any],
+    rate: float,
+    drones: int,
+    down: Sequence[int],
+    silent: Sequence[int] = (),
 ) -> str:
     """Return the line of a terminal."""
     lacking = len(down) + len(silent)

@@ -1,4 +1,6 @@
-"""Packs the archive of a crawl or hive into WACZ: archive/, indexes/, pages/, datapackage.json (docs/warc.md)."""
+"""Packs the archive of a crawl or hive into WACZ: archive/, indexes/, pages/, datapackage.json
+(docs/warc.md).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ STAY = (
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
-def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY) -> Iterator[str]:
+def pack(
+    jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY
+) -> Iterator[str]:
     """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
 
     What is `forgotten` is in no index and no list of the package.
@@ -79,7 +83,9 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
         archives = archives_of_all(crawls)
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
-        indexes = [_remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths]
+        indexes = [
+            _remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths
+        ]
         if found["forgotten"]:
             yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
@@ -93,7 +99,8 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
             with Package(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
-                        with _as_indexed(path):  # its index may be empty: no other file gets in by a link or its name
+                        # its index may be empty: no other file gets in by a link or its name
+                        with _as_indexed(path):
                             next(records(path, archive), None)
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
@@ -163,7 +170,9 @@ def _as_indexed(archive: Path) -> Iterator[None]:
     try:
         yield
     except (Torn, NotWarc, ValueError, KeyError, IndexError) as error:
-        raise CannotPack(f"{archive}: not as its index says ({error}): {program()} verify says where") from error
+        raise CannotPack(
+            f"{archive}: not as its index says ({error}): {program()} verify says where"
+        ) from error
 
 
 def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]:
@@ -173,9 +182,13 @@ def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]
 
 
 def _compared_with(crawls: Sequence[Path]) -> str:
-    """Return, for the end of a line, where the archives lie that these crawls compared with; empty if not known."""
+    """Return, for the end of a line, where the archives lie that these crawls compared with; empty
+    if not known.
+    """
     kept = (one.path for crawl in crawls for one in read_kept(crawl / "state" / SINCE) or ())
-    places = dict.fromkeys(path if path.startswith(SERVER) else str(Path(path).parent) for path in kept)
+    places = dict.fromkeys(
+        path if path.startswith(SERVER) else str(Path(path).parent) for path in kept
+    )
     return f": {', '.join(places)}" if places else ""
 
 
@@ -191,9 +204,15 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
 
 
 def _add_pages(
-    package: Package, archives: list[tuple[Path, Path]], start: str, folder: Path, found: Counter[str]
+    package: Package,
+    archives: list[tuple[Path, Path]],
+    start: str,
+    folder: Path,
+    found: Counter[str],
 ) -> dict[str, str]:
-    """Add the list of seeds and that of all other pages, and return what the package says of the first seed."""
+    """Add the list of seeds and that of all other pages, and return what the package says of the
+    first seed.
+    """
     first: PageEntry | None = None
     with ExitStack() as opened:
         seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
@@ -218,7 +237,9 @@ def _pages(archive: Path, index: Path, start: str) -> Iterator[PageEntry]:
 
 @contextmanager
 def _folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the file to be, for this process alone; removed at the end, or by the next one."""
+    """An empty folder beside the file to be, for this process alone; removed at the end, or by the
+    next one.
+    """
     folder = target.with_name(target.name + PART)
     own_folder(folder)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -270,7 +291,9 @@ READABLE = 0o100644 << 16  # a regular file that all may read
 
 
 class Package:
-    """Entries are written one after the other, in bounded memory; what is packed already is stored as it is."""
+    """Entries are written one after the other, in bounded memory; what is packed already is stored
+    as it is.
+    """
 
     def __init__(self, file: BinaryIO, now: float) -> None:
         self._zip = ZipFile(file, "w", allowZip64=True)
@@ -281,24 +304,30 @@ class Package:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError, ValueError):  # what failed was raised already; half a package goes with its folder
+        # what failed was raised already; half a package goes with its folder
+        with suppress(OSError, ValueError):
             self._zip.close()
 
     def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> None:
         """Write a file from its beginning as one entry.
 
-        What is larger than LIMIT has a second field for its length, in the entry as in the directory at the end.
-        wabac.js takes an entry to have one only if the directory says so: what is smaller must have none.
+        What is larger than LIMIT has a second field for its length, in the entry as in the
+        directory at the end. wabac.js takes an entry to have one only if the directory says so:
+        what is smaller must have none.
         """
         digest, size, length = sha256(), 0, file.seek(0, SEEK_END)
         file.seek(0)
-        with self._zip.open(self._entry(path, deflate=deflate), "w", force_zip64=length > LIMIT) as out:
+        with self._zip.open(
+            self._entry(path, deflate=deflate), "w", force_zip64=length > LIMIT
+        ) as out:
             while piece := file.read(PIECE):
                 digest.update(piece)
                 size += len(piece)
                 out.write(piece)
         name = path.rpartition("/")[2].lower()
-        self._resources.append({"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size})
+        self._resources.append(
+            {"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
+        )
 
     def close(self, about: Mapping[str, object]) -> None:
         """Write what the package says of itself: the entries, and `about`."""
@@ -314,7 +343,9 @@ class Package:
         data = json.dumps(says, indent=2, ensure_ascii=False).encode(errors="backslashreplace")
         seal = {"path": "datapackage.json", "hash": f"sha256:{sha256(data).hexdigest()}"}
         self._zip.writestr(self._entry("datapackage.json", deflate=True), data)
-        self._zip.writestr(self._entry("datapackage-digest.json", deflate=True), json.dumps(seal, indent=2))
+        self._zip.writestr(
+            self._entry("datapackage-digest.json", deflate=True), json.dumps(seal, indent=2)
+        )
         self._zip.close()
 
     def _entry(self, path: str, *, deflate: bool) -> ZipInfo:

@@ -1,4 +1,6 @@
-"""The finished archive files of a crawl, those that are not here, and one sorted index of all, which readers search."""
+"""The finished archive files of a crawl, those that are not here, and one sorted index of all,
+which readers search.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ class Archives:
 
 
 def archives_of(jobdir: Path, *, running: bool) -> Archives:
-    """Return all finished files. CannotPack if there is none, or one that was not finished and nobody goes on with.
+    """Return all finished files. CannotPack if there is none, or one that was not finished and
+    nobody goes on with.
 
     A finished file stays what it is, whoever starts the crawl or goes on with it meanwhile.
     """
@@ -70,7 +73,9 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     here = [name for name in names if name.endswith(ARCHIVE)]
     begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
     if begun and not running:
-        raise CannotPack(f"{folder / begun[0]}: not finished: start the crawl again, which finishes it")
+        raise CannotPack(
+            f"{folder / begun[0]}: not finished: start the crawl again, which finishes it"
+        )
     _refuse_unpackable(folder, names)
     indexed = [archive_of(name) for name in names if name.endswith(INDEX)]
     still_open = [name.removesuffix(OPEN) for name in begun]
@@ -78,7 +83,9 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     stored = elsewhere(jobdir)
     if not here:
         raise NothingToPack(f"{folder}: no finished archive file{_why_none(gone, begun, stored)}")
-    left_out = [f"{FOLDER}/{name}: {_why_gone(stored, f'{FOLDER}/{name}')}: left out" for name in gone]
+    left_out = [
+        f"{FOLDER}/{name}: {_why_gone(stored, f'{FOLDER}/{name}')}: left out" for name in gone
+    ]
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
 
@@ -87,10 +94,14 @@ def _refuse_unpackable(folder: Path, names: Sequence[str]) -> None:
     """Raise CannotPack for an archive file of another form, or with a name that no index can have."""
     for name in names:
         if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN)):
-            raise CannotPack(f"{folder / name}: replay programs read only .warc.gz from a WACZ file")
+            raise CannotPack(
+                f"{folder / name}: replay programs read only .warc.gz from a WACZ file"
+            )
     for name in names:
         if name.endswith(ARCHIVE) and (shown := readable(name)) != name:
-            raise CannotPack(f"{folder}/{shown}: strange characters, by which the index cannot name it")
+            raise CannotPack(
+                f"{folder}/{shown}: strange characters, by which the index cannot name it"
+            )
 
 
 def _why_none(gone: Sequence[str], begun: Sequence[str], stored: Mapping[str, str]) -> str:
@@ -103,11 +114,18 @@ def _why_none(gone: Sequence[str], begun: Sequence[str], stored: Mapping[str, st
 
 
 def _why_gone(stored: Mapping[str, str], name: str) -> str:
-    return f"lies in the store: {stored[name]}/{name}" if name in stored else "finished, and no longer here"
+    return (
+        f"lies in the store: {stored[name]}/{name}"
+        if name in stored
+        else "finished, and no longer here"
+    )
 
 
 def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
-    """The finished files of one crawl, or of all drones of a hive. CannotPack if none has one, or two have one name."""
+    """The finished files of one crawl, or of all drones of a hive.
+
+    CannotPack if none has one, or two have one name.
+    """
     if len(jobdirs) == 1:
         return archives_of(jobdirs[0], running=is_held(jobdirs[0] / "state"))
     paths: dict[str, Path] = {}
@@ -121,7 +139,9 @@ def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
         left_out += [f"{jobdir.name}/{line}" for line in found.left_out]
         for path in found.paths:
             if path.name in paths:
-                raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
+                raise CannotPack(
+                    f"{path}: the same name as {paths[path.name]}: pack the drones one by one"
+                )
             paths[path.name] = path
     if not paths:
         stored = IN_STORE if any(IN_STORE in line for line in left_out) else ""
@@ -177,7 +197,9 @@ def merged(indexes: list[Path], scratch: Path) -> Iterator[bytes]:
     """All lines of these sorted files, in order; few files are open at a time."""
     while len(indexes) > WAYS:
         starts = range(0, len(indexes), WAYS)
-        indexes = [_joined(indexes[at : at + WAYS], scratch / f"{len(indexes)}-{at}") for at in starts]
+        indexes = [
+            _joined(indexes[at : at + WAYS], scratch / f"{len(indexes)}-{at}") for at in starts
+        ]
     with ExitStack() as opened:
         yield from merge(*[opened.enter_context(regular(path)) for path in indexes])
 
@@ -188,13 +210,19 @@ def _joined(group: list[Path], target: Path) -> Path:
     return target
 
 
-def blocks(lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None]) -> Iterator[bytes]:
+def blocks(
+    lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None]
+) -> Iterator[bytes]:
     """The lines as gzip members; `keys` gets the first key and the place of each (cdxj-gzip-1.0)."""
     keys.write(b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "%s"}\n' % NAME.encode())
     at, rest = 0, iter(lines)
     while block := list(islice(rest, BLOCK)):
         packed = isal_zlib.compress(b"".join(block), LEVEL, GZIP)
-        place = {"offset": at, "length": len(packed), "digest": f"sha256:{sha256(packed).hexdigest()}"}
+        place = {
+            "offset": at,
+            "length": len(packed),
+            "digest": f"sha256:{sha256(packed).hexdigest()}",
+        }
         keys.write(b" ".join((*block[0].split(b" ", 2)[:2], json.dumps(place).encode())) + b"\n")
         at += len(packed)
         counted(len(block))
@@ -223,7 +251,11 @@ def _digest(record: Record, about: Mapping[str, str]) -> str:
     """Of its payload, which of a response with a transfer coding only the record `about` it has."""
     if record.kind == "conversion":
         return record.fields.get("warc-block-digest", "")
-    known = about.get("payloaddigest", "") if record.kind == "response" and "withheld" not in about else ""
+    known = (
+        about.get("payloaddigest", "")
+        if record.kind == "response" and "withheld" not in about
+        else ""
+    )
     return record.fields.get("warc-payload-digest") or known or "-"
 
 
@@ -238,6 +270,7 @@ def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) ->
     why = truncated(cut) if cut.isalpha() and cut.isascii() else ""
     where = place(digest, record.length, record.place.offset)
     line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()
-    if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
+    # a field that would begin others, or another line
+    if SHAPE.fullmatch(line) is None or _ENDS.search(digest):
         raise Torn(f"byte {record.place.offset}: a record whose fields fit in no index")
     return line

@@ -1,4 +1,6 @@
-"""Records of an archive file: the pages among them, those that refer to other archives, and copies of cut ones."""
+"""Records of an archive file: the pages among them, those that refer to other archives, and copies
+of cut ones.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,17 @@ _END = re.compile(rb"\n\r?\n")
 
 
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
-    """Return the records of an open archive file from byte `at` on, with the beginnings of their blocks. Torn."""
+    """Return the records of an open archive file from byte `at` on, with the beginnings of their
+    blocks. Torn.
+    """
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
 def record_at(archive: Path, file: BinaryIO, at: int) -> Record:
-    """Return the record at this byte of an open archive file, with HEAD bytes of its block. Raise Torn if none is."""
+    """Return the record at this byte of an open archive file, with HEAD bytes of its block.
+
+    Raise Torn if none is.
+    """
     record = next(sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size), None)
     if record is None:
         raise Torn("the file ends early")
@@ -98,14 +105,18 @@ def header(name: str, title: str) -> bytes:
 
 
 def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> Iterator[PageEntry]:
-    """The pages that an open archive file has, by its index; `first` is the first time of the package."""
+    """The pages that an open archive file has, by its index; `first` is the first time of the
+    package.
+    """
     for line in index:
         if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
         if b'"method": ' in line:  # what came of a form is not what its URL shows
             continue
         says = read(line)
-        if not says.is_revisit and (says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS):
+        if not says.is_revisit and (
+            says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS
+        ):
             continue
         page = _page(says, archive, file, first)
         if page is not None:
@@ -113,9 +124,11 @@ def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> 
 
 
 def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
-    """Return the page of an answer, by its metadata record; None if another page shows it, or if it was no document.
+    """Return the page of an answer, by its metadata record; None if another page shows it, or if it
+    was no document.
 
-    A 304 is the page that an earlier archive has. Most have no type: then only documents have a title.
+    A 304 is the page that an earlier archive has. Most have no type: then only documents have a
+    title.
     """
     about, needs_title = dict[str, str](), False
     after = says.offset + says.length
@@ -147,7 +160,9 @@ STAMP = 14  # digits
 
 
 class Reference(NamedTuple):
-    """What names a capture: its URL, when it was made, and the digest of its payload; by WARC 1.0 only the last."""
+    """What names a capture: its URL, when it was made, and the digest of its payload; by WARC 1.0
+    only the last.
+    """
 
     url: str
     stamp: str  # 14 digits; empty: not known
@@ -161,7 +176,8 @@ class Reference(NamedTuple):
         return cls(address, when, normal(fields.get("warc-payload-digest", "")))
 
     def is_before(self, first: str) -> bool:
-        """Return whether a package with this first time cannot have the capture, unless its index says so.
+        """Return whether a package with this first time cannot have the capture, unless its index
+        says so.
 
         That may be of this very second, or known by its digest alone.
         """
@@ -169,7 +185,8 @@ class Reference(NamedTuple):
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
-    """Of an archive file with its index: the references to a time not after the first of the package, or to none.
+    """Of an archive file with its index: the references to a time not after the first of the
+    package, or to none.
 
     Those to its first second, and those to none, may be to its own records.
     """
@@ -182,7 +199,8 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
 
 
 def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: str) -> int:
-    """Return how many of these references are to captures that the package with these indexes does not have.
+    """Return how many of these references are to captures that the package with these indexes does
+    not have.
 
     Only what was captured in its first second, or is named by its digest alone, may be in it.
     """
@@ -211,7 +229,8 @@ def _names(data: bytes) -> Iterator[Reference]:
         line = read_line(data)
     except BadLine:
         return
-    if line is not None and line.digest and not line.is_revisit:  # whatever its status: an error's page may come again
+    # whatever its status: an error's page may come again
+    if line is not None and line.digest and not line.is_revisit:
         yield Reference(line.url, line.stamp, line.digest)
         yield Reference("", "", line.digest)
 
@@ -222,7 +241,9 @@ def _key(reference: Reference) -> int:
 
 def first_of(indexes: Iterable[Path]) -> str:
     """Return the first time in these indexes, as a stamp."""
-    return min((stamp for index in indexes for stamp in _stamps(index)), default=b"").decode("latin-1")
+    return min((stamp for index in indexes for stamp in _stamps(index)), default=b"").decode(
+        "latin-1"
+    )
 
 
 def _stamps(index: Path) -> Iterator[bytes]:

@@ -1,4 +1,6 @@
-"""Answers why a URL was fetched, or was not: from what a crawl left on disk, and from the crawl if it runs."""
+"""Answers why a URL was fetched, or was not: from what a crawl left on disk, and from the crawl if
+it runs.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class Answer:
     kind: str  # of reason, as many URLs may have it
     reason: str
     details: dict[str, Any] = field(default_factory=dict)
-    is_end: bool = True  # False: its host may have gone to another drone of its hive, which asks again
+    # False: its host may have gone to another drone of its hive, which asks again
+    is_end: bool = True
 
     @property
     def strength(self) -> int:
@@ -59,13 +62,21 @@ class Answer:
         return STRENGTH[QUEUED] if self.kind == IN_FLIGHT else STRENGTH.get(self.state, 0)
 
     def to_json(self) -> dict[str, Any]:
-        return {"url": self.url, "state": self.state, "reason": self.reason, "kind": self.kind, **self.details}
+        return {
+            "url": self.url,
+            "state": self.state,
+            "reason": self.reason,
+            "kind": self.kind,
+            **self.details,
+        }
 
 
 class Crawls:
     """The crawl of a JOBDIR, or all drones of a hive, opened to be asked."""
 
-    def __init__(self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()) -> None:
+    def __init__(
+        self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()
+    ) -> None:
         """`alive`: ask the crawl, if it runs."""
         self._alive = alive
         self._closing = ExitStack()
@@ -95,13 +106,16 @@ class Crawls:
             yield from self._some(urls[at : at + BATCH])
 
     def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
-        """Return the best answer to each URL that a drone has. A drone is asked about what no earlier one has settled.
+        """Return the best answer to each URL that a drone has. A drone is asked about what no
+        earlier one has settled.
 
         An answer is found by its place among the URLs, as a URL may be given twice.
         """
         best: dict[int, Answer] = {}
         for source, gathering in self._gatherings.items():
-            unsettled = [place for place in range(len(urls)) if place not in best or _is_open(best[place])]
+            unsettled = [
+                place for place in range(len(urls)) if place not in best or _is_open(best[place])
+            ]
             answers = self._answers_of(source, gathering, [urls[place] for place in unsettled])
             for place, answer in zip(unsettled, answers, strict=True):
                 if place not in best or _goes_before(answer, best[place]):
@@ -109,14 +123,18 @@ class Crawls:
             source.snapshot.check_still()
         return [best[place] for place in range(len(urls))]
 
-    def _answers_of(self, source: Source, gathering: FactFinder, urls: Sequence[str]) -> list[Answer]:
+    def _answers_of(
+        self, source: Source, gathering: FactFinder, urls: Sequence[str]
+    ) -> list[Answer]:
         """Return the answers of one drone, which is asked itself if it runs."""
         live = None
         if self._alive:
             live = ask(source, [form.url for form in map(source.form, urls) if form.url])
         source.alive = live is not None
         is_hive = len(self._gatherings) > 1
-        return [answer_of(source, facts, is_hive=is_hive) for facts in gathering.facts(urls, live or {})]
+        return [
+            answer_of(source, facts, is_hive=is_hive) for facts in gathering.facts(urls, live or {})
+        ]
 
 
 def why(jobdir: Path, url: str) -> Answer:
@@ -132,7 +150,9 @@ def _is_open(answer: Answer) -> bool:
 
 
 def _goes_before(answer: Answer, other: Answer) -> bool:
-    """Return whether a drone's answer is better: it has done more with the URL, or owns it, or has seen it."""
+    """Return whether a drone's answer is better: it has done more with the URL, or owns it, or has
+    seen it.
+    """
     return _rank(answer) > _rank(other)
 
 
@@ -152,7 +172,9 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
     details["as_of"] = iso(source.at + source.ahead) if source.at else None
     details["looked"] = list(dict.fromkeys(facts.looked))
     details["odd"] = source.odd
-    return Answer(shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts))
+    return Answer(
+        shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts)
+    )
 
 
 def _details(source: Source, facts: Facts) -> dict[str, Any]:
@@ -170,9 +192,12 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "host": _host(facts, ahead),
         "scores": asdict(facts.scores) if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
-        "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
+        "skipped": [
+            dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped
+        ],
         "archive": [
-            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}")) for entry in facts.entries[-VISITS:]
+            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}"))
+            for entry in facts.entries[-VISITS:]
         ],
         "counts": {"log": len(facts.lines), "archive": len(facts.entries)},
         "redirect": facts.redirect or None,
@@ -182,7 +207,9 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
 
 
 def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
-    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py), where this has the same."""
+    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py), where this
+    has the same.
+    """
     host = facts.host
     pace = facts.pace
     if host is None or pace is None or not host.is_known:
@@ -196,9 +223,15 @@ def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
         "paused": host.is_paused,
         "failures": host.failures,
         "last_failure": _last_failure(host, ahead),
-        "wall": {"vendor": wall.vendor, "since": iso(wall.since + ahead), "answers": wall.answers} if wall else None,
+        "wall": {"vendor": wall.vendor, "since": iso(wall.since + ahead), "answers": wall.answers}
+        if wall
+        else None,
         "next_turn": _time(host.ready_at if host.next_turn is None else host.next_turn, ahead),
-        "delay": {"seconds": round(pace.seconds, 3), "because": pace.because, "crawl_delay": host.crawl_delay},
+        "delay": {
+            "seconds": round(pace.seconds, 3),
+            "because": pace.because,
+            "crawl_delay": host.crawl_delay,
+        },
         "connections": {"at_once": host.connections, "in_flight": host.requests},
         "pages": host.pages,
         "queued": host.queued,
@@ -260,7 +293,9 @@ def ask(source: Source, urls: Sequence[str]) -> Live | None:
         for some in _questions(list(dict.fromkeys(urls))):
             answer = client.ask("about", *some)
             if isinstance(answer, Mapping):
-                found |= {url: dict(said) for url, said in answer.items() if isinstance(said, Mapping)}
+                found |= {
+                    url: dict(said) for url, said in answer.items() if isinstance(said, Mapping)
+                }
         if any(said.get("in_flight") for said in found.values()):
             _add_downloads(found, client.ask("threads"))
     except NotRunning:

@@ -1,4 +1,6 @@
-"""All that was found out about one URL, with what robots.txt says of it: which rule decides, and on which line."""
+"""All that was found out about one URL, with what robots.txt says of it: which rule decides, and on
+which line.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class RobotsState(StrEnum):
 
 @dataclass(slots=True)
 class RobotsVerdict:
-    """`pattern` decides, if there is one; `line` is its line in the robots.txt of the archive, if that is there."""
+    """`pattern` decides, if there is one; `line` is its line in the robots.txt of the archive, if
+    that is there.
+    """
 
     verdict: RobotsState
     origin: str = ""
@@ -73,7 +77,9 @@ class RobotsVerdict:
 
 
 def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
-    """Return the verdict by the rules as of the last checkpoint, whether they are still valid or not."""
+    """Return the verdict by the rules as of the last checkpoint, whether they are still valid or
+    not.
+    """
     if not url.startswith(SCHEMES):
         return RobotsVerdict(RobotsState.NONE)
     origin = origin_of(url)
@@ -97,7 +103,10 @@ def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
         rules.crawl_delay,
     )
     if allows and rules.said is not None:
-        found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
+        found.use = (
+            *map(str, rules.said.of(url)),
+            *(f"license {one}" for one in rules.said.licenses),
+        )
     return found
 
 
@@ -109,7 +118,8 @@ MOST = 20  # lines that give a pattern, of which the first one that counts is lo
 
 
 def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int, str]:
-    """Return the number of the first line of this crawler's that gives this pattern, and the line; 0 if none does.
+    """Return the number of the first line of this crawler's that gives this pattern, and the line;
+    0 if none does.
 
     A line is the crawler's if the file has the rule with no other line that gives it.
     """
@@ -119,7 +129,10 @@ def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int
     lines = ENDS.split(body)
     giving = [place for place, line in enumerate(lines) if _gives(line, pattern, allows=allows)]
     for place in giving[:MOST]:
-        alone = [NO_RULE if other in giving and other != place else line for other, line in enumerate(lines)]
+        alone = [
+            NO_RULE if other in giving and other != place else line
+            for other, line in enumerate(lines)
+        ]
         if (pattern, allows) in parse(b"\n".join(alone), agent).rules.items():
             return place + 1, lines[place].strip()[:LONGEST].decode("utf-8", "replace")
     return 0, ""
@@ -132,7 +145,9 @@ def _gives(line: bytes, pattern: str, *, allows: bool) -> bool:
             continue
         given = pattern_of(value)
         folder, _, page = given.rpartition("/")
-        if given == pattern or (allows and page.startswith("index.htm") and pattern == f"{folder}/$"):
+        if given == pattern or (
+            allows and page.startswith("index.htm") and pattern == f"{folder}/$"
+        ):
             return True
     return False
 
@@ -148,10 +163,17 @@ class Pace(NamedTuple):
     because: str
 
 
-def pace_of(host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None) -> Pace:
-    """Return the pace of a host. `live`: what a running crawl says: it alone knows which hosts it slows down."""
+def pace_of(
+    host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None
+) -> Pace:
+    """Return the pace of a host.
+
+    `live`: what a running crawl says: it alone knows which hosts it slows down.
+    """
     usual = host.delay.seconds
-    now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
+    now = (
+        float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
+    )
     if now > SLOWED * usual:
         return Pace(now, "slowed down: it answers later than it did")
     return Pace(usual, _because(host, usual, values))
@@ -160,7 +182,9 @@ def pace_of(host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] 
 def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
     if host.delay.is_crawl_delay:
         longest = values["CRAWL_DELAY_MAX"]
-        bounded = f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
+        bounded = (
+            f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
+        )
         return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
     for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
         if usual == values[setting]:
@@ -182,8 +206,12 @@ class Scores:
     site_pages: int = 0
 
 
-def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
-    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`: in a queue."""
+def scores_of(
+    url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool
+) -> Scores | None:
+    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`:
+    in a queue.
+    """
     score = _noted(lines[-1]) if lines else None
     if focus is None:
         return None if score is None else Scores(score)
@@ -226,7 +254,8 @@ class Facts:
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
-    last_try: tuple[int, str] = (0, "")  # of one to be tried again: status of its last answer, and why that was cut
+    # of one to be tried again: status of its last answer, and why that was cut
+    last_try: tuple[int, str] = (0, "")
     again: bool = False  # pages are fetched again in this crawl
     follows: bool = True  # links that are found are crawled, and not left for a later segment
     later: Later | None = None  # it is left for one
@@ -268,11 +297,21 @@ class Facts:
         """Return the page that it was found on, as far as anything says so."""
         link = self.link
         if link is not None:
-            return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}
+            return {
+                "via": link.via or None,
+                "seed": link.seed or None,
+                "path": link.hops,
+                "depth": link.depth,
+            }
         if self.line is not None:
             one = self.lines[0]
             depth = len(one.path.replace("R", "").replace("P", ""))
-            return {"via": one.via or None, "seed": one.seed or None, "path": one.path, "depth": depth}
+            return {
+                "via": one.via or None,
+                "seed": one.seed or None,
+                "path": one.path,
+                "depth": depth,
+            }
         if self.large_page:
             return {"via": self.large_page}
         if self.linked is not None:

@@ -1,4 +1,6 @@
-"""Looks for URLs in what a crawl has written: in logs of any size, and by the sorted indexes of the archive."""
+"""Looks for URLs in what a crawl has written: in logs of any size, and by the sorted indexes of the
+archive.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,13 @@ def size(number: int) -> str:
     return f"{number / MIB:,.0f} MiB" if number >= MIB else count(number, "byte")
 
 
-def last_lines(path: Path, length: int | None, most: int | None, name: str, looked: list[str]) -> Iterator[bytes]:
+def last_lines(
+    path: Path, length: int | None, most: int | None, name: str, looked: list[str]
+) -> Iterator[bytes]:
     """Give the lines of the last `most` bytes of a file; None: all of it.
 
-    `length`: what the last checkpoint noted of it; None: all of it counts. If that is not all, `looked` is told so.
+    `length`: what the last checkpoint noted of it; None: all of it counts. If that is not all,
+    `looked` is told so.
     """
     with suppress(OSError), regular(path) as file:
         whole = _whole(file, length)
@@ -69,7 +74,11 @@ class LogMatches:
     @property
     def cut(self) -> list[str]:
         """What was not looked at, if anything was not: a line about that."""
-        return [] if self.looked >= self.of else [f"{self.name}: the last {size(self.looked)} of {size(self.of)}"]
+        return (
+            []
+            if self.looked >= self.of
+            else [f"{self.name}: the last {size(self.looked)} of {size(self.of)}"]
+        )
 
 
 class LogFile:
@@ -78,7 +87,9 @@ class LogFile:
     `length`: what the last checkpoint noted of it; None: all of it counts.
     """
 
-    def __init__(self, folder: Path, name: str, length: int | None, column: int, separator: bytes) -> None:
+    def __init__(
+        self, folder: Path, name: str, length: int | None, column: int, separator: bytes
+    ) -> None:
         self._path = folder / name
         self._name = name
         self._length = length
@@ -102,7 +113,9 @@ class LogFile:
         return looked
 
     def near(self, url: str, moment: str) -> dict[int, bytes]:
-        """Return the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
+        """Return the lines of a URL around a time, as the log has it: lines are nearly in the order
+        of their times.
+        """
         looked = LogMatches({url: {}}, self._name)
         with suppress(OSError), regular(self._path) as file:
             whole = _whole(file, self._length)
@@ -134,7 +147,8 @@ class LogFile:
 
     def _field(self, line: bytes) -> bytes:
         """Return the field that has the URL; empty if the line is too short."""
-        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
+        # fields are padded with blanks
+        separator = None if self._separator == b" " else self._separator
         fields = line.split(separator, self._column + 1)
         return fields[self._column] if len(fields) > self._column else b""
 
@@ -173,7 +187,10 @@ class Indexes:
         return found
 
     def _lines(self, name: str, length: int, keys: Collection[bytes]) -> Iterator[bytes]:
-        """Give the lines of an index that have one of these keys. One that is being written is not sorted."""
+        """Give the lines of an index that have one of these keys.
+
+        One that is being written is not sorted.
+        """
         final = self._jobdir / name.removesuffix(OPEN)
         if final.exists():
             with regular(final) as file:
@@ -206,7 +223,9 @@ def sorted_lines(file: BinaryIO, end: int, start: bytes) -> Iterator[bytes]:
 
 
 def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict[str, Any]:
-    """The place of a record, and the command that prints it; or the address where the file lies if it is not here."""
+    """The place of a record, and the command that prints it; or the address where the file lies if
+    it is not here.
+    """
     path = jobdir / "warc" / entry.file
     found: dict[str, Any] = {
         "file": str(path),
@@ -220,7 +239,9 @@ def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict
     if not path.exists():
         return found | {"missing": True, **({"stored": address} if address else {})}
     name = shlex.quote(str(path))
-    return found | {"command": f"tail -c +{entry.offset + 1} {name} | head -c {entry.length} | gzip -dc"}
+    return found | {
+        "command": f"tail -c +{entry.offset + 1} {name} | head -c {entry.length} | gzip -dc"
+    }
 
 
 def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange | None:

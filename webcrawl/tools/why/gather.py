@@ -1,4 +1,6 @@
-"""Finds the facts about URLs, many at once: each file is gone through once, however many are asked for."""
+"""Finds the facts about URLs, many at once: each file is gone through once, however many are asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
-from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, line_of, pace_of, robots_verdict, scores_of
+from webcrawl.tools.why.facts import (
+    Facts,
+    RobotsState,
+    RobotsVerdict,
+    line_of,
+    pace_of,
+    robots_verdict,
+    scores_of,
+)
 from webcrawl.tools.why.file_search import QUICK, LogMatches, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
@@ -37,7 +47,8 @@ class FactFinder:
         self._deep = deep
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
-        """Return the facts about each of these URLs, in their order. A text that is no URL has none.
+        """Return the facts about each of these URLs, in their order. A text that is no URL has
+        none.
 
         `live`: what the running crawl reports, by canonical URL.
         """
@@ -48,7 +59,10 @@ class FactFinder:
         return found
 
     def _gather(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
-        """Search all places. The order matters: a search leaves out the URLs that an earlier one has found."""
+        """Search all places.
+
+        The order matters: a search leaves out the URLs that an earlier one has found.
+        """
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._settings(some, live)
         self._seen(some)
@@ -61,7 +75,9 @@ class FactFinder:
         self._later([facts for facts in some if not (facts.is_known or facts.entries)])
         for facts in some:
             self._rules(facts)
-        self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
+        self._elsewhere(
+            [facts for facts in some if not (facts.lines or facts.entries or facts.place)]
+        )
         self._quote_robots(some)
         self._follow(some)
         self._last_tries([facts for facts in some if _will_be_retried(facts)])
@@ -85,7 +101,9 @@ class FactFinder:
                 facts.waiting = None  # a link to it that was found once more
 
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        """The records, and the lines of the log around their times, which are found in a log of any size."""
+        """The records, and the lines of the log around their times, which are found in a log of any
+        size.
+        """
         indexes = self._source.indexes
         log = self._source.log(CRAWL_LOG)
         entries = indexes.entries_of(urls)
@@ -100,10 +118,16 @@ class FactFinder:
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries and indexes.gone:
-                gone = "lie in the store" if self._source.has_stored_indexes else "are no longer in the folder"
+                gone = (
+                    "lie in the store"
+                    if self._source.has_stored_indexes
+                    else "are no longer in the folder"
+                )
                 facts.looked.append(f"{indexes.gone} indexes of the archive {gone}")
             if not facts.entries and indexes.cut:
-                facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
+                facts.looked.append(
+                    "the index of the archive file that is being written: its first 64 MiB"
+                )
 
     def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         """Look in the queues, in the front-end and the lines for what has not been asked for yet."""
@@ -111,7 +135,9 @@ class FactFinder:
         search.near(urls)
         for facts in some:
             facts.place = search.places.get(facts.url)
-        left = [facts for facts in some if (facts.is_known or self._deep) and not _is_elsewhere(facts)]
+        left = [
+            facts for facts in some if (facts.is_known or self._deep) and not _is_elsewhere(facts)
+        ]
         search.far([facts.url for facts in left])
         for facts in left:
             facts.place = search.places.get(facts.url)
@@ -120,14 +146,18 @@ class FactFinder:
 
     def _again(self, some: Sequence[Facts]) -> None:
         """The records of pages that wait to be fetched again."""
-        found, cut = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
+        found, cut = among_records(
+            self._source.snapshot, [one.url for one in some], deep=self._deep
+        )
         for facts in some:
             facts.turn = found.get(facts.url)
             if facts.turn is None:
                 facts.looked += cut
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
-        """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""
+        """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since
+        has left them.
+        """
         waited = [facts for facts in some if facts.place is not None]
         if not (self._source.alive and waited):
             return
@@ -140,7 +170,10 @@ class FactFinder:
                 facts.place = None
 
     def _log(self, some: Sequence[Facts]) -> None:
-        """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
+        """From its end.
+
+        What the crawl does not know has lines only if it is a robots.txt, or a user's own request.
+        """
         log = self._source.log(CRAWL_LOG)
         left = [
             facts
@@ -170,7 +203,9 @@ class FactFinder:
     def _later(self, some: Sequence[Facts]) -> None:
         """Find what is left for a later segment: the crawl itself does not know it."""
         if some:
-            found, looked = left_for_later(self._source, {facts.url for facts in some}, deep=self._deep)
+            found, looked = left_for_later(
+                self._source, {facts.url for facts in some}, deep=self._deep
+            )
             for facts in some:
                 facts.later = found.get(facts.url)
                 if facts.later is None or facts.later.where == FOUND_LOG:
@@ -182,19 +217,27 @@ class FactFinder:
         facts.host = source.look.facts(host)
         facts.pace = pace_of(facts.host, source.values_for(host), facts.live)
         facts.domain = source.look.domain(source.domains(host))
-        facts.scores = scores_of(facts.url, facts.lines, source.focus, waits=facts.place is not None)
+        facts.scores = scores_of(
+            facts.url, facts.lines, source.focus, waits=facts.place is not None
+        )
         facts.rendering = source.rendering(host)
         if source.robots is None:
             facts.robots = RobotsVerdict(RobotsState.IGNORED)
         else:
             facts.robots = robots_verdict(source.robots, facts.url)
-        needed = source.values["REQUISITES"] and facts.place is not None and is_requisite(facts.place.record)
+        needed = (
+            source.values["REQUISITES"]
+            and facts.place is not None
+            and is_requisite(facts.place.record)
+        )
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """Return the origin that filters are told: what is not known is in favour of the URL, but for the scope.
+        """Return the origin that filters are told: what is not known is in favour of the URL, but
+        for the scope.
 
-        A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
+        A scope of hosts or domains is that of the page; a host that the crawl has never heard of is
+        outside.
         """
         link = facts.link
         if link is not None:
@@ -211,13 +254,16 @@ class FactFinder:
         scope = self._source.values["URL_SCOPE"]
         if scope not in ("host", "domain"):
             return True
-        if self._source.values["REQUISITES"]:  # hosts are known that only have what pages need to be shown
+        # hosts are known that only have what pages need to be shown
+        if self._source.values["REQUISITES"]:
             return self._source.filters.in_scope(facts.url)
         is_known = facts.host is not None and facts.host.is_known
         return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """Look for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
+        """Look for what waits in portions, and for who links to it, of URLs of which nothing else
+        is known.
+        """
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -239,8 +285,12 @@ class FactFinder:
                 facts.all_links = all_links
 
     def _quote_robots(self, some: Sequence[Facts]) -> None:
-        """On which lines of robots.txt the rules are that decide: only the archive has the whole file."""
-        verdicts = [facts.robots for facts in some if facts.robots is not None and facts.robots.pattern]
+        """On which lines of robots.txt the rules are that decide: only the archive has the whole
+        file.
+        """
+        verdicts = [
+            facts.robots for facts in some if facts.robots is not None and facts.robots.pattern
+        ]
         files = list(dict.fromkeys(robots_url(verdict.origin) for verdict in verdicts))[:READ]
         bodies: dict[str, bytes] = {}
         for url, entries in self._source.indexes.entries_of(files).items():
@@ -251,17 +301,23 @@ class FactFinder:
         agent = agent_of(self._source.values)
         for verdict in verdicts:
             body = bodies.get(robots_url(verdict.origin), b"")
-            verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
+            verdict.line, verdict.written = line_of(
+                body, agent, verdict.pattern, allows=verdict.allows
+            )
 
     def _follow(self, some: Sequence[Facts]) -> None:
         """Find where redirects lead, which only the archive says."""
-        redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
+        redirects = [
+            facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS
+        ]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
             facts.redirect = (exchange.location or "") if exchange is not None else ""
 
     def _last_tries(self, some: Sequence[Facts]) -> None:
-        """How those ended that will be tried again: crawl.log has a line only when a URL is done with."""
+        """How those ended that will be tried again: crawl.log has a line only when a URL is done
+        with.
+        """
         for facts in some[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1])
             if exchange is not None:
@@ -273,7 +329,9 @@ def _will_be_retried(facts: Facts) -> bool:
 
 
 def _is_elsewhere(facts: Facts) -> bool:
-    """Return whether it is in no line, and not in the front-end: it has left them, or waits to be looked up."""
+    """Return whether it is in no line, and not in the front-end: it has left them, or waits to be
+    looked up.
+    """
     is_unjudged = facts.waiting is not None and not facts.waiting.judged
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged
 

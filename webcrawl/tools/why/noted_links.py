@@ -1,6 +1,8 @@
-"""Finds links that the crawl has noted and not followed: in the output of links, or left for a later segment.
+"""Finds links that the crawl has noted and not followed: in the output of links, or left for a
+later segment.
 
-What is left for a segment (docs/segments.md) lies in the crawl's log, in the builder's pool, or in a list.
+What is left for a segment (docs/segments.md) lies in the crawl's log, in the builder's pool, or in
+a list.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ TABLE = "tables/links-"
 
 
 class LinkingPage(NamedTuple):
-    """A page that links to a URL, and the kind of that link; `path` is the page's, if its line was found."""
+    """A page that links to a URL, and the kind of that link; `path` is the page's, if its line was
+    found.
+    """
 
     page: str
     kind: str
@@ -49,7 +53,9 @@ class LinkingPage(NamedTuple):
         return Origin(self.page, depth_of(path), path)
 
 
-def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[str, LinkingPage], list[str]]:
+def linking(
+    source: Source, urls: Collection[str], *, deep: bool
+) -> tuple[dict[str, LinkingPage], list[str]]:
     """Return a page that links to each URL, by URL; and what was not looked through."""
     found: dict[str, tuple[str, str]] = {}
     cut: list[str] = []
@@ -71,10 +77,17 @@ def _path(lines: Iterable[bytes]) -> str | None:
 
 
 def _in_tables(
-    source: Source, urls: Collection[str], found: dict[str, tuple[str, str]], cut: list[str], *, deep: bool
+    source: Source,
+    urls: Collection[str],
+    found: dict[str, tuple[str, str]],
+    cut: list[str],
+    *,
+    deep: bool,
 ) -> None:
     """Add to `cut` what was not read."""
-    names = sorted(name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE))
+    names = sorted(
+        name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE)
+    )
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):
         place = "in the store" if source.stored.keys() & {*names} else "no longer here"
@@ -93,7 +106,9 @@ def _in_tables(
             cut.append("the table links, but what is damaged")
 
 
-def _in_table(source: Source, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]) -> int:
+def _in_table(
+    source: Source, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]
+) -> int:
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
@@ -127,18 +142,29 @@ class Later:
         return {"where": self.where, "file": self.file}
 
 
-def left_for_later(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Later], list[str]]:
-    """Return the latest place of each of these URLs that was left, by URL; and what was not looked through."""
+def left_for_later(
+    source: Source, urls: Collection[str], *, deep: bool
+) -> tuple[dict[str, Later], list[str]]:
+    """Return the latest place of each of these URLs that was left, by URL; and what was not looked
+    through.
+    """
     jobdir = source.jobdir
     wanted = {url.encode(): url for url in urls}
     looked: list[str] = []
-    found = {wanted[key]: Later(FOUND_LOG, FOUND, line) for key, line in _in_log(source, wanted, looked, deep=deep)}
-    home = jobdir.parent if number_of(jobdir) is not None and not is_crawl(jobdir / FOLDER) else jobdir
+    found = {
+        wanted[key]: Later(FOUND_LOG, FOUND, line)
+        for key, line in _in_log(source, wanted, looked, deep=deep)
+    }
+    home = (
+        jobdir.parent if number_of(jobdir) is not None and not is_crawl(jobdir / FOLDER) else jobdir
+    )
     if not is_crawl(home / FOLDER):
         return found, looked
     for key, name in _in_segments(home / FOLDER, wanted, looked, deep=deep):
         link = found.get(wanted[key])
-        found[wanted[key]] = Later(IN_SEGMENT, f"{FOLDER}/{name}", link.record if link is not None else b"")
+        found[wanted[key]] = Later(
+            IN_SEGMENT, f"{FOLDER}/{name}", link.record if link is not None else b""
+        )
     try:
         for key, record in _in_pool(home / FOLDER, wanted, source.domain_of, looked, deep=deep):
             found[wanted[key]] = Later(IN_POOL, FOLDER, record)
@@ -162,7 +188,9 @@ def _in_segments(
 ) -> Iterator[tuple[bytes, str]]:
     """The newest first; together no more than QUICK bytes."""
     left = QUICK
-    for name in sorted((path.name for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True):
+    for name in sorted(
+        (path.name for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True
+    ):
         if left <= 0 and not deep:
             looked.append(f"segments before {name}")
             return
@@ -181,7 +209,12 @@ def _second_column(row: bytes) -> bytes:
 
 
 def _in_pool(
-    folder: Path, wanted: Collection[bytes], domain_of: Callable[[str], str], looked: list[str], *, deep: bool
+    folder: Path,
+    wanted: Collection[bytes],
+    domain_of: Callable[[str], str],
+    looked: list[str],
+    *,
+    deep: bool,
 ) -> Iterator[tuple[bytes, Packed]]:
     """Files are sorted by domain and host: what lies outside of those wanted is not looked at."""
     sites = sorted(b"%b %b " % (domain_of(url.decode()).encode(), _host(url)) for url in wanted)

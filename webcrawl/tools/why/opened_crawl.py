@@ -1,4 +1,5 @@
-"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without writing a byte.
+"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without
+writing a byte.
 
 Frontier, robots.txt rules and sheets are the crawl's own classes, on the checkpoint.
 """
@@ -61,7 +62,10 @@ T = TypeVar("T")
 
 
 class Source:
-    """One crawl, as of its last checkpoint. `trusted`: code beyond webcrawl's own that its settings may name."""
+    """One crawl, as of its last checkpoint.
+
+    `trusted`: code beyond webcrawl's own that its settings may name.
+    """
 
     def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
         JobDir.open(jobdir)
@@ -94,9 +98,13 @@ class Source:
         snapshot = self.snapshot
         self.odd: list[str] = [*self.seen.odd]
         self.terms = meta_row.terms(snapshot)
-        self.in_force: dict[str, Any] = meta_row.value(snapshot, IN_FORCE, meta_row.mapping, dict[str, Any]())
+        self.in_force: dict[str, Any] = meta_row.value(
+            snapshot, IN_FORCE, meta_row.mapping, dict[str, Any]()
+        )
         ordered = self.in_force.get("set")
-        self.values = values_of(self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd)
+        self.values = values_of(
+            self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd
+        )
         self.key = meta_row.key(snapshot)
         self.at, self.ahead = meta_row.times(snapshot)
         self.outputs = lengths(snapshot)
@@ -111,7 +119,10 @@ class Source:
     # -- the crawl's own parts, opened on the checkpoint
 
     def _part(self, name: str, make: Callable[[CrawlDB], T]) -> T:
-        """Open a part; raise DamagedFile if it cannot read what was saved of it. `name`: for that message."""
+        """Open a part; raise DamagedFile if it cannot read what was saved of it.
+
+        `name`: for that message.
+        """
         try:
             return make(SavedDB(self.snapshot))
         except meta_row.UNREADABLE as error:
@@ -136,7 +147,8 @@ class Source:
         shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, MEMORY)
         core = self._part("frontier", partial(read_core, shape=shape, rules=self._rules))
         core.aside.held.update(self._part("hosts paused", PausedHosts).names)
-        alike = {"HOST_CONNECTIONS"} if self.values["POLITENESS_PER_IP"] else set()  # an address has one request
+        # an address has one request
+        alike = {"HOST_CONNECTIONS"} if self.values["POLITENESS_PER_IP"] else set()
         self.sheets.listen({*OF_HOST} - alike, self._own_of, partial(setattr, core.book, "own"))
         self.sheets.listen([BUDGET], self._allowance_of, core.queues.budgets.set_overrides)
         return core
@@ -176,7 +188,9 @@ class Source:
         return HostTable(SavedDB(self.snapshot), "rendering", Need, Need.unpack)
 
     def rendering(self, host: str) -> str:
-        """What rendering has shown of a host, in words; nothing if it has sent no shell, or nothing was rendered."""
+        """What rendering has shown of a host, in words; nothing if it has sent no shell, or nothing
+        was rendered.
+        """
         need = self._rendering.get(host) if self._rendering is not None else None
         return need.in_words() if need is not None else ""
 
@@ -200,9 +214,13 @@ class Source:
 
     @cached_property
     def filters(self) -> Filters:
-        learned = meta_row.value(self.snapshot, meta_row.FILTERS, meta_row.mapping, dict[str, Any]())
+        learned = meta_row.value(
+            self.snapshot, meta_row.FILTERS, meta_row.mapping, dict[str, Any]()
+        )
         excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
-        return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
+        return Filters(
+            self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted
+        )
 
     @cached_property
     def _foldings(self) -> list[Folding]:
@@ -226,7 +244,9 @@ class Source:
     def _fingerprints(self) -> Fingerprints:
         if self.slots is None:
             return Fingerprints(self.key)
-        return SlotFingerprints(self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot)
+        return SlotFingerprints(
+            self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot
+        )
 
     def keys(self, forms: Collection[Form]) -> list[int]:
         """Return the numbers by which the seen store knows them."""
@@ -237,7 +257,11 @@ class Source:
     @cached_property
     def slots(self) -> SlotMap | None:
         """The map of which drone has what, as far as this one knows; None for a crawl of its own."""
-        return meta_row.value(self.snapshot, MAP, SlotMap.unpack, None) if self.snapshot.get(IDENTITY) else None
+        return (
+            meta_row.value(self.snapshot, MAP, SlotMap.unpack, None)
+            if self.snapshot.get(IDENTITY)
+            else None
+        )
 
     def owner(self, url: str) -> int | None:
         """The drone whose URL it is."""
@@ -282,7 +306,9 @@ class Source:
         return page if page and host_of(page) != host else ""
 
     def has_domain(self, url: str) -> bool:
-        """True if one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
+        """True if one of the hosts that this crawl has heard of is of the registered domain, as far
+        as is quick.
+        """
         domain = self.domain_of(url)
         some = f"SELECT name FROM host LIMIT {HOSTS}"
         sql = f"SELECT 1 FROM ({some}) WHERE name = ? OR substr(name, -length(?) - 1) = '.' || ? LIMIT 1"

@@ -1,6 +1,8 @@
-"""Finds where a URL is: among those known, on its way into the queues, in one of them, or waiting to be fetched again.
+"""Finds where a URL is: among those known, on its way into the queues, in one of them, or waiting
+to be fetched again.
 
-Queues are the frontier's own, opened on the checkpoint. Each search goes through a structure once for all URLs.
+Queues are the frontier's own, opened on the checkpoint. Each search goes through a structure once
+for all URLs.
 """
 
 from __future__ import annotations
@@ -51,11 +53,15 @@ class SeenSnapshot:
         self._snapshot = snapshot
         self._runs = files.url_runs
         self.odd = [str(damage) for damage in files.damages]
-        state = meta_row.value(snapshot, STATE, lambda data: SeenState(**json.loads(data)), SeenState("disk"))
+        state = meta_row.value(
+            snapshot, STATE, lambda data: SeenState(**json.loads(data)), SeenState("disk")
+        )
         self._store = state.store
         self._begin = state.begin
         self._judged = state.judged
-        self._fresh: Keys = np.frombuffer(meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8")
+        self._fresh: Keys = np.frombuffer(
+            meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8"
+        )
         self._bloom = self._read_bloom(*files.bloom) if files.bloom is not None else None
 
     def _read_bloom(self, path: Path, file: BinaryIO) -> Container[int] | None:
@@ -76,8 +82,15 @@ class SeenSnapshot:
             _note(found, wanted, run.contains(wanted), f"state/seen/{run.path.name}")
         _note(found, wanted, np.isin(wanted, self._fresh), "the last merge")
         if self._store != "disk":
-            for (logged,) in self._snapshot.rows("SELECT value FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)):
-                _note(found, wanted, np.isin(wanted, np.frombuffer(_whole(logged), "<u8")), "the set in memory")
+            for (logged,) in self._snapshot.rows(
+                "SELECT value FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)
+            ):
+                _note(
+                    found,
+                    wanted,
+                    np.isin(wanted, np.frombuffer(_whole(logged), "<u8")),
+                    "the set in memory",
+                )
         if self._bloom is not None:
             for key in wanted.tolist():
                 if key not in found and key in self._bloom:
@@ -85,7 +98,9 @@ class SeenSnapshot:
         return found
 
     def waiting(self, keys: Collection[int]) -> dict[int, SubmittedLink]:
-        """Return those of these keys that wait to be looked up, or to be queued; the last link of each."""
+        """Return those of these keys that wait to be looked up, or to be queued; the last link of
+        each.
+        """
         found: dict[int, SubmittedLink] = {}
         wanted: Keys = np.fromiter(keys, np.uint64, len(keys))
         for first, stored in self._rows():
@@ -111,7 +126,9 @@ class SeenSnapshot:
             lengths = np.frombuffer(data, "<u4", count)
         except (ValueError, TypeError) as error:
             raise self._snapshot.damaged(f"table waiting, record {first}: {error}") from error
-        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
+        ends = (
+            np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
+        )
         return [data[int(ends[place]) : int(ends[place + 1])] for place in places]
 
 
@@ -126,7 +143,8 @@ def _note(found: dict[int, str], wanted: Keys, mask: Mask, where: str) -> None:
 
 
 RETRY, HOST, BUDGET, FAMILY, LINE, FRONT = "retry", "host", "budget", "family", "line", "front"
-OF_HOST = 32 << 20  # bytes of links looked at in the queue of one host or domain: a quarter of a second
+# bytes of links looked at in the queue of one host or domain: a quarter of a second
+OF_HOST = 32 << 20
 OF_ALL = 64 << 20  # and in the front-end and the lines together
 
 
@@ -171,7 +189,8 @@ class Search:
         self._domain_of = domain_of
         self._deep = deep
         self.places: dict[str, Place] = {}
-        self._cut: dict[str, tuple[int, int]] = {}  # by queue that was not looked through: links looked at, of
+        # by queue that was not looked through: links looked at, of
+        self._cut: dict[str, tuple[int, int]] = {}
 
     def near(self, urls: Iterable[str]) -> None:
         """Look in the queues of their hosts, and of their domains."""
@@ -187,7 +206,12 @@ class Search:
             by_domain[self._domain_of(name)] += [url for url in some if url not in self.places]
         for domain, some in by_domain.items():
             self._in_domain(domain, some, BUDGET, f"the URLs over the budget of {domain}")
-            self._in_domain(domain + FAMILIES, some, FAMILY, f"the URLs of {domain} whose families bring nothing new")
+            self._in_domain(
+                domain + FAMILIES,
+                some,
+                FAMILY,
+                f"the URLs of {domain} whose families bring nothing new",
+            )
 
     def far(self, urls: Iterable[str]) -> None:
         """Look in the front-end and the lines."""
@@ -206,7 +230,9 @@ class Search:
                 self._add(Place(FRONT, record, number, queue.count, level))
 
     def cut_for(self, host: str) -> list[str]:
-        """Return the queues that may have a URL of this host and were not looked through, and how far they were."""
+        """Return the queues that may have a URL of this host and were not looked through, and how
+        far they were.
+        """
         domain = self._domain_of(host)
         names = (
             f"the queue of {host}",
@@ -246,8 +272,13 @@ class Search:
         for number, record in self._found(queue, _wanted(urls), self._room(OF_HOST), what):
             self._add(Place(where, record, number, queue.count))
 
-    def _found(self, queue: Fifo, wanted: Collection[bytes], room: Room, what: str) -> Iterator[tuple[int, Packed]]:
-        """Give the wanted records of a queue, and how many are before each. Note if there is no room for all."""
+    def _found(
+        self, queue: Fifo, wanted: Collection[bytes], room: Room, what: str
+    ) -> Iterator[tuple[int, Packed]]:
+        """Give the wanted records of a queue, and how many are before each.
+
+        Note if there is no room for all.
+        """
         if not wanted:
             return
         for looked, record in enumerate(queue.records()):
@@ -282,7 +313,8 @@ MOST = 300  # portions looked at, of 1,000 links each: 0.3 s
 def among_portions(
     snapshot: Snapshot, urls: Iterable[str], longest: int, *, deep: bool = False
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the large page whose link each of these URLs is, of links that have not entered the crawl; by URL.
+    """Return the large page whose link each of these URLs is, of links that have not entered the
+    crawl; by URL.
 
     And a line about what was not looked at, if there is anything.
     """
@@ -305,12 +337,18 @@ def among_portions(
                 if url in wanted:
                     found.setdefault(url, portion.page.url)
         looked += 1
-    cut = [f"links of large pages that wait: {looked:,} of {count:,} thousand"] if looked < count else []
+    cut = (
+        [f"links of large pages that wait: {looked:,} of {count:,} thousand"]
+        if looked < count
+        else []
+    )
     return found, cut
 
 
 def _end(url: str) -> str:
-    """Return a text in every link to this URL, however it is written; empty for a start page, or one with escapes."""
+    """Return a text in every link to this URL, however it is written; empty for a start page, or
+    one with escapes.
+    """
     path = url.partition("?")[0].split("/", 3)[3]
     end = path.rpartition("/")[2]
     return end if end.isalnum() else ""
@@ -344,8 +382,12 @@ class Again(NamedTuple):
         }
 
 
-def among_records(snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False) -> tuple[dict[str, Again], list[str]]:
-    """Return those of these pages that wait to be fetched again; and what was not looked at, if there is anything."""
+def among_records(
+    snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
+) -> tuple[dict[str, Again], list[str]]:
+    """Return those of these pages that wait to be fetched again; and what was not looked at, if
+    there is anything.
+    """
     if not snapshot.has("revisit"):
         return {}, []
     wanted = _wanted(urls)
@@ -357,10 +399,13 @@ def among_records(snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
                 return found, []
             if size > OF_RECORDS and not deep:
                 records_of_all = number_of_records(snapshot)
-                return found, [f"pages that are fetched again: the first {looked:,} of {records_of_all:,}"]
+                return found, [
+                    f"pages that are fetched again: the first {looked:,} of {records_of_all:,}"
+                ]
             looked += 1
             size += len(entry)
-            if entry[entry.rfind(b" ") + 1 :] in wanted and mark_of(entry) != SIGNAL:  # whose last word is a listing
+            # whose last word is a listing
+            if entry[entry.rfind(b" ") + 1 :] in wanted and mark_of(entry) != SIGNAL:
                 try:
                     record = record_in(entry)
                 except ValueError as error:

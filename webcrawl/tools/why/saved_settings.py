@@ -17,11 +17,38 @@ FILTERS = "URL_FILTERS "
 CONNECTIONS = "HOST_CONNECTIONS "
 BETWEEN = ", "  # what joins the values of a list
 NAMES = (
-    *("USER_AGENT", "URL_SCOPE", "URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_FILE"),
+    *(
+        "USER_AGENT",
+        "URL_SCOPE",
+        "URL_SCHEMES",
+        "URL_MAX_LENGTH",
+        "URL_MAX_DEPTH",
+        "URL_EXCLUDE_FILE",
+    ),
     *("URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE", "TRAP_RULES"),
-    *("TRAP_MAX_PAGES", "URL_FOLDINGS", "URL_HOST_RULES", "PORTS_ALLOWED", "REQUISITES", "REDIRECT_MAX_HOPS"),
-    *("FRONTIER_LEVELS", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
-    *("POLITENESS_PER_IP", "CRAWL_DELAY_MAX", "HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_PATIENCE", "DOMAIN_BUDGET"),
+    *(
+        "TRAP_MAX_PAGES",
+        "URL_FOLDINGS",
+        "URL_HOST_RULES",
+        "PORTS_ALLOWED",
+        "REQUISITES",
+        "REDIRECT_MAX_HOPS",
+    ),
+    *(
+        "FRONTIER_LEVELS",
+        "POLITENESS_POLICY",
+        "POLITENESS_FACTOR",
+        "POLITENESS_MIN_DELAY",
+        "POLITENESS_MAX_DELAY",
+    ),
+    *(
+        "POLITENESS_PER_IP",
+        "CRAWL_DELAY_MAX",
+        "HOST_MAX_PAGES",
+        "HOST_MAX_FAILURES",
+        "HOST_PATIENCE",
+        "DOMAIN_BUDGET",
+    ),
     *("DOMAIN_BUDGET_PAGES", "OBEY_NOFOLLOW", "HIVE_PARTITION", "PRIVATE_NETWORKS_ALLOWED"),
     *("FRONTIER_QUEUES", "FRONTIER_MAX_QUEUES", "CONCURRENT_REQUESTS", "HOST_RETRY_WAIT"),
     *("RETRY_AFTER_MAX", "FRONTIER_PRIORITIZER", "FRONTIER_MEMORY", "FOCUS_LANGUAGES"),
@@ -36,7 +63,10 @@ CODE = (
 def values_of(
     terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Container[str], odd: list[str]
 ) -> dict[str, Any]:
-    """`ordered`: what was set by command. Code that is neither webcrawl's nor `trusted` is not loaded."""
+    """`ordered`: what was set by command.
+
+    Code that is neither webcrawl's nor `trusted` is not loaded.
+    """
     values: dict[str, Any] = {}
     for name in NAMES:
         default = getattr(defaults, name)
@@ -48,11 +78,16 @@ def values_of(
             written = _trusted(name, written, trusted, odd)
         values[name] = _value(name, written, default, odd)
     values["URL_FILTERS"] = _filters(terms)
-    named = {name.removeprefix(CONNECTIONS): most for name, most in terms.items() if name.startswith(CONNECTIONS)}
+    named = {
+        name.removeprefix(CONNECTIONS): most
+        for name, most in terms.items()
+        if name.startswith(CONNECTIONS)
+    }
     values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", named, {}, odd)
     values |= {**RETRIES, "RETRY_HTTP_CODES": None}  # what is retried is the crawl's business
     values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
-    values["REVISIT_POLICY"] = terms.get("REVISIT_POLICY", NONE)  # as text: whose code it is does not matter
+    # as text: whose code it is does not matter
+    values["REVISIT_POLICY"] = terms.get("REVISIT_POLICY", NONE)
     values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
     values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))
     for name in CHANGEABLE:  # nothing else, for a name of code would be loaded
@@ -95,14 +130,22 @@ def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
 def _trusted(name: str, written: Any, trusted: Container[str], odd: list[str]) -> list[str]:
     paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
     kept = [path for path in paths if path != NONE and may_load(path, trusted)]
-    odd += [f"{name}: {path} is not webcrawl's own, and not looked at" for path in paths if path not in (*kept, NONE)]
+    odd += [
+        f"{name}: {path} is not webcrawl's own, and not looked at"
+        for path in paths
+        if path not in (*kept, NONE)
+    ]
     return kept
 
 
 def _filters(terms: Mapping[str, str]) -> dict[str, int]:
     """The filters with their orders; those that the crawl switched off are left out."""
     found: dict[str, int] = {}
-    named = {name.removeprefix(FILTERS): order for name, order in terms.items() if name.startswith(FILTERS)}
+    named = {
+        name.removeprefix(FILTERS): order
+        for name, order in terms.items()
+        if name.startswith(FILTERS)
+    }
     for path, order in (named or defaults.URL_FILTERS).items():
         number = _number(str(order))
         if number is not None:
@@ -111,7 +154,9 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
 
 
 def may_load(path: str, trusted: Container[str]) -> bool:
-    """Return whether a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
+    """Return whether a name from somebody's state may be imported: nobody's JOBDIR decides which
+    code runs here.
+    """
     return path.startswith(OURS) or path in trusted
 
 

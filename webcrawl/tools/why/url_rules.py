@@ -1,4 +1,6 @@
-"""What a crawl's settings say of a URL: the form in which it is known, and the verdict of each filter, in words."""
+"""What a crawl's settings say of a URL: the form in which it is known, and the verdict of each
+filter, in words.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
     for folding in foldings:
         folded = folding(form.compared)
         if folded != form.compared:
-            form.changes.append(f"{getattr(folding, '__name__', 'URL_HOST_RULES')}: {form.compared} counts as {folded}")
+            form.changes.append(
+                f"{getattr(folding, '__name__', 'URL_HOST_RULES')}: {form.compared} counts as {folded}"
+            )
             form.compared = folded
     return form
 
@@ -174,7 +178,8 @@ class Filters:
         self._filters.append(made)
 
     def ask(self, url: str, origin: Origin, *, needed: bool = False) -> list[Verdict]:
-        """Return the verdict of each on a link found there; those behind the first that refuses are asked too.
+        """Return the verdict of each on a link found there; those behind the first that refuses are
+        asked too.
 
         `needed`: as what a page needs to be shown.
         """
@@ -200,7 +205,8 @@ class Filters:
             return _unasked(one.name, error)
         if kept:
             return Verdict(one.name, PASSES)
-        home = origin.url if one.name == "scope" and origin.url else url  # a scope is that of the page
+        # a scope is that of the page
+        home = origin.url if one.name == "scope" and origin.url else url
         values = values_for(host_of(home), self._values, self._sheets)
         return Verdict(one.name, REFUSES, rule_of(Refusal(one, url, origin, values, self._domains)))
 
@@ -240,7 +246,9 @@ TRAPS = {
 
 
 def setting_of(name: str, values: Mapping[str, Any]) -> str:
-    """Return the setting of a filter of this name, and its value; empty if it has none, or one that is long."""
+    """Return the setting of a filter of this name, and its value; empty if it has none, or one that
+    is long.
+    """
     setting = SETTINGS.get(name)
     value = values.get(setting, "") if setting is not None else ""
     return f"{setting} = {value}" if isinstance(value, str | int) and value != "" else ""
@@ -267,7 +275,9 @@ def _depth(refusal: Refusal) -> str:
     deepest = refusal.values["URL_MAX_DEPTH"]
     path = refusal.origin.path
     if not path:
-        return f"URL_MAX_DEPTH = {deepest}: it is {count(refusal.origin.depth, 'link')} from the start"
+        return (
+            f"URL_MAX_DEPTH = {deepest}: it is {count(refusal.origin.depth, 'link')} from the start"
+        )
     here, others = count(steps(path), "link"), count(sites(path), "site")
     return f"URL_MAX_DEPTH = {deepest}: {here} within its site, {others} from the seed"
 
@@ -284,7 +294,8 @@ def _excluded(refusal: Refusal) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
         parse_exclusions(text, "")
-    except (OSError, UnicodeDecodeError, RulesError):  # nothing is quoted from what is no list of rules
+    except (OSError, UnicodeDecodeError, RulesError):
+        # nothing is quoted from what is no list of rules
         return f"URL_EXCLUDE_FILE = {path}"
     for number, line in enumerate(text.splitlines(), 1):
         if _excludes(line, refusal.url):
@@ -329,7 +340,9 @@ def _expression(refusal: Refusal) -> str:
 
 def _known_path(refusal: Refusal) -> str:
     name = next((name for name, rule in RULES.items() if Lines(rule).among([refusal.url])), "")
-    return f"the known path {name}: another view of a page, a form or a button, not a page of its own"
+    return (
+        f"the known path {name}: another view of a page, a form or a button, not a page of its own"
+    )
 
 
 def _family(refusal: Refusal) -> str:
@@ -340,7 +353,9 @@ def _family(refusal: Refusal) -> str:
 
 TEXTS: dict[str, Callable[[Refusal], str]] = {
     "scheme": lambda one: f"URL_SCHEMES = {', '.join(one.values['URL_SCHEMES'])}",
-    "length": lambda one: f"URL_MAX_LENGTH = {one.values['URL_MAX_LENGTH']}: it has {len(one.url)} characters",
+    "length": lambda one: (
+        f"URL_MAX_LENGTH = {one.values['URL_MAX_LENGTH']}: it has {len(one.url)} characters"
+    ),
     "depth": _depth,
     "scope": _scope,
     "excluded": _excluded,

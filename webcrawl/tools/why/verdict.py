@@ -18,7 +18,15 @@ from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.counter_words import CUTS
-from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
+from webcrawl.store.jobdir.crawl_line import (
+    DUPLICATE,
+    GIVEN_UP,
+    PROXY,
+    REVISIT,
+    TRUNCATED,
+    WITHHELD,
+    CrawlLine,
+)
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.why import places
 from webcrawl.tools.why.facts import Facts, RobotsState
@@ -27,7 +35,14 @@ from webcrawl.tools.why.places import Place
 from webcrawl.tools.why.url_rules import WHY, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
 
-FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
+FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
+    "fetched",
+    "queued",
+    "seen",
+    "refused",
+    "dropped",
+    "unknown",
+)
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
 EXCLUDED = "it was excluded while it waited"
@@ -72,7 +87,9 @@ class Verdict(NamedTuple):
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """Return the state of the URL, and why: by the first of the rules below that applies (docs/why.md)."""
+    """Return the state of the URL, and why: by the first of the rules below that applies
+    (docs/why.md).
+    """
     return next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
 
 
@@ -106,12 +123,17 @@ def _by_end(facts: Facts) -> Verdict | None:
 
 
 def _by_archive(facts: Facts) -> Verdict | None:
-    """The archive has an answer whose line in the log is too far back. If a retry waits, its queue is found first."""
+    """The archive has an answer whose line in the log is too far back.
+
+    If a retry waits, its queue is found first.
+    """
     if not facts.entries:
         return None
     entry = facts.entries[-1]
     what = f"answered {entry.status}" if entry.status else "fetched"
-    return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive")
+    return Verdict(
+        FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive"
+    )
 
 
 def _last_answer(facts: Facts) -> CrawlLine | None:
@@ -119,7 +141,9 @@ def _last_answer(facts: Facts) -> CrawlLine | None:
 
 
 def is_end(facts: Facts) -> bool:
-    """False of an answer after which a crawl asks again: a wall's, or an error that the archive alone has."""
+    """False of an answer after which a crawl asks again: a wall's, or an error that the archive
+    alone has.
+    """
     if (answered := _last_answer(facts)) is not None:
         return not _wall(answered)
     return not facts.entries or facts.entries[-1].status not in SERVER_ERRORS
@@ -135,12 +159,20 @@ def _under_way(facts: Facts) -> Verdict | None:
     if facts.waiting is not None and facts.waiting.judged:
         return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
     if facts.waiting is not None:
-        return Verdict(SEEN, "on its way", "it was found, and waits to be looked up among the URLs that are known")
+        return Verdict(
+            SEEN,
+            "on its way",
+            "it was found, and waits to be looked up among the URLs that are known",
+        )
     if facts.live is not None and facts.live.get("known") and not facts.known:
-        return Verdict(SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn")
+        return Verdict(
+            SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn"
+        )
     if facts.large_page:
         large = f"it is a link of a large page, {facts.large_page}"
-        return Verdict(SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time")
+        return Verdict(
+            SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time"
+        )
     return Verdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
 
 
@@ -164,13 +196,22 @@ def _without_end(facts: Facts) -> Verdict:
         more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
         return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
     if facts.linked is not None:
-        return Verdict(UNKNOWN, "not followed", f"{_linked(facts.linked.page, facts.linked.kind)} was not followed")
+        return Verdict(
+            UNKNOWN,
+            "not followed",
+            f"{_linked(facts.linked.page, facts.linked.kind)} was not followed",
+        )
     if facts.all_links:
-        return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
+        return Verdict(
+            UNKNOWN,
+            "not found",
+            "it is no seed that was read, and no page that was fetched links to it",
+        )
     return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
 
 
-# Each returns None if it does not apply. The order is that of docs/why.md; the last one always applies.
+# Each returns None if it does not apply. The order is that of docs/why.md; the last one always
+# applies.
 RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
     _by_answer,
     _by_download,
@@ -183,18 +224,28 @@ RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
 
 
 def _refused(facts: Facts) -> Verdict | None:
-    """The rule in force that is against it, if one is; what passed the filters once is not refused by them now."""
+    """The rule in force that is against it, if one is; what passed the filters once is not refused
+    by them now.
+    """
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
-        return Verdict(REFUSED, f"no URL: {facts.form.invalid}", WHY.get(facts.form.invalid, facts.form.invalid))
+        return Verdict(
+            REFUSED,
+            f"no URL: {facts.form.invalid}",
+            WHY.get(facts.form.invalid, facts.form.invalid),
+        )
     if refusal is not None and not facts.known:
         on = f", on {facts.linked.page}" if facts.linked is not None else ""
         return _left_out(refusal.name, "leaves", f"{on}: {refusal.rule}")
     if facts.skipped:
         when, name, _ = facts.skipped[-1]
         if name not in {one.name for one in facts.filters}:
-            return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
-        return _left_out(name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}")
+            return Verdict(
+                DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}"
+            )
+        return _left_out(
+            name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}"
+        )
     if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
@@ -232,11 +283,16 @@ def _behind_wall(facts: Facts) -> str:
 def _answered(facts: Facts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return what + of_again(facts, answered) + _cut(answered) + _withheld(answered) + _instead(answered)
+    return (
+        what + of_again(facts, answered) + _cut(answered) + _withheld(answered) + _instead(answered)
+    )
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
-    """Return what follows the answer of a page that is or was fetched again. It begins with a semicolon."""
+    """Return what follows the answer of a page that is or was fetched again.
+
+    It begins with a semicolon.
+    """
     return _last_revisit(facts, answered) + _next_revisit(facts)
 
 
@@ -274,7 +330,9 @@ def _cut(answered: CrawlLine) -> str:
 
 def _withheld(answered: CrawlLine) -> str:
     """The reason why there is nothing but the head of what was fetched."""
-    notes = [note.partition(":")[2] for note in answered.annotations if note.startswith(f"{WITHHELD}:")]
+    notes = [
+        note.partition(":")[2] for note in answered.annotations if note.startswith(f"{WITHHELD}:")
+    ]
     if not notes:
         return ""
     return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
@@ -294,7 +352,9 @@ LOOKS = {  # by what words or structure show, which may err
 
 
 def _kind_of_wall(vendor: str) -> str:
-    return {"denial": "a denial", "script": "a script that asks again"}.get(vendor, f"the wall of {vendor}")
+    return {"denial": "a denial", "script": "a script that asks again"}.get(
+        vendor, f"the wall of {vendor}"
+    )
 
 
 def _instead(answered: CrawlLine) -> str:
@@ -306,7 +366,11 @@ def _instead(answered: CrawlLine) -> str:
     if looks:
         return f"; it looks like {looks}"
     same = DUPLICATE in answered.annotations
-    return "; another URL had the same body before: CONTENT_SEEN says what is done then" if same else ""
+    return (
+        "; another URL had the same body before: CONTENT_SEEN says what is done then"
+        if same
+        else ""
+    )
 
 
 def _leads(facts: Facts) -> str:
@@ -347,7 +411,9 @@ def _robots_ahead(facts: Facts) -> str:
         return f", and will end when its turn comes: {_forbidden(facts)}"
     if found.verdict == RobotsState.UNREACHABLE:
         tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
-        return f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
+        return (
+            f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
+        )
     return ""
 
 
@@ -380,9 +446,13 @@ def _forbidden(facts: Facts) -> str:
 def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     """Of a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
-        return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
+        return Verdict(
+            REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}"
+        )
     if PROXY in line.annotations:
-        return Verdict(DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}")
+        return Verdict(
+            DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}"
+        )
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
@@ -397,7 +467,9 @@ def _is_spent(facts: Facts) -> bool:
 
 
 def _excluded(facts: Facts) -> str:
-    """The log has one status for both: the rules and the host's record say which it was, if they are still there."""
+    """The log has one status for both: the rules and the host's record say which it was, if they
+    are still there.
+    """
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
     failed = facts.host.failed if facts.host is not None else None
@@ -405,7 +477,11 @@ def _excluded(facts: Facts) -> str:
     for address in known.addresses if known is not None else ():
         if reason := AddressGuard(facts.networks).reason(address):
             return refused_address(address, reason, address, facts.networks)
-    return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
+    return (
+        FORBIDDEN
+        if failed is not None and failed.status == Status.EXCLUDED
+        else _end(Status.EXCLUDED)
+    )
 
 
 def _end(status: int) -> str:
@@ -422,7 +498,11 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
         return "it would be left out: it is no URL for this crawl"
     if refusal is not None:
         return f"it would be left out by the filter {refusal.name}: {refusal.rule}"
-    pause = " (the crawl is paused: nothing is fetched until `resume`)" if in_force.get("paused") else ""
+    pause = (
+        " (the crawl is paused: nothing is fetched until `resume`)"
+        if in_force.get("paused")
+        else ""
+    )
     if facts.is_known or facts.later is not None:
         already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
         return f"nothing new: {already} already{pause}"
@@ -440,7 +520,8 @@ def _when_queued(facts: Facts) -> str:
         return "it would be queued, and end when its turn comes: robots.txt forbids it"
     if facts.host is not None and facts.host.retired:
         retry = (
-            f"; with a larger HOST_MAX_PAGES its host goes on after {program()} ctl JOBDIR host {facts.host.name} retry"
+            f"; with a larger HOST_MAX_PAGES its host goes on after {program()} ctl JOBDIR "
+            f"host {facts.host.name} retry"
         )
         ends = f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
         return f"{ends}{retry * _is_spent(facts)}"

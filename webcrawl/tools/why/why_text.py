@@ -66,7 +66,11 @@ def _found(details: Mapping[str, Any]) -> Iterator[str]:
     if found is None:
         return
     if found.get("via"):
-        way = f" (path {found['path']} from {found['seed']})" if found.get("path") and found.get("seed") else ""
+        way = (
+            f" (path {found['path']} from {found['seed']})"
+            if found.get("path") and found.get("seed")
+            else ""
+        )
         yield f"on {found['via']}{way}"
     elif "path" in found:
         yield "as a seed, or by a spider"
@@ -115,7 +119,11 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     host = details.get("host")
     if host is None:
         return
-    health = f"paused by command; {host['health_in_words']}" if host["paused"] else host["health_in_words"]
+    health = (
+        f"paused by command; {host['health_in_words']}"
+        if host["paused"]
+        else host["health_in_words"]
+    )
     yield f"{host['host']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
     at_once = host["connections"]["at_once"]
     several = f", {at_once} requests at once" if at_once > 1 else ""
@@ -168,7 +176,11 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
     for one in details.get("archive", [])[-VISITS:]:
         what = f"{one['status'] or 'a record'}, {moment(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
+        gone = (
+            f"the file lies in the store: {one['stored']}"
+            if "stored" in one
+            else "the file is no longer there"
+        )
         yield one.get("command", gone)
     yield from _before(details, "archive")
 

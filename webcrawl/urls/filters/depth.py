@@ -11,23 +11,31 @@ from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 
 
 class DepthFilter:
-    """A link within its page's site is one deeper than the page; one into another site is the first there.
+    """A link within its page's site is one deeper than the page; one into another site is the first
+    there.
 
-    Both counts have the same limit. Links without a path of their page, as of a request that a spider makes, count from
-    the start; with `from_start` all do. A limit of a host's own is for links within its site: others count as ever.
+    Both counts have the same limit. Links without a path of their page, as of a request that a
+    spider makes, count from the start; with `from_start` all do. A limit of a host's own is for
+    links within its site: others count as ever.
     """
 
     name = "depth"
     for_requisites = None  # they are counted by themselves: crawl/requisites.py
 
-    def __init__(self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False) -> None:
-        self._deepest, self._domains, self._from_start = deepest, domains, from_start
-        self.per_host: Mapping[str, int | None] | None = None  # of hosts that have a limit of their own
+    def __init__(
+        self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False
+    ) -> None:
+        self._deepest = deepest
+        self._domains = domains
+        self._from_start = from_start
+        # of hosts that have a limit of their own
+        self.per_host: Mapping[str, int | None] | None = None
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self:
         deepest = setup.settings["URL_MAX_DEPTH"]
-        # Scrapy's DEPTH_LIMIT, which was taken for ours (crawl/checks/scrapys.py), keeps its meaning.
+        # Scrapy's DEPTH_LIMIT, which was taken for ours (crawl/checks/scrapys.py), keeps its
+        # meaning.
         return cls(deepest, setup.domains, from_start=setup.settings.get("DEPTH_LIMIT") == deepest)
 
     def within(self, _url: str, /) -> bool:
@@ -45,7 +53,9 @@ class DepthFilter:
         kept.update(self._within_limits(others, origin))
         return [url for url in urls if url in kept]
 
-    def _own_limits(self, urls: list[str], per_host: Mapping[str, int | None], origin: Origin) -> dict[str, int]:
+    def _own_limits(
+        self, urls: list[str], per_host: Mapping[str, int | None], origin: Origin
+    ) -> dict[str, int]:
         """Return the limit of each link within its page's site whose host has a limit of its own."""
         limits = {}
         home = self._domains(host_of(origin.url))
@@ -63,7 +73,8 @@ class DepthFilter:
         if not path or self._from_start:
             return []
         depth_in_site = steps(path)
-        is_redirect_of_entry = path[-1] == "R" and not depth_in_site  # it enters no further site (`entered`)
+        # it enters no further site (`entered`)
+        is_redirect_of_entry = path[-1] == "R" and not depth_in_site
         may_stay = depth_in_site <= deepest
         may_leave = sites(path) < deepest or is_redirect_of_entry
         if may_stay == may_leave:

@@ -1,4 +1,6 @@
-"""The sites that asked not to be crawled: by URL_EXCLUDE_FILE, read again when it changes, and by command."""
+"""The sites that asked not to be crawled: by URL_EXCLUDE_FILE, read again when it changes, and by
+command.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,25 @@ from pathlib import Path
 from typing import Self
 
 from webcrawl.base.errors import RulesError
-from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, optouts_in, parse_exclusions, readable, rules_of
+from webcrawl.urls.exclusion_rules import (
+    ExclusionRules,
+    OptOut,
+    optouts_in,
+    parse_exclusions,
+    readable,
+    rules_of,
+)
 from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 30  # seconds between looks: a change has to be heeded within a minute (docs/decisions/settings.md)
+# seconds between looks: a change has to be heeded within a minute (docs/decisions/settings.md)
+INTERVAL = 30
 
 
 class ExclusionFilter:
-    """URL_EXCLUDE_FILE: must be valid at the start; if it is missing or bad later, the old rules stay in force.
+    """URL_EXCLUDE_FILE: must be valid at the start; if it is missing or bad later, the old rules
+    stay in force.
 
     The file is checked at most every `interval` seconds, and read if its time or size has changed.
     """
@@ -35,7 +46,8 @@ class ExclusionFilter:
         self._complaint = ""
         self._stamp = 0, 0
         self._rules = ExclusionRules()
-        self.text, self.read_at = "", 0.0
+        self.text = ""
+        self.read_at = 0.0
         with readable(path):
             self._read(self._look())
 
@@ -67,7 +79,8 @@ class ExclusionFilter:
     def _reread(self) -> None:
         try:
             with readable(self._path):
-                before, self._stamp = self._stamp, (0, 0)  # a file that comes back is read, as it may be
+                # a file that comes back is read, as it may be
+                before, self._stamp = self._stamp, (0, 0)
                 stamp = self._look()
                 if stamp == before:
                     self._stamp = before
@@ -82,15 +95,18 @@ class ExclusionFilter:
 
     def _look(self) -> tuple[int, int]:
         found = self._path.stat()
-        if not stat.S_ISREG(found.st_mode):  # the event loop would wait for whoever writes into a pipe
+        # the event loop would wait for whoever writes into a pipe
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         return found.st_mtime_ns, found.st_size
 
     def _read(self, stamp: tuple[int, int]) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
-        self._stamp = stamp  # now that there is a text, good or bad: what a lack of descriptors hid is read next time
+        # now that there is a text, good or bad: what a lack of descriptors hid is read next time
+        self._stamp = stamp
         self._rules = parse_exclusions(text, str(self._path), now)
-        self.text, self.read_at = text, now
+        self.text = text
+        self.read_at = now
         for line in optouts_in(text, str(self._path))[1]:
             logger.warning("%s", line)
 

@@ -14,7 +14,9 @@ MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving
 
 
 class ExpressionFilter:
-    """Compiles each list into ONE set, which RE2 searches in a single pass, linear in the length of the URL."""
+    """Compiles each list into ONE set, which RE2 searches in a single pass, linear in the length of
+    the URL.
+    """
 
     name = "expression"
 
@@ -43,7 +45,10 @@ class ExpressionFilter:
 
 
 def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
-    """The expressions as one set, or None if there are none. RulesError names the setting and the bad expression."""
+    """The expressions as one set, or None if there are none.
+
+    RulesError names the setting and the bad expression.
+    """
     if not expressions:
         return None
     found = re2.Set.SearchSet(quiet(MEMORY))
@@ -51,9 +56,13 @@ def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
         try:
             found.Add(expression)
         except re2.error as error:
-            raise RulesError(f"{setting}: {expression!r} is not an RE2 expression: {error}") from error
+            raise RulesError(
+                f"{setting}: {expression!r} is not an RE2 expression: {error}"
+            ) from error
     try:
         found.Compile()
     except re2.error as error:
-        raise RulesError(f"{setting}: the expressions together need more than {MEMORY >> 20} MiB") from error
+        raise RulesError(
+            f"{setting}: the expressions together need more than {MEMORY >> 20} MiB"
+        ) from error
     return found

@@ -1,8 +1,9 @@
-"""The contract of URL filters, what they may do besides filtering, and the chain of a crawl's filters.
+"""The contract of URL filters, what they may do besides filtering, and the chain of a crawl's
+filters.
 
-They are applied one after the other, with their drops counted by name. Adjacent filters that have a `suspects`
-expression share one search over the batch: five searches of 6 us per page become one, and the filters see only the
-few URLs that it finds (`benchmarks.urls`).
+They are applied one after the other, with their drops counted by name. Adjacent filters that have a
+`suspects` expression share one search over the batch: five searches of 6 us per page become one,
+and the filters see only the few URLs that it finds (`benchmarks.urls`).
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from webcrawl.base.own_code import OwnCodeError, answer, hint, is_users, name_of
 from webcrawl.urls.host_names import RegisteredDomains
 
 Clock = Callable[[], float]
-Dropped = Callable[[str, Sequence[str], str], None]  # the reason, the URLs, the page that they are on
+# the reason, the URLs, the page that they are on
+Dropped = Callable[[str, Sequence[str], str], None]
 
 
 @dataclass(slots=True, frozen=True)
 class Origin:
-    """The origin of the links of a batch: the page's canonical URL (empty for seeds), and the depth of the links.
+    """The origin of the links of a batch: the page's canonical URL (empty for seeds), and the depth
+    of the links.
 
-    `path` is their discovery path (model.Link, urls/host_names.py); it is empty if they have none but of their own.
+    `path` is their discovery path (model.Link, urls/host_names.py); it is empty if they have none
+    but of their own.
     """
 
     url: str = ""
@@ -40,14 +44,16 @@ class Origin:
 class UrlFilter(Protocol):
     """One rule about canonical URLs; `name` is the counter of the URLs that it drops.
 
-    Its class may have a class method `from_setup(setup)`, which builds it, or returns None if the settings leave it
-    nothing to do.
+    Its class may have a class method `from_setup(setup)`, which builds it, or returns None if the
+    settings leave it nothing to do.
     """
 
     name: str
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        """Returns the URLs that pass, in their order; may return `urls` itself, but never changes it."""
+        """Returns the URLs that pass, in their order; may return `urls` itself, but never changes
+        it.
+        """
 
 
 @runtime_checkable
@@ -78,18 +84,25 @@ class Remembers(Protocol):
 
 @runtime_checkable
 class Bounds(Protocol):
-    """A filter that says how far a crawl goes. What its pages need to be shown is beyond that (REQUISITES)."""
+    """A filter that says how far a crawl goes.
+
+    What its pages need to be shown is beyond that (REQUISITES).
+    """
 
     for_requisites: UrlFilter | None
     """The filter that holds for requisites in its place."""
 
     def within(self, url: str) -> bool:
-        """Return whether a page fetched as a requisite is one of the crawl's all the same: its links are followed."""
+        """Return whether a page fetched as a requisite is one of the crawl's all the same: its
+        links are followed.
+        """
 
 
 @dataclass(slots=True, frozen=True)
 class Setup:
-    """The values that filters are built from: the settings, the clock, the crawl's key, and registered domains."""
+    """The values that filters are built from: the settings, the clock, the crawl's key, and
+    registered domains.
+    """
 
     settings: Mapping[str, Any]
     clock: Clock
@@ -97,24 +110,27 @@ class Setup:
     domains: RegisteredDomains
 
 
-FilterError = OwnCodeError  # what a filter of the user's own raises: what it would have kept must not be lost
+# what a filter of the user's own raises: what it would have kept must not be lost
+FilterError = OwnCodeError
 
 
 class ByFunction:
     """Keeps the URLs for which a function returns a true value; drops are counted under its name."""
 
     def __init__(self, keeps: Callable[[str], object], name: str) -> None:
-        self.keeps, self.name = keeps, name
+        self.keeps = keeps
+        self.name = name
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         return [url for url in urls if self.keeps(url)]
 
 
 def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
-    """Return a filter's `keep`; of one of the user's own, one that raises OwnCodeError for whatever goes wrong.
+    """Return a filter's `keep`; of one of the user's own, one that raises OwnCodeError for whatever
+    goes wrong.
 
-    An error of a filter that ships with the crawl is one of the page that has found a bug. An error of the user's must
-    end the crawl: what the filter would have kept would be lost.
+    An error of a filter that ships with the crawl is one of the page that has found a bug. An error
+    of the user's must end the crawl: what the filter would have kept would be lost.
     """
     if not (isinstance(one, ByFunction) or is_users(one)):
         return one.keep
@@ -133,13 +149,18 @@ def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
             kept = one.keep(urls, origin)
         except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no Exception
             raise_own("URL_FILTERS", name, error)
-        return answer("URL_FILTERS", name, kept, sound, "a list of those of the given URLs that pass")
+        return answer(
+            "URL_FILTERS", name, kept, sound, "a list of those of the given URLs that pass"
+        )
 
     return checked_keep
 
 
 def named_filter(path: str, setup: Setup) -> UrlFilter | None:
-    """Builds one filter; None if the settings leave it nothing to do. RulesError if it is no filter."""
+    """Builds one filter; None if the settings leave it nothing to do.
+
+    RulesError if it is no filter.
+    """
     named = load(path)
     if inspect.isfunction(named):
         return ByFunction(named, named.__name__)
@@ -151,7 +172,10 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
         raise RulesError(f"URL_FILTERS: {path} cannot be made: {error!r}") from error
     if made is None:
         return None
-    has_keep, has_name = callable(getattr(made, "keep", None)), isinstance(getattr(made, "name", None), str)
+    has_keep, has_name = (
+        callable(getattr(made, "keep", None)),
+        isinstance(getattr(made, "name", None), str),
+    )
     if not (has_keep and has_name):
         near = hint(made, "name" if has_keep else "keep")
         line = "a filter has a name and a method keep(urls, origin) (docs/urls.md)"
@@ -160,14 +184,16 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
     return found
 
 
-MEMORY = 8 << 20  # automaton per expression: 2 MiB is slower by a tenth, 64 is no faster (benchmarks.urls)
+# automaton per expression: 2 MiB is slower by a tenth, 64 is no faster (benchmarks.urls)
+MEMORY = 8 << 20
 
 
 class Lines:
     """Finds the URLs of a batch that an expression matches.
 
-    One linear search over the 3 KB of a page takes 6 us, where 40 matches take 26; each hit cuts out its line. `^` and
-    `$` match the ends of a URL; no match crosses them, not even with a negated class. Case is ignored.
+    One linear search over the 3 KB of a page takes 6 us, where 40 matches take 26; each hit cuts
+    out its line. `^` and `$` match the ends of a URL; no match crosses them, not even with a
+    negated class. Case is ignored.
     """
 
     def __init__(self, expression: str) -> None:
@@ -180,7 +206,8 @@ class Lines:
         text = "\n".join(urls).encode()
         search, found = self._search, []
         match = search(text)
-        while match is not None:  # cut out the line and continue after it: half the cost of `^.*(…).*$`
+        # cut out the line and continue after it: half the cost of `^.*(…).*$`
+        while match is not None:
             end = text.find(b"\n", match.end())
             if end < 0:
                 end = len(text)
@@ -199,7 +226,9 @@ def leave_out(urls: list[str], some: set[str]) -> list[str]:
 
 
 def quiet(memory: int = MEMORY) -> re2.Options:
-    """RE2 options: no logging of errors, which are raised anyway, and an automaton of at most this many bytes."""
+    """RE2 options: no logging of errors, which are raised anyway, and an automaton of at most this
+    many bytes.
+    """
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory
@@ -216,7 +245,9 @@ def _refuse_equal_names(names: list[str]) -> None:
 
 
 def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:
-    """Return runs of neighbours in the chain: those that one screen tells which URLs to look at, and the others."""
+    """Return runs of neighbours in the chain: those that one screen tells which URLs to look at,
+    and the others.
+    """
     stages: list[tuple[Lines | None, list[tuple[str, Keep]]]] = []
     for is_screened, neighbours in groupby(filters, lambda one: isinstance(one, Suspects)):
         run = [*neighbours]
@@ -236,9 +267,14 @@ class Chain:
         self._remembers = {one.name: one for one in filters if isinstance(one, Remembers)}
 
     def keep(
-        self, urls: list[str], origin: Origin, filtered: Counter[str], dropped: Dropped | None = None
+        self,
+        urls: list[str],
+        origin: Origin,
+        filtered: Counter[str],
+        dropped: Dropped | None = None,
     ) -> list[str]:
-        """The URLs that pass all filters, in their order; the others are counted under the name of their filter.
+        """The URLs that pass all filters, in their order; the others are counted under the name of
+        their filter.
 
         `dropped` is told of the others, where somebody wants to know them.
         """
@@ -253,13 +289,23 @@ class Chain:
         return urls
 
     def for_requisites(self) -> Chain:
-        """Return the chain for what a page needs to be shown: the same filters, without those that bound the crawl."""
+        """Return the chain for what a page needs to be shown: the same filters, without those that
+        bound the crawl.
+        """
         others = [one.for_requisites if isinstance(one, Bounds) else one for one in self.filters]
         return Chain([one for one in others if one is not None])
 
     def learning(self) -> Chain:
-        """Return the chain of the filters that learn from what passes, and that hold for each host by itself."""
-        return Chain([one for one in self.filters if isinstance(one, Remembers) and not isinstance(one, Bounds)])
+        """Return the chain of the filters that learn from what passes, and that hold for each host
+        by itself.
+        """
+        return Chain(
+            [
+                one
+                for one in self.filters
+                if isinstance(one, Remembers) and not isinstance(one, Bounds)
+            ]
+        )
 
     def within(self, url: str) -> bool:
         """Return whether a page is one of the crawl's, however it was found."""

@@ -1,9 +1,11 @@
-"""Paths that are known to lead nowhere (LARM's KnownPathsFilter): other views of the same pages, forms, buttons.
+"""Paths that are known to lead nowhere (LARM's KnownPathsFilter): other views of the same pages,
+forms, buttons.
 
-They belong to software that many sites run; the quirks of a single site belong in URL_EXCLUDE. docs/urls.md has each
-rule's precision on real URLs; a test recomputes it. A rule names the software's own script or parameter together with
-the values it takes, because the words alone are used by articles too: `idx=` by newspapers, `report.php?` by agencies,
-`share=` by links that are shared. Case is ignored.
+They belong to software that many sites run; the quirks of a single site belong in URL_EXCLUDE.
+docs/urls.md has each rule's precision on real URLs; a test recomputes it. A rule names the
+software's own script or parameter together with the values it takes, because the words alone are
+used by articles too: `idx=` by newspapers, `report.php?` by agencies, `share=` by links that are
+shared. Case is ignored.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from typing import Self
 
 from webcrawl.urls.filters.filter_protocol import Lines, Origin, Setup
 
-_URL = r"(?:https?(?::|%(?:25)?3a))"  # the start of a URL as a parameter's value, escaped up to twice
+# the start of a URL as a parameter's value, escaped up to twice
+_URL = r"(?:https?(?::|%(?:25)?3a))"
 _QUOTE = r"(?:%22|%27|')"
 _END = r"(?:&|$)"
 _FILE = r"(?:\.[a-z]{2,5})?/?\?"  # `/login?`, `/login/?`, `/login.aspx?`
 _AMONG = r"(?:.*&)?"  # earlier parameters of the query
 _BACK = r"(?:redirect_to|return_?to|return_?url|next|continue)=(?:/|%2f|https?:|https?%3a)"
-_INDEX = r"/index\.php\?title=[^&]*&(?:.*&)?"  # how MediaWiki writes the address of a page's other views
+# how MediaWiki writes the address of a page's other views
+_INDEX = r"/index\.php\?title=[^&]*&(?:.*&)?"
 
 RULES = {
     # Apache's directory listings in every sort order
@@ -93,7 +97,8 @@ RULES = {
     "share_form": (
         rf"/(?:share|submit|submitlink|bookmark|bookmarklet)(?:/link|\.php)?/?\?{_AMONG}(?:url|u|link)={_URL}"
     ),
-    # strings that scripts concatenate, and escaped ones, taken for links by a parser: `'+name+'`, `/\"`
+    # strings that scripts concatenate, and escaped ones, taken for links by a parser: `'+name+'`,
+    # `/\"`
     "script_string": (
         rf"^[^?]*(?:/{_QUOTE}(?:%20)*\+(?:%20)*[a-z_$][^/?+]*\+(?:%20)*{_QUOTE}"
         rf"|{_QUOTE}(?:%20)*\+(?:%20)*[a-z_$][^/?+]*\+(?:%20)*{_QUOTE}(?:[/.?]|$))"

@@ -1,4 +1,6 @@
-"""The scope of the crawl: any host, the page's host, its registered domain, or the seeds' registered domains."""
+"""The scope of the crawl: any host, the page's host, its registered domain, or the seeds'
+registered domains.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +54,14 @@ class SeedDomains:
     def restore(self, state: bytes) -> None:
         """Restore what `state` returned under the same key."""
         if len(state) % 8:
-            raise ValueError(f"seed domains: {len(state)} bytes are not a whole number of fingerprints")
+            raise ValueError(
+                f"seed domains: {len(state)} bytes are not a whole number of fingerprints"
+            )
         values = np.frombuffer(state, "<u8").astype(np.uint64)
         if len(values) > 1 and not bool((values[:-1] < values[1:]).all()):
             raise ValueError("seed domains: the fingerprints are not in order")
-        self._sorted, self._pending = values, set()
+        self._sorted = values
+        self._pending = set()
 
     def _merge(self) -> None:
         fresh = np.fromiter(self._pending, np.uint64, len(self._pending))
@@ -75,7 +80,8 @@ class PageScope:
 
     def __init__(self, domains: RegisteredDomains) -> None:
         self._domains = domains
-        self.per_host: Mapping[str, str | None] | None = None  # the scopes of pages on hosts that have their own
+        # the scopes of pages on hosts that have their own
+        self.per_host: Mapping[str, str | None] | None = None
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
         if self.per_host is None or not origin.url:
@@ -100,11 +106,13 @@ class PageScope:
 class ScopeFilter(PageScope):
     """Seeds, which have no page, always pass.
 
-    With the scope `seeds` their domains are remembered; if pages may be fetched as `requisites` of others, their hosts
-    or domains are with any scope, for only these pages' links are followed.
+    With the scope `seeds` their domains are remembered; if pages may be fetched as `requisites` of
+    others, their hosts or domains are with any scope, for only these pages' links are followed.
     """
 
-    def __init__(self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False) -> None:
+    def __init__(
+        self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False
+    ) -> None:
         if scope not in SCOPES:
             raise ValueError(f"URL_SCOPE: {scope!r} is not one of {', '.join(SCOPES)}")
         super().__init__(domains)
@@ -115,7 +123,11 @@ class ScopeFilter(PageScope):
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         scope = setup.settings["URL_SCOPE"]
-        return None if scope == "any" else cls(scope, setup.domains, setup.key, requisites=setup.settings["REQUISITES"])
+        return (
+            None
+            if scope == "any"
+            else cls(scope, setup.domains, setup.key, requisites=setup.settings["REQUISITES"])
+        )
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
         if not origin.url:
@@ -140,11 +152,18 @@ class ScopeFilter(PageScope):
 
     def _test(self, page: str, scope: str) -> Callable[[str], bool]:
         domains = self._domains
-        return (lambda host: domains(host) in self.seeds) if scope == "seeds" else super()._test(page, scope)
+        return (
+            (lambda host: domains(host) in self.seeds)
+            if scope == "seeds"
+            else super()._test(page, scope)
+        )
 
 
 def _keep_hosts(urls: list[str], test: Callable[[str], bool]) -> list[str]:
-    """The URLs whose host passes the test. A page links to few hosts, so each is tested only once."""
+    """The URLs whose host passes the test.
+
+    A page links to few hosts, so each is tested only once.
+    """
     passed: dict[str, bool] = {}
     kept = []
     for url in urls:

@@ -22,9 +22,9 @@ _TAG = 4
 class BoundedSets:
     """Maps each name to the first `size` members that were offered to it.
 
-    A member is stored as 4 bytes of its keyed hash: a full set of 500 wrongly admits about one in 9 million others. All
-    sets together hold at most `total` members (4 MB, and some 150 bytes per set); beyond that, the least recently used
-    set is dropped and starts empty.
+    A member is stored as 4 bytes of its keyed hash: a full set of 500 wrongly admits about one in 9
+    million others. All sets together hold at most `total` members (4 MB, and some 150 bytes per
+    set); beyond that, the least recently used set is dropped and starts empty.
     """
 
     def __init__(self, size: int, key: bytes, total: int = 2**20) -> None:
@@ -59,8 +59,12 @@ class BoundedSets:
         return True
 
     def state(self) -> bytes:
-        """Every set, least recently used first: the hash of its name, the number of members, the members."""
-        return b"".join(_HEAD.pack(number, len(tags) // _TAG) + tags for number, tags in self._sets.items())
+        """Every set, least recently used first: the hash of its name, the number of members, the
+        members.
+        """
+        return b"".join(
+            _HEAD.pack(number, len(tags) // _TAG) + tags for number, tags in self._sets.items()
+        )
 
     def restore(self, state: bytes) -> None:
         """Restore what `state` returned under the same key."""
@@ -77,25 +81,31 @@ class BoundedSets:
             sets[number] = bytearray(tags)
             held += count
             place += len(tags)
-        self._sets, self._held = sets, held
+        self._sets = sets
+        self._held = held
 
 
 def holds(tags: bytearray, tag: bytes) -> bool:
-    """Return whether the tag is in `tags` at a multiple of its length; a match across two neighbours does not count."""
+    """Return whether the tag is in `tags` at a multiple of its length; a match across two
+    neighbours does not count.
+    """
     place = tags.find(tag)
     while place % _TAG > 0 and place >= 0:
         place = tags.find(tag, place + 1)
     return place >= 0
 
 
-# Without look-around, which RE2 does not support. `/2019/11/08/title` is an article, not a calendar. `start=2000` may
-# be a page number, so only parameter names that refer to time count.
+# Without look-around, which RE2 does not support. `/2019/11/08/title` is an article, not a
+# calendar. `start=2000` may be a page number, so only parameter names that refer to time count.
 _MONTH = r"(?:0?[1-9]|1[0-2])"
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _TWO_DIGITS = r"(?:0[1-9]|1[0-2])"
 _COMPACT = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?)?(?:[^0-9]|$)"
-_DATED_PATHS = rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
-# `m=3&y=2031&d=14`, in any order: a year and a month or day by their initials. One of them alone may be anything.
+_DATED_PATHS = (
+    rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
+)
+# `m=3&y=2031&d=14`, in any order: a year and a month or day by their initials. One of them alone
+# may be anything.
 _INITIAL_YEAR, _INITIAL_PART = r"y=(?:19|20|21)[0-9]{2}", r"[md]=[0-9]{1,2}"
 _INITIALS = rf"[?&]{_INITIAL_YEAR}&(?:.*&)?{_INITIAL_PART}(?:&|$)|[?&]{_INITIAL_PART}&(?:.*&)?{_INITIAL_YEAR}(?:&|$)"
 DATE = (
@@ -104,8 +114,8 @@ DATE = (
     rf"|[?&](?:from|since|until|day|week|yr|ym|cal|when)=(?:[0-9]{{4}}-[0-9]|{_COMPACT})"
 )
 
-# The part of them without parameters that name a year and nothing closer: years are few, and articles have them too, as
-# `?id=7&year=2022`.
+# The part of them without parameters that name a year and nothing closer: years are few, and
+# articles have them too, as `?id=7&year=2022`.
 _FINER = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?(?:[^0-9]|$)|[^0-9&])"
 _YEAR_NAME, _PART_NAME = r"(?:[^=&]*year[^=&]*|yr)", r"[^=&]*(?:mon|day|week)[^=&]*"
 MONTHLY = (
@@ -125,7 +135,8 @@ def years(url: str) -> list[int]:
     date = _DATE.search(url)
     while date is not None:
         found += _YEAR.findall(date[0])
-        date = _DATE.search(url, date.end() - 1)  # the end of one parameter is the start of the next
+        # the end of one parameter is the start of the next
+        date = _DATE.search(url, date.end() - 1)
     return [int(year) for year in found]
 
 
@@ -165,7 +176,9 @@ DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (
 
 
 class FamiliesFilter:
-    """The first `pages` distinct URLs of each host and family pass, now and later; the others are dropped."""
+    """The first `pages` distinct URLs of each host and family pass, now and later; the others are
+    dropped.
+    """
 
     name = "trap_family"
 
@@ -209,7 +222,9 @@ MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
 
 
 class GrowthFilter:
-    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times unchanged."""
+    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times
+    unchanged.
+    """
 
     name = "trap_growth"
 
@@ -227,7 +242,9 @@ class GrowthFilter:
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         trapped = set(self._deep.among(urls))
         trapped.update(
-            url for url in self._queries.among(urls) if _repeats_parameters(url.partition("?")[2].split("&"))
+            url
+            for url in self._queries.among(urls)
+            if _repeats_parameters(url.partition("?")[2].split("&"))
         )
         return leave_out(urls, trapped)
 
@@ -247,8 +264,8 @@ class RepeatsFilter:
         return cls() if setup.settings["TRAP_RULES"] else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        # Count slashes first: 0.1 us per URL, and only a fifth of real links need more. A path of just three equal
-        # segments without a trailing slash is caught one step later.
+        # Count slashes first: 0.1 us per URL, and only a fifth of real links need more. A path of
+        # just three equal segments without a trailing slash is caught one step later.
         trapped = {url for url in urls if url.count("/") > 5 and path_repeats(url)}
         return leave_out(urls, trapped)
 
@@ -256,17 +273,21 @@ class RepeatsFilter:
 def path_repeats(url: str) -> bool:
     """Return whether segments of the path repeat without end.
 
-    A segment may not occur four times, nor three times with two of them adjacent; a pair may not occur three times.
-    Numbers are exempt: `/11/11/11/` is a date and `/0/0/0/` an empty form.
+    A segment may not occur four times, nor three times with two of them adjacent; a pair may not
+    occur three times. Numbers are exempt: `/11/11/11/` is a date and `/0/0/0/` an empty form.
     """
     parts = url.split("/")
     if len(parts) - len(set(parts)) < 2:  # true of nearly all URLs, and cheaper than what follows
         return False
-    segments = [part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()]
+    segments = [
+        part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()
+    ]
     if len(segments) - len(set(segments)) < 2:
         return False
     counts = Counter(segments)
     if max(counts.values()) >= 4:
         return True
     pairs = Counter(pairwise(segments))
-    return any(times >= 3 or (one == other and counts[one] >= 3) for (one, other), times in pairs.items())
+    return any(
+        times >= 3 or (one == other and counts[one] >= 3) for (one, other), times in pairs.items()
+    )

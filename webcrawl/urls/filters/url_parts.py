@@ -29,7 +29,9 @@ class SchemeFilter:
 
 
 class LengthFilter:
-    """Checks again after `canonical`, because escaping and joining can make a URL longer than the link."""
+    """Checks again after `canonical`, because escaping and joining can make a URL longer than the
+    link.
+    """
 
     name = "length"
 
@@ -47,13 +49,17 @@ class LengthFilter:
         return [url for url in urls if len(url) <= longest]
 
 
-# URLs that `Ports` may refuse: bad ports, and Gopher's of any kind. Most ports that links name are none of these, and a
-# line that is no suspect costs nothing: a filter that looked at all named ports took 3 % of a crawl of such links.
+# URLs that `Ports` may refuse: bad ports, and Gopher's of any kind. Most ports that links name are
+# none of these, and a line that is no suspect costs nothing: a filter that looked at all named
+# ports took 3 % of a crawl of such links.
 _SUSPICIOUS_PORT = rf"^[^/]+//[^/]*:(?:{'|'.join(map(str, sorted(BAD)))})(?:/|$)|^gopher:"
 
 
 class PortFilter:
-    """Looks only at URLs with a suspicious port. Queued URLs are checked again: PORTS_ALLOWED may differ next time."""
+    """Looks only at URLs with a suspicious port.
+
+    Queued URLs are checked again: PORTS_ALLOWED may differ next time.
+    """
 
     name = "port"
     suspects = _SUSPICIOUS_PORT
@@ -75,7 +81,9 @@ class PortFilter:
 
 
 class ExtensionFilter:
-    """Checks the end of the path only: a file name in the query may belong to a page about the file."""
+    """Checks the end of the path only: a file name in the query may belong to a page about the
+    file.
+    """
 
     name = "extension"
     for_requisites = None  # without fonts and films an archive shows other pages than the web did

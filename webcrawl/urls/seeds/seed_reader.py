@@ -1,4 +1,6 @@
-"""The seeds of a crawl, one at a time, from lists that are read line by line, from any place, in bounded memory."""
+"""The seeds of a crawl, one at a time, from lists that are read line by line, from any place, in
+bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ LONGEST = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH c
 
 
 def lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[tuple[bytes, int]]:
-    r"""Yields each line with its end (`\n`, `\r\n` or `\r`), and the number of bytes dropped from its start.
+    r"""Yields each line with its end (`\n`, `\r\n` or `\r`), and the number of bytes dropped from
+    its start.
 
-    A line over `longest` is not held: only its end is yielded, with the count of the bytes before it. The lengths
-    and the counts add up to the length of all blocks.
+    A line over `longest` is not held: only its end is yielded, with the count of the bytes before
+    it. The lengths and the counts add up to the length of all blocks.
     """
     held, dropped = b"", 0
     for block in blocks:
@@ -65,7 +68,10 @@ def digest(data: bytes) -> str:
 
 @dataclass(slots=True)
 class ListPosition:
-    """The place up to which one list was read. The digests tell a list that only grew from one that changed."""
+    """The place up to which one list was read.
+
+    The digests tell a list that only grew from one that changed.
+    """
 
     offset: int = 0  # in the unpacked bytes
     line: int = 0
@@ -116,9 +122,19 @@ class Seed:
 
 
 class SeedList:
-    """A list and the place up to which it was read. A fresh one opens its file at the first call of `next`."""
+    """A list and the place up to which it was read.
 
-    def __init__(self, source: SeedFile | Lone, place: ListPosition, max_length: int, *, changes: bool = False) -> None:
+    A fresh one opens its file at the first call of `next`.
+    """
+
+    def __init__(
+        self,
+        source: SeedFile | Lone,
+        place: ListPosition,
+        max_length: int,
+        *,
+        changes: bool = False,
+    ) -> None:
         """`changes`: that it is another list now needs no warning."""
         self.source = source
         self._max_length = max_length
@@ -127,7 +143,11 @@ class SeedList:
         self._with_credentials = 0  # seeds of this run
         if not self._start(place):
             level = logging.INFO if changes else logging.WARNING
-            logger.log(level, "%s: changed since it was last read; reading it again from the beginning", source.path)
+            logger.log(
+                level,
+                "%s: changed since it was last read; reading it again from the beginning",
+                source.path,
+            )
             self.close()
             self._start(ListPosition())
 
@@ -157,9 +177,15 @@ class SeedList:
         """Call at the end of the list. Raises SeedError if it contained no seed."""
         at = self.at
         if not at.good:
-            why = f"bad lines: {at.bad}{self._first_bad}" if at.bad else "only blank lines, comments and headers"
+            why = (
+                f"bad lines: {at.bad}{self._first_bad}"
+                if at.bad
+                else "only blank lines, comments and headers"
+            )
             raise SeedError(f"{self.source.path}: contains no seed ({why})")
-        logger.info("%s: %s, %s", self.source.path, count(at.good, "seed"), count(at.bad, "bad line"))
+        logger.info(
+            "%s: %s, %s", self.source.path, count(at.good, "seed"), count(at.bad, "bad line")
+        )
 
     def close(self) -> None:
         self._blocks.close()
@@ -179,7 +205,9 @@ class SeedList:
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
-        """Who gives `seeds add` may name any list: the log, which others see, gets the line's number, not its text."""
+        """Who gives `seeds add` may name any list: the log, which others see, gets the line's
+        number, not its text.
+        """
         at = self.at
         at.bad += 1
         self._first_bad = self._first_bad or f"; line {at.line} {why}"
@@ -194,28 +222,37 @@ class SeedList:
         if self._with_credentials <= LOGGED:
             logger.warning("%s:%s %s", self.source.path, line, UNSENT)
         if self._with_credentials == LOGGED:
-            logger.warning("%s: further seeds with user and password are not logged", self.source.path)
+            logger.warning(
+                "%s: further seeds with user and password are not logged", self.source.path
+            )
 
     def _start(self, place: ListPosition) -> bool:
-        """Go to this place. Returns False if the list no longer is what it was when the place was saved."""
+        """Go to this place.
+
+        Returns False if the list no longer is what it was when the place was saved.
+        """
         self.at = replace(place)
         self._blocks = self.source.blocks(place.offset - place.held)
         begun = b""
         while place.offset and len(begun) <= place.held and (block := next(self._blocks, b"")):
             begun += block
         self._last, rest = begun[: place.held], begun[place.held :]
-        self._lines: Iterator[tuple[bytes, int]] = lines(chain((rest,) if rest else (), self._blocks), LONGEST)
+        self._lines: Iterator[tuple[bytes, int]] = lines(
+            chain((rest,) if rest else (), self._blocks), LONGEST
+        )
         # a last line without a line end may have been continued since
         ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
         return not place.offset or (ended and self.place() == place)
 
 
 class Seeds:
-    """The seeds of SRC, paths and URLs. The constructor opens every list; each is read when its turn comes.
+    """The seeds of SRC, paths and URLs. The constructor opens every list; each is read when its
+    turn comes.
 
-    A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with the next
-    list. The next run goes back to that point, if the list is not damaged. When this machine lacks a descriptor or
-    memory to read one, that is an OSError, and iteration can continue with the same list.
+    A list that turns out to be unreadable later raises SeedError at that point; iteration can
+    continue with the next list. The next run goes back to that point, if the list is not damaged.
+    When this machine lacks a descriptor or memory to read one, that is an OSError, and iteration
+    can continue with the same list.
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
@@ -224,7 +261,9 @@ class Seeds:
             raise SeedError(f"{src!r}: names no list of seeds")
         if limit is not None and limit < 1:
             raise SeedError(f"limit {limit}: must be a whole number from 1")
-        self._sources = [Lone(path, max_length) if is_url(path) else SeedFile(path) for path in paths]
+        self._sources = [
+            Lone(path, max_length) if is_url(path) else SeedFile(path) for path in paths
+        ]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
         self.former = ""  # the SRC of the run before, if that was another
@@ -250,16 +289,20 @@ class Seeds:
         if self._back is not None:
             return self._back.pack()
         before, ended = self._before, self._ended or self.taken >= self._limit
-        return Position(before.src, before.file, before.good, before.bad, self._list.place(), ended).pack()
+        return Position(
+            before.src, before.file, before.good, before.bad, self._list.place(), ended
+        ).pack()
 
     def resume(self, position: bytes, *, in_turns: bool = False) -> None:
         """Continue after this position.
 
-        If SRC names other lists now, or the part of a list that was read has changed, reading starts again from the
-        beginning. No seed is lost, and the seen store recognises those that were taken already.
+        If SRC names other lists now, or the part of a list that was read has changed, reading
+        starts again from the beginning. No seed is lost, and the seen store recognises those that
+        were taken already.
 
-        `in_turns`: the lists are segments, of which one follows the other. They are expected to be others now, with a
-        warning if the last ones were not read to their end: what they still had is in no later one.
+        `in_turns`: the lists are segments, of which one follows the other. They are expected to be
+        others now, with a warning if the last ones were not read to their end: what they still had
+        is in no later one.
         """
         before, src = unpack(position), self._before.src
         expected, read = in_turns and before.ended, before.good + before.place.good
@@ -269,13 +312,15 @@ class Seeds:
         self._begin(Position(src) if others else before, expected=expected)
         if in_turns and not expected and read and self.taken < read:
             unread = (
-                "the segment before was not read to its end: its URLs after the first %d are not crawled; it was %s"
+                "the segment before was not read to its end: its URLs after the first %d are "
+                "not crawled; it was %s"
             )
             logger.warning(unread, read, before.src)
 
     def restart(self) -> None:
         self.close()
-        self.unread, self._back = 0, None
+        self.unread = 0
+        self._back = None
         self._begin(Position(self._before.src))
 
     def close(self) -> None:
@@ -311,10 +356,15 @@ class Seeds:
     def _begin(self, before: Position, *, expected: bool = False) -> None:
         self._ended = self._cut_off = False
         self._before = before
-        self._list = SeedList(self._sources[before.file], before.place, self._max_length, changes=expected)
+        self._list = SeedList(
+            self._sources[before.file], before.place, self._max_length, changes=expected
+        )
 
     def _leave(self) -> None:
-        """Go to the next list. After the last one the place stays at its end, so that lines added later are found."""
+        """Go to the next list.
+
+        After the last one the place stays at its end, so that lines added later are found.
+        """
         before = self._before
         if before.file + 1 < len(self._sources):
             self.close()

@@ -22,7 +22,10 @@ from webcrawl.urls.canonical import canonical
 
 
 class BadLineError(ValueError):
-    """A line that should give a seed and does not; the message says why. It is counted and skipped."""
+    """A line that should give a seed and does not; the message says why.
+
+    It is counted and skipped.
+    """
 
 
 class SeedError(Exception):
@@ -35,7 +38,8 @@ class AwayError(SeedError):
 
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f]")
 _WITH_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# A domain, and what people write after it. Of ASCII, a name has only letters, digits, "-", "." and "_".
+# A domain, and what people write after it. Of ASCII, a name has only letters, digits, "-", "." and
+# "_".
 _DOMAIN = re.compile(r"([-.0-9A-Z_a-z\x80-\U0010ffff]+)(:\d+)?([/?#].*)?")
 _NUMBERS = re.compile(r"[\d.]+")
 
@@ -49,7 +53,10 @@ def has_credentials(text: str) -> bool:
 
 
 def seed_url(text: str, max_length: int) -> str:
-    """Returns the canonical form of a URL, or `http://domain/` for a domain. Raises BadLineError."""
+    """Returns the canonical form of a URL, or `http://domain/` for a domain.
+
+    Raises BadLineError.
+    """
     if _UNWRITTEN.search(text):
         raise BadLineError("contains a space or a control character")
     if _WITH_SCHEME.match(text):
@@ -59,7 +66,8 @@ def seed_url(text: str, max_length: int) -> str:
         raise BadLineError("is neither a URL nor a domain")
     url = _fetchable(f"http://{text}", max_length)
     host = url[7:].partition("/")[0].partition(":")[0]
-    # The URL standard turns any number into an address (1 -> 0.0.0.1); in a list, a number is the wrong column.
+    # The URL standard turns any number into an address (1 -> 0.0.0.1); in a list, a number is the
+    # wrong column.
     if _NUMBERS.fullmatch(host) and host != domain[1]:
         raise BadLineError("is a number, not a domain")
     return url
@@ -80,7 +88,9 @@ _FOUND = re.compile(  # the fields of a UrlDiscovery, each after a blank
 
 
 class UrlDiscovery(NamedTuple):
-    """The discovery of a segment's URL, in the fields of model.Link; the columns of these names have it."""
+    """The discovery of a segment's URL, in the fields of model.Link; the columns of these names
+    have it.
+    """
 
     path: str
     via: str
@@ -92,7 +102,10 @@ class RowFormat(Protocol):
     """A kind of list."""
 
     def seed(self, line: str) -> str | None:
-        """Returns the URL or domain in this line, or None for a line without one. Raises BadLineError."""
+        """Returns the URL or domain in this line, or None for a line without one.
+
+        Raises BadLineError.
+        """
 
     def found(self, line: str) -> UrlDiscovery | None:
         """Return how the URL in this line was found, or None for a seed. Raises BadLineError."""
@@ -127,7 +140,9 @@ class CsvRows:
         fields = _fields(line)
         # if the first column is not a rank, the second is not a domain either
         if self.header is None and not (fields[0].isascii() and fields[0].strip().isdigit()):
-            raise BadLineError("does not start with a rank, and no header names a column Domain, Root Domain or URL")
+            raise BadLineError(
+                "does not start with a rank, and no header names a column Domain, Root Domain or URL"
+            )
         if len(fields) <= self.column:
             raise BadLineError(f"has no column {self.column + 1}")
         return fields[self.column].strip()
@@ -163,24 +178,28 @@ def _fields(line: str) -> list[str]:
 
 
 def rows(kind: str, first: bytes) -> RowFormat:
-    """Returns the reader for this kind of list; `first` is its first block, which may start with a header."""
+    """Returns the reader for this kind of list; `first` is its first block, which may start with a
+    header.
+    """
     if kind == ".txt":
         return TextRows()
     written = next((line for line in first.splitlines() if line.strip()), b"")
     return CsvRows(written.decode("utf-8", "replace").strip())
 
 
-BELOW_JOBDIR = "jobdir:"  # before the path of a list that was put into the crawl's own folder by command
+# before the path of a list that was put into the crawl's own folder by command
+BELOW_JOBDIR = "jobdir:"
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _HOST = re.compile(
-    r"([\w-]+(\.[\w-]+)*\.(?!txt$|csv$|gz$|zip$)[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?", re.IGNORECASE
+    r"([\w-]+(\.[\w-]+)*\.(?!txt$|csv$|gz$|zip$)[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?",
+    re.IGNORECASE,
 )
 # Of our machine's making, whatever the list
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
-# What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file without a name in a zip;
-# struct.error: a zip field that is cut short.
+# What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file
+# without a name in a zip; struct.error: a zip field that is cut short.
 _DAMAGE = (
     EOFError, IndexError, NotImplementedError, ValueError, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -207,7 +226,9 @@ class Lone:
     __slots__ = ("first", "kind", "path")
 
     def __init__(self, url: str, max_length: int) -> None:
-        self.path, self.kind = url_without_credentials(url), ".txt"  # the path is for messages
+        # the path is for messages
+        self.path = url_without_credentials(url)
+        self.kind = ".txt"
         try:
             seed_url(url, max_length)
         except BadLineError as why:
@@ -239,7 +260,10 @@ class SeedFile:
             raise SeedError(f"{path}: is binary; a list of seeds must be text")
 
     def blocks(self, offset: int) -> Generator[bytes]:
-        """The bytes from `offset` on. A plain file seeks there; a packed one is unpacked up to there."""
+        """The bytes from `offset` on.
+
+        A plain file seeks there; a packed one is unpacked up to there.
+        """
         with _as_seed_error(self.path), closing(self._open(offset)) as file:
             yield from _blocks(file)
 
@@ -251,7 +275,9 @@ class SeedFile:
             raise SeedError(f"{self.path}: is not a regular file")
 
     def _kind(self) -> str:
-        """`.csv` or `.txt`, by the name without its packing, or by the name of the only file in a zip."""
+        """`.csv` or `.txt`, by the name without its packing, or by the name of the only file in a
+        zip.
+        """
         names = [PurePath(self.path).with_suffix("") if self.packing else PurePath(self.path)]
         if self.packing == ".zip":
             with zipfile.ZipFile(self.path) as archive:
@@ -259,12 +285,18 @@ class SeedFile:
         kinds = [name.suffix.lower() for name in names]
         known = next((kind for kind in kinds if kind in (".csv", ".txt")), None)
         if known is None:
-            raise SeedError(f"{self.path}: must end in .csv or .txt, optionally followed by .gz or .zip")
+            raise SeedError(
+                f"{self.path}: must end in .csv or .txt, optionally followed by .gz or .zip"
+            )
         return known
 
     def _member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         # macOS adds a shadow of every file
-        members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+        members = [
+            m
+            for m in archive.infolist()
+            if not m.is_dir() and not m.filename.startswith("__MACOSX/")
+        ]
         if len(members) != 1:
             raise SeedError(f"{self.path}: holds {len(members)} files instead of one")
         if members[0].flag_bits & 1:
@@ -282,7 +314,8 @@ class SeedFile:
                 return wide
             start = 3 if mark == codecs.BOM_UTF8 else 0
             if self.packing:
-                file.seek(start)  # seeking back to the start costs nothing; only seeking far forward is slow
+                # seeking back to the start costs nothing; only seeking far forward is slow
+                file.seek(start)
                 _skip(file, offset)
             else:
                 file.seek(start + offset)
@@ -295,13 +328,17 @@ class SeedFile:
         if self.packing == ".gz":
             return cast("IO[bytes]", gzip.open(self.path, "rb"))
         if self.packing == ".zip":
-            with zipfile.ZipFile(self.path) as archive:  # the member keeps the file open until the member is closed
+            # the member keeps the file open until the member is closed
+            with zipfile.ZipFile(self.path) as archive:
                 return archive.open(self._member(archive))
         return Path(self.path).open("rb")
 
 
 class _Utf16:
-    """A UTF-16 file, read as UTF-8. A lone surrogate becomes bytes that are not UTF-8, which makes its line bad."""
+    """A UTF-16 file, read as UTF-8.
+
+    A lone surrogate becomes bytes that are not UTF-8, which makes its line bad.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -360,7 +397,9 @@ def _skip(file: _Bytes, count: int) -> None:
 
 
 def _binary(first: bytes) -> bool:
-    """Return whether most lines of the first block contain control characters; text with a bad line or two has few."""
+    """Return whether most lines of the first block contain control characters; text with a bad line
+    or two has few.
+    """
     if not _CONTROL.search(first):
         return False
     lines = first.splitlines()

@@ -33,15 +33,22 @@ class CannotProvide(Exception):  # noqa: N818 - the name says what happened
 
 
 def provide(src: str, url: str) -> None:
-    """Downloads each list in `src` that is seeds/top1m.csv and does not exist. Raises CannotProvide."""
+    """Downloads each list in `src` that is seeds/top1m.csv and does not exist.
+
+    Raises CannotProvide.
+    """
     for path in (Path(name) for name in list_paths(src) if not is_url(name)):
         if path.parts[-2:] == NAME and not path.exists():
             _provide(path, url)
 
 
 def _provide(path: Path, url: str) -> None:
-    """Checks the list before moving it into place, so that a list that exists is complete and valid."""
-    new, packed = (path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed"))
+    """Checks the list before moving it into place, so that a list that exists is complete and
+    valid.
+    """
+    new, packed = (
+        path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed")
+    )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _fetch(url, packed)
@@ -70,12 +77,15 @@ class _Bytes(Protocol):
 
 def _fetch(url: str, path: Path) -> None:
     try:
-        answer: HTTPResponse = urlopen(Request(url, headers={"User-Agent": "webcrawl"}), timeout=TIMEOUT)  # noqa: S310 - the URL is the user's setting
+        request = Request(url, headers={"User-Agent": "webcrawl"})  # noqa: S310 - the user's setting
+        answer: HTTPResponse = urlopen(request, timeout=TIMEOUT)  # noqa: S310
     except HTTPError as error:
         error.close()
         raise _Unusable(f"cannot be downloaded: {url}: {error}") from error
     except (OSError, HTTPException, ValueError) as error:
-        raise _Unusable(f"cannot be downloaded: {url}: {getattr(error, 'reason', error)}") from error
+        raise _Unusable(
+            f"cannot be downloaded: {url}: {getattr(error, 'reason', error)}"
+        ) from error
     with answer, path.open("wb") as file:
         _copy(answer, file, url, getattr(answer, "length", 0) or 0)
 
@@ -84,7 +94,12 @@ def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
     from rich.console import Console  # noqa: PLC0415 - rich would cost every start 0.04 s
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task(url, total=size or None)
         count = 0
@@ -137,7 +152,10 @@ def _write(source: _Bytes, new: Path, url: str) -> None:
 
 
 def _check(path: Path, url: str) -> None:
-    """Checks that each line is rank,domain, and that there are some. Syncs the file before it is moved into place."""
+    """Checks that each line is rank,domain, and that there are some.
+
+    Syncs the file before it is moved into place.
+    """
     with path.open("rb") as file:
         count = 0
         for count, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):

@@ -1,4 +1,6 @@
-"""An ordinary Scrapy project; one setting gives its spiders webcrawl's frontier, archive and checkpoints."""
+"""An ordinary Scrapy project; one setting gives its spiders webcrawl's frontier, archive and
+checkpoints.
+"""
 
 BOT_NAME = "shop"
 SPIDER_MODULES = ["shop.spiders"]

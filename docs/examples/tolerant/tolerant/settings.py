@@ -1,4 +1,6 @@
-"""An ordinary Scrapy project with the add-on; each spider's crawl is kept in crawls/, and goes on from there."""
+"""An ordinary Scrapy project with the add-on; each spider's crawl is kept in crawls/, and goes on
+from there.
+"""
 
 BOT_NAME = "tolerant"
 SPIDER_MODULES = ["tolerant.spiders"]

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 
 class ClockCache:
-    """Items on a circle, each with a mark bit; a handle walks along it to find an unmarked item to evict.
+    """Items on a circle, each with a mark bit; a handle walks along it to find an unmarked item to
+    evict.
 
-    A hit sets the item's mark. A miss moves the handle, clearing marks, to the first unmarked location and replaces
-    its item; the new item is unmarked, and the handle moves to the next location.
+    A hit sets the item's mark. A miss moves the handle, clearing marks, to the first unmarked
+    location and replaces its item; the new item is unmarked, and the handle moves to the next
+    location.
     """
 
     def __init__(self, size: int) -> None:
         if size < 1:
             raise ValueError(f"a cache of {size} entries")
-        self._size, self._hand = size, 0
+        self._size = size
+        self._hand = 0
         self._marks = bytearray(size)
         self._items: list[int | None] = [None] * size
         self._place: dict[int | None, int] = {}
@@ -51,6 +54,7 @@ class ClockCache:
         at = marks.find(0, hand)
         if at < 0:
             marks[hand:] = bytes(self._size - hand)
-            hand, at = 0, marks.find(0)  # found at the latest where the walk began: its mark is cleared now
+            # found at the latest where the walk began: its mark is cleared now
+            hand, at = 0, marks.find(0)
         marks[hand:at] = bytes(at - hand)
         return at

@@ -1,4 +1,6 @@
-"""The policies that the paper compares with CLOCK: LRU, RANDOM and STATIC (sections 3.3, 3.5 and 3.6)."""
+"""The policies that the paper compares with CLOCK: LRU, RANDOM and STATIC (sections 3.3, 3.5 and
+3.6).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class RandomCache:
 
 
 class LruCache:
-    """Exact LRU, using functools.lru_cache, which is written in C and calls its function only on a miss."""
+    """Exact LRU, using functools.lru_cache, which is written in C and calls its function only on a
+    miss.
+    """
 
     def __init__(self, size: int) -> None:
         if size < 1:
@@ -66,7 +70,8 @@ class LruCache:
         positions: list[int] = []
         after = 0
         for key in self._missed:
-            # Nothing is evicted between two misses, so the first such key after the last miss is the one that missed.
+            # Nothing is evicted between two misses, so the first such key after the last miss is
+            # the one that missed.
             at = keys.index(key, after)
             positions.append(at)
             after = at + 1
@@ -75,13 +80,17 @@ class LruCache:
 
 
 LEARN = 16  # requests for each place, of which the most popular are learned
-ROOM = 4  # keys counted for each place; beyond it the rarest are forgotten (lossy counting, Manku and Motwani 2002)
+# keys counted for each place; beyond it the rarest are forgotten (lossy counting, Manku and Motwani
+# 2002)
+ROOM = 4
 
 
 class StaticCache:
-    """Always holds the first `size` of the given keys; without keys it learns the most popular of its first requests.
+    """Always holds the first `size` of the given keys; without keys it learns the most popular of
+    its first requests.
 
-    Each given key's first request is still a miss, so that its URL reaches the frontier. Learned keys were requested.
+    Each given key's first request is still a miss, so that its URL reaches the frontier. Learned
+    keys were requested.
     """
 
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:
@@ -89,7 +98,8 @@ class StaticCache:
         self._expected = set(islice(dict.fromkeys(keys), size))
         self._met: set[int] = set()
         self._counts: Counter[int] = Counter()
-        self._left = 0 if self._expected else LEARN * size  # requests that are still to be learned from
+        # requests that are still to be learned from
+        self._left = 0 if self._expected else LEARN * size
         self._rare = 0  # so many requests of each counted key may have been forgotten
 
     def __repr__(self) -> str:
@@ -114,7 +124,9 @@ class StaticCache:
         counts[key] += 1
         if len(counts) > ROOM * self._size:
             self._rare += 1
-            self._counts = Counter({key: count for key, count in counts.items() if count > self._rare})
+            self._counts = Counter(
+                {key: count for key, count in counts.items() if count > self._rare}
+            )
         self._left -= 1
         if not self._left:
             self._expected = {key for key, _ in self._counts.most_common(self._size)}

@@ -22,7 +22,10 @@ LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special an
 
 
 def trap_entrance(url: str) -> str | None:
-    """The entrance of the trap that a URL is in: the URL up to its number. None for any other URL."""
+    """The entrance of the trap that a URL is in: the URL up to its number.
+
+    None for any other URL.
+    """
     parts = url.split("/", 6)
     if len(parts) < 6 or parts[3] != "x" or parts[4] not in KINDS or not KINDS[parts[4]].trap:
         return None

@@ -1,4 +1,6 @@
-"""Documents of every form and coding: pages that change, duplicates, binary data, wrong labels, bombs, large ones."""
+"""Documents of every form and coding: pages that change, duplicates, binary data, wrong labels,
+bombs, large ones.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,16 @@ def _copies(place: Place) -> list[str]:
 
 
 def _duplicate(place: Place) -> Answer:
-    """A body that depends only on the number. Its link is absolute, so that all copies lead to the same place."""
+    """A body that depends only on the number.
+
+    Its link is absolute, so that all copies lead to the same place.
+    """
     world = place.world
     host = place.number % world.hosts
     url = f"{world.origin(host)}{place.landing()}"
-    return Answer(body=document(f"Copy {place.number}", f'<a href="{url}">on</a>'), links=[Anchor("a", url)])
+    return Answer(
+        body=document(f"Copy {place.number}", f'<a href="{url}">on</a>'), links=[Anchor("a", url)]
+    )
 
 
 def _page(place: Place, text: str = "") -> tuple[bytes, list[Anchor]]:
@@ -70,7 +77,9 @@ def _time(text: str) -> float:
 
 
 LANDING: Kind = Kind(
-    lambda place: Answer(body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here.")),
+    lambda place: Answer(
+        body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here.")
+    ),
     entries=lambda _: [],
 )
 KINDS: dict[str, Kind] = {
@@ -111,7 +120,8 @@ def _big(place: Place) -> Answer:
 
 def _no_length(place: Place) -> Answer:
     answer = _linked(place, "text/html")
-    answer.sized, answer.ending = False, Ending.CLOSE
+    answer.sized = False
+    answer.ending = Ending.CLOSE
     return answer
 
 
@@ -164,7 +174,9 @@ def _coded(name: str, *packs: Pack) -> Kind:
     def answer(place: Place) -> Answer:
         body = _page_in(place)
         lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
-        if place.ask and tokens <= {token.split(";")[0].strip() for token in place.ask.accept.split(",")}:
+        if place.ask and tokens <= {
+            token.split(";")[0].strip() for token in place.ask.accept.split(",")
+        }:
             lines += (f"Content-Encoding: {name}",)
             for pack in packs:
                 body = pack(body)
@@ -175,7 +187,9 @@ def _coded(name: str, *packs: Pack) -> Kind:
 
 def _cut(place: Place) -> Answer:
     """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
-    return Answer(body=gzip(_page_in(place))[:-12], headers=_SAYS_GZIP, links=[place.anchor()], broken=True)
+    return Answer(
+        body=gzip(_page_in(place))[:-12], headers=_SAYS_GZIP, links=[place.anchor()], broken=True
+    )
 
 
 def _blank() -> bytes:
@@ -209,7 +223,9 @@ CODINGS: dict[str, Kind] = {
     "coding_br": _coded("br", _brotli),
     "coding_zstd": _coded("zstd", zstd.compress),
     "coding_twice": _coded("gzip, br", gzip, _brotli),
-    "coding_mislabelled": Kind(lambda place: Answer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])),
+    "coding_mislabelled": Kind(
+        lambda place: Answer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])
+    ),
     "coding_cut": Kind(_cut),
     "bomb_gzip": _bomb("gzip", _gzipped),
     "bomb_br": _bomb("br", lambda: _brotli(_blank())),
@@ -232,7 +248,11 @@ class Charset:
 
 def _charset(charset: Charset) -> Kind:
     def answer(place: Place) -> Answer:
-        meta = f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">' if charset.meta else ""
+        meta = (
+            f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">'
+            if charset.meta
+            else ""
+        )
         page = (
             f"<!DOCTYPE html><html><head>{meta}<title>{place.url}</title></head><body><p>{charset.word * 20}</p>"
             f'<a href="{place.landing(charset.word)}">{charset.word}</a></body></html>'
@@ -248,9 +268,12 @@ CHARSETS: dict[str, Kind] = {
     "charset_header": _charset(Charset("windows-1251", "погода", header="windows-1251")),
     "charset_quoted": _charset(Charset("koi8-r", "книга", header='"KOI8-R"')),
     "charset_meta": _charset(Charset("shift_jis", "日本語", meta="Shift_JIS")),
-    "charset_alias": _charset(Charset("windows-1252", "café", header="latin1")),  # the standard's label for it
+    # the standard's label for it
+    "charset_alias": _charset(Charset("windows-1252", "café", header="latin1")),
     "charset_header_wins": _charset(Charset("euc-jp", "東京", header="euc-jp", meta="utf-8")),
-    "charset_mark_wins": _charset(Charset("utf-8", "straße", header="iso-8859-1", mark=b"\xef\xbb\xbf")),
+    "charset_mark_wins": _charset(
+        Charset("utf-8", "straße", header="iso-8859-1", mark=b"\xef\xbb\xbf")
+    ),
     "charset_utf16": _charset(Charset("utf-16-le", "日本語", mark=b"\xff\xfe")),
     "charset_gbk": _charset(Charset("gb18030", "天气", meta="gb2312")),
     "charset_wrong": _charset(Charset("latin-1", "plain", header="utf-8")),

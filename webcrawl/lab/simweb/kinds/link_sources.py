@@ -1,4 +1,6 @@
-"""Links of every kind and spelling, things that look like links, and traps, which generate pages without an end."""
+"""Links of every kind and spelling, things that look like links, and traps, which generate pages
+without an end.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +44,24 @@ def _frames(place: Place) -> Answer:
         f"<!DOCTYPE html><title>{place.url}</title><frameset cols='50%,50%'><frame src='{place.landing('left')}'>"
         f"<frame src={place.landing('right')}><noframes>no frames</noframes></frameset>"
     )
-    return Answer(body=body.encode(), links=[place.anchor("frame", "left"), place.anchor("frame", "right")])
+    return Answer(
+        body=body.encode(), links=[place.anchor("frame", "left"), place.anchor("frame", "right")]
+    )
 
 
 def _base(place: Place) -> Answer:
     folder = place.landing("")
     head = f'<base target="_top"><base href="{folder}"><base href="/never/base/">'
     body = '<a href="here">by the base</a> <a href="./">the base itself</a>'
-    return Answer(body=document(place.url, body, head), links=[place.anchor(), place.anchor(name="")])
+    return Answer(
+        body=document(place.url, body, head), links=[place.anchor(), place.anchor(name="")]
+    )
 
 
 def _spellings(place: Place) -> Answer:
-    """Every link is one that browsers follow, by the URL standard's parser and the HTML standard's attribute rules."""
+    """Every link is one that browsers follow, by the URL standard's parser and the HTML standard's
+    attribute rules.
+    """
     own, site = place.landing, place.origin
     authority = site.partition("//")[2]
     written = {
@@ -86,8 +94,13 @@ def _spellings(place: Place) -> Answer:
     }
     body = "\n".join(f'<A HREF="{href}">{name}</A>' for name, href in written.items())
     body += f"\n<a href={own('unquoted')}>unquoted</a> <a href='{own('quoted')}'>quoted</a>"
-    found = [Anchor("a", site + canonical.get(name, own(name))) for name in (*written, "unquoted", "quoted")]
-    own_page = '\n<a href="">this page</a> <a href="#part">its part</a> <a href="?b=1">its query</a>'
+    found = [
+        Anchor("a", site + canonical.get(name, own(name)))
+        for name in (*written, "unquoted", "quoted")
+    ]
+    own_page = (
+        '\n<a href="">this page</a> <a href="#part">its part</a> <a href="?b=1">its query</a>'
+    )
     found += [Anchor("a", place.url + place.rest), Anchor("a", f"{place.url}?b=1")]
     return Answer(body=document(place.url + place.rest, body + own_page), links=found)
 
@@ -109,10 +122,12 @@ def _no_links(place: Place) -> Answer:
 
 def _nofollow(place: Place) -> Answer:
     body = (
-        f'<a rel="external nofollow" href="{place.landing()}">not endorsed</a> <a href="{place.landing("ok")}">ok</a>'
+        f'<a rel="external nofollow" href="{place.landing()}">not endorsed</a> <a '
+        f'href="{place.landing("ok")}">ok</a>'
     )
     return Answer(
-        body=document(place.url, body), links=[place.anchor(nofollow=True), place.anchor(name="ok", nofollow=False)]
+        body=document(place.url, body),
+        links=[place.anchor(nofollow=True), place.anchor(name="ok", nofollow=False)],
     )
 
 
@@ -148,14 +163,20 @@ def _calendar(place: Place) -> Answer:
     """A calendar with links to the next and the previous month."""
     match = _MONTH.fullmatch(place.rest)
     month = int(match[1]) * 12 + int(match[2]) - 1 if match else 2024 * 12
-    targets = [f"{place.path}?month={at // 12:04}-{at % 12 + 1:02}" for at in (month - 1, month + 1)]
+    targets = [
+        f"{place.path}?month={at // 12:04}-{at % 12 + 1:02}" for at in (month - 1, month + 1)
+    ]
     return _page(place, *((target, target) for target in targets))
 
 
 def _session(place: Place) -> Answer:
     """Five pages whose links get a new session id on every visit."""
     ids = draws(place.number, hash_of(place.rest), place.host)
-    targets = [f"{place.path}/{step}?sid={number:016x}" for step in range(5) for number in ids[step % 2 :][:1]]
+    targets = [
+        f"{place.path}/{step}?sid={number:016x}"
+        for step in range(5)
+        for number in ids[step % 2 :][:1]
+    ]
     return _page(place, *((target, target) for target in targets))
 
 
@@ -184,7 +205,9 @@ def _facets(place: Place) -> Answer:
     query = place.rest.removeprefix("?")
     pairs = [f"size={size}" for size in _SIZES] + [f"colour={colour}" for colour in _COLOURS]
     pairs += [f"sort={order}" for order in _ORDERS]
-    targets = [f"{place.path}?{query}&{pair}" if query else f"{place.path}?{pair}" for pair in pairs]
+    targets = [
+        f"{place.path}?{query}&{pair}" if query else f"{place.path}?{pair}" for pair in pairs
+    ]
     return _page(place, *((target, target) for target in targets))
 
 

@@ -1,4 +1,6 @@
-"""Redirects and error statuses, and servers that misbehave: cut connections, false lengths, slow answers."""
+"""Redirects and error statuses, and servers that misbehave: cut connections, false lengths, slow
+answers.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ from collections.abc import Callable, Iterator
 
 from webcrawl.lab.simweb.host_kinds import gzip
 from webcrawl.lab.simweb.name_server import OUTSIDE
-from webcrawl.lab.simweb.web_answers import LAST_CHUNK, Anchor, Answer, Ending, Kind, Place, Step, chunk, document
+from webcrawl.lab.simweb.web_answers import (
+    LAST_CHUNK,
+    Anchor,
+    Answer,
+    Ending,
+    Kind,
+    Place,
+    Step,
+    chunk,
+    document,
+)
 
 
 def _error(status: int, *, later: bool = False) -> Kind:
@@ -29,12 +41,16 @@ def _recovers(place: Place) -> Answer:
 
 
 ERRORS: dict[str, Kind] = {
-    **{f"status_{status}": _error(status) for status in (400, 401, 403, 404, 408, 410, 451, 500, 502, 504, 999)},
+    **{
+        f"status_{status}": _error(status)
+        for status in (400, 401, 403, 404, 408, 410, 451, 500, 502, 504, 999)
+    },
     "status_429": _error(429, later=True),
     "status_503": _error(503, later=True),
     "status_503_thrice": Kind(_recovers, counted=True),
     "status_204": Kind(lambda _: Answer(204, type="")),
-    "status_304": Kind(lambda _: Answer(304, type="", broken=True)),  # to a request without a condition
+    # to a request without a condition
+    "status_304": Kind(lambda _: Answer(304, type="", broken=True)),
     "empty": Kind(lambda _: Answer()),
 }
 
@@ -42,16 +58,22 @@ ERRORS: dict[str, Kind] = {
 def _to(location: str, canonical: str, status: int = 302) -> Answer:
     """A redirect with a body, as servers send it. A crawler must not follow links in the body."""
     return Answer(
-        status, document(f"Moved to {canonical}", "<p>Moved."), headers=(f"Location: {location}",), location=canonical
+        status,
+        document(f"Moved to {canonical}", "<p>Moved."),
+        headers=(f"Location: {location}",),
+        location=canonical,
     )
 
 
 def _status(status: int) -> Kind:
-    return Kind(lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status))
+    return Kind(
+        lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status)
+    )
 
 
 def _spelled(place: Place) -> Answer:
-    # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes are spelled in it.
+    # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes
+    # are spelled in it.
     location = place.landing("Grüße und so").encode().decode("latin-1")
     return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
 
@@ -96,14 +118,21 @@ def _refresh(place: Place) -> Answer:
 def _refresh_loop(place: Place) -> Answer:
     target = place.path if place.rest else f"{place.path}/back"
     head = f'<meta http-equiv="refresh" content="0; {target}">'
-    return Answer(body=document(place.url + place.rest, "", head), links=[Anchor("refresh", place.origin + target)])
+    return Answer(
+        body=document(place.url + place.rest, "", head),
+        links=[Anchor("refresh", place.origin + target)],
+    )
 
 
 REDIRECTS: dict[str, Kind] = {
     **{f"redirect_{status}": _status(status) for status in (301, 302, 303, 307, 308)},
-    "redirect_relative": Kind(lambda place: _to(f"..{place.landing()[2:]}", place.origin + place.landing())),
+    "redirect_relative": Kind(
+        lambda place: _to(f"..{place.landing()[2:]}", place.origin + place.landing())
+    ),
     "redirect_spelled": Kind(_spelled),
-    "redirect_fragment": Kind(lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())),
+    "redirect_fragment": Kind(
+        lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())
+    ),
     "redirect_chain": _chain(5),
     "redirect_too_long": _chain(7),
     "redirect_loop": Kind(_loop),
@@ -111,7 +140,9 @@ REDIRECTS: dict[str, Kind] = {
     "redirect_endless": Kind(_endless_redirect),
     "redirect_elsewhere": Kind(_elsewhere),
     # the literal address of a server that a crawl must not reach
-    "redirect_inside": Kind(lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")),
+    "redirect_inside": Kind(
+        lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
+    ),
     "redirect_nowhere": Kind(_nowhere("")),
     "redirect_bad": Kind(_nowhere("http://[::1/x")),
     "redirect_script": Kind(_nowhere("javascript:alert(1)")),
@@ -137,7 +168,9 @@ BROKEN: dict[str, Kind] = {
     "closed": _sends(),
     "short": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100]),
     "short_head": _sends(_OK + b"X-Cut"),
-    "chunk_size": _sends(_OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + b"zz\r\nwhat\r\n" + LAST_CHUNK),
+    "chunk_size": _sends(
+        _OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + b"zz\r\nwhat\r\n" + LAST_CHUNK
+    ),
     "chunk_missing": _sends(_OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY)),
     "lengths": _sends(_OK + _LENGTH + b"Content-Length: 3\r\n\r\n" + _BODY),
     "length_and_chunks": _sends(
@@ -146,10 +179,16 @@ BROKEN: dict[str, Kind] = {
     "no_head": _sends(_BODY),  # HTTP/0.9
     "noise": _sends(b"\x16\x03\x01\x02\x00" + bytes(range(255, 0, -1)) * 4),
     "line_feeds": _sends((_OK + _LENGTH + b"\r\n").replace(b"\r", b"") + _BODY),
-    "header_flood": _sends(_OK + b"".join(b"X-%d: flood\r\n" % n for n in range(20_000)) + b"\r\n" + _BODY),
+    "header_flood": _sends(
+        _OK + b"".join(b"X-%d: flood\r\n" % n for n in range(20_000)) + b"\r\n" + _BODY
+    ),
     "header_long": _sends(_OK + b"X-Long: " + b"a" * 2**20 + b"\r\n\r\n" + _BODY),
-    "early_hints": _sends(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000 + _OK + _LENGTH + b"\r\n" + _BODY),
-    "switching": _sends(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + _BODY),
+    "early_hints": _sends(
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000 + _OK + _LENGTH + b"\r\n" + _BODY
+    ),
+    "switching": _sends(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + _BODY
+    ),
     "surplus": _sends(_OK + b"Content-Length: 10\r\n\r\n" + _BODY),
     "nul": _sends(_OK + b"X-Nul: a\0b\r\n" + _LENGTH + b"\r\n" + _BODY),
 }
@@ -180,11 +219,15 @@ LIARS: dict[str, Kind] = {
     # without end
     "endless_head": _endless_lie(_OK, b"X-More: and more\r\n" * 500),
     "endless_line": _endless_lie(_OK + b"X-Long: ", b"and longer " * 500),
-    "endless_interim": _endless_lie(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Processing\r\n\r\n"),
+    "endless_interim": _endless_lie(
+        b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Processing\r\n\r\n"
+    ),
     "endless_empty": _endless_lie(b"\r\n", b"\r\n" * 2000),
     "endless_chunks": _endless_lie(_CHUNKED, b"1\r\na\r\n" * 2000),
     "endless_extension": _endless_lie(_CHUNKED + b"1;", b"extended" * 1000),
-    "endless_trailer": _endless_lie(_CHUNKED + chunk(_LIE) + b"0\r\n", b"X-Trailer: and more\r\n" * 500),
+    "endless_trailer": _endless_lie(
+        _CHUNKED + chunk(_LIE) + b"0\r\n", b"X-Trailer: and more\r\n" * 500
+    ),
     "endless_members": _endless_lie(_GZIPPED, gzip(b"") * 500),
     "endless_name": _endless_lie(_GZIPPED + b"\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"name" * 2000),
     # lengths
@@ -198,17 +241,28 @@ LIARS: dict[str, Kind] = {
     "chunk_beyond": _sends(_CHUNKED + chunk(_LIE) + b"F" * 17 + b"\r\n" + _LIE),
     "chunk_negative": _sends(_CHUNKED + chunk(_LIE) + b"-5\r\nagain\r\n" + LAST_CHUNK),
     "chunk_feeds": _sends((_CHUNKED + chunk(_LIE) + LAST_CHUNK).replace(b"\r", b"")),
-    "never_closed": _sends(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=Ending.HANG),
+    "never_closed": _sends(
+        b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=Ending.HANG
+    ),
     # bodies where none are allowed, answers without a request
-    "body_of_204": _sends(b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP),
-    "body_of_304": _sends(b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP),
+    "body_of_204": _sends(
+        b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP
+    ),
+    "body_of_304": _sends(
+        b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP
+    ),
     "answer_unasked": _sends(_OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _STOLEN, ending=Ending.KEEP),
     "answer_between": _sends(
-        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + b"\r\n\0\xff what is this\r\n\r\n", ending=Ending.KEEP
+        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + b"\r\n\0\xff what is this\r\n\r\n",
+        ending=Ending.KEEP,
     ),
     "interim_only": _sends(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "switching_late": _sends(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
-    "upgrade_offered": _sends(_OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
+    "switching_late": _sends(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
+    ),
+    "upgrade_offered": _sends(
+        _OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE
+    ),
     "two_members": _sends(_GZIPPED + gzip(_LIE) + gzip(_LIE)),
     # other protocols, or barely HTTP
     "version_12": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"HTTP/1.1", b"HTTP/1.2") + _LIE),
@@ -282,7 +336,9 @@ def _hang_midway(place: Place) -> Answer:
 
 
 SLOW: dict[str, Kind] = {
-    "slow": Kind(lambda place: Answer(body=_page(place), links=[place.anchor()], delay=place.world.slow)),
+    "slow": Kind(
+        lambda place: Answer(body=_page(place), links=[place.anchor()], delay=place.world.slow)
+    ),
     "trickle": Kind(_trickle),
     "drip": Kind(_drip),
     "drip_head": Kind(_drip_head),

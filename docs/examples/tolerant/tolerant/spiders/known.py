@@ -1,4 +1,6 @@
-"""Each page links to many that are known: fingerprints lie on disk, and memory stays within SEEN_MEMORY."""
+"""Each page links to many that are known: fingerprints lie on disk, and memory stays within
+SEEN_MEMORY.
+"""
 
 import scrapy
 
