@@ -2,9 +2,9 @@
 
 import hashlib
 import hmac
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qsl, urlencode
 from urllib.request import Request, urlopen
 
@@ -73,7 +73,11 @@ def hub():
             found.asked.append(form)
             self.say(found.status, b"")
             if found.status == 202:
-                Thread(target=lambda: found.answers.append(found.verify(form))).start()
+                Thread(target=verify, args=[form]).start()
+
+    def verify(form):
+        with suppress(URLError):  # the crawl has ended meanwhile
+            found.answers.append(found.verify(form))
 
     with serving(Handler) as address:
         found.address = f"{address}/"

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from scrapy.settings import Settings
 
 from webcrawl.adapter.extensions.readable_log import ReadableLog
 
@@ -24,7 +25,7 @@ def line(handler):
 @pytest.mark.parametrize("first", [0, 1])
 def test_two_crawls_of_a_process(handler, first):
     """Lines are readable until both have ended, and as before then."""
-    logs = [ReadableLog(), ReadableLog()]
+    logs = [ReadableLog(Settings()), ReadableLog(Settings())]
     before = handler.formatter
     for log in logs:
         log.opened()

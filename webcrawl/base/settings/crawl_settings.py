@@ -262,6 +262,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "time that the run has taken, if that is shorter, and at least 30 seconds. Their URLs stay, and the same "
             "command resumes with them."
         ),
+        Setting("STOPPED_STATUS", 0, Whole(0, 125)).means(
+            "Exit status of a run that was stopped, by a signal, a command or a limit, and has lost nothing: another "
+            "one than 0 tells it from a finished crawl."
+        ),
     ),
     "The network": (
         Setting("DNS_NAMESERVERS", [], "servers").means(
@@ -426,6 +430,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_FENCE", None, Maybe(Number(1, DAY))).means(
             "Seconds without an answer of the server after which a drone fetches nothing until it has one: its hosts "
             "may be others' by then. By default HIVE_LEASE."
+        ),
+        Setting("HIVE_WHEN_DONE", "end", Choice(("end", "wait"))).means(
+            "What the process of a drone does when the crawl of the hive is finished: it ends, or it waits for a "
+            "signal, for engines that restart whatever ends."
         ),
         Setting("REDIS_URL", None, Maybe(HeaderText())).means(
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."

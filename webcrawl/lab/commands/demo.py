@@ -24,6 +24,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.adapter.given_settings import check_log_file, given_words
+from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
@@ -130,6 +131,7 @@ class Command(ScrapyCommand):
         from webcrawl.adapter.spiders.web import WebSpider  # noqa: PLC0415
 
         preflight(self._own, WebSpider, {"seeds": str(seeds)})
+        choose_json(self._own)
         check_log_file(self._own)
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():

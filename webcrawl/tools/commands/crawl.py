@@ -14,7 +14,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -39,11 +39,13 @@ from webcrawl.adapter.crawl_options import (
     take_folder,
 )
 from webcrawl.adapter.given_settings import check_log_file, given_words
+from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
+from webcrawl.store.jobdir.stats_file import FINISHED
 
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
@@ -187,6 +189,7 @@ class Command(CrawlCommand):
             super().process_options(args, opts)
         if self.settings is None:
             return
+        choose_json(self.settings)
         demote_details()
         from webcrawl.crawl.finished_crawl import NothingLeft  # noqa: PLC0415 - 0.4 s, here and below
 
@@ -196,6 +199,9 @@ class Command(CrawlCommand):
             check_log_file(self.settings)
         except NothingLeft as told:
             _tell(str(told), self.settings["LOG_FILE"])
+            from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
+
+            _wait_if_wanted(plain_values(self.settings, self._spider.name))
             sys.exit(0)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
@@ -235,6 +241,7 @@ class Command(CrawlCommand):
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
+        self._reason = ""
         self._on_exit = "the crawl cannot start: %s"
         # until the crawl listens to it; it would end the process
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -258,6 +265,18 @@ class Command(CrawlCommand):
         # all is as it was before.
         if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
             self.exitcode = INTERRUPTED
+        if not self.exitcode:
+            self._end_well()
+
+    def _end_well(self) -> None:
+        """Exit with a status that says whether the crawl is finished; a finished drone may wait."""
+        from webcrawl.adapter.values import values_of  # noqa: PLC0415 - loaded by now
+
+        values = values_of(self._crawler)
+        if self._reason == FINISHED:
+            _wait_if_wanted(values)
+        else:
+            self.exitcode = values["STOPPED_STATUS"]
 
     def _explain(self, error: BaseException | None) -> None:
         """The state was sound a moment ago; if it cannot be opened after all, that is one line,
@@ -279,9 +298,16 @@ class Command(CrawlCommand):
             "%s has ended the crawl, as a kill would: it resumes from its last checkpoint"
         )
 
-    def _closed(self) -> None:
+    def _closed(self, reason: str) -> None:
         self._closed_well = True
+        self._reason = reason
         self._on_exit = "%s has ended the process, after the crawl was closed"
+
+
+def _wait_if_wanted(values: Mapping[str, Any]) -> None:
+    from webcrawl.adapter.after_crawl import wait_if_wanted  # noqa: PLC0415 - few want it
+
+    wait_if_wanted(values)
 
 
 def _still(crawler: Crawler) -> Standstill | None:

@@ -23,6 +23,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
+from webcrawl.adapter.json_log import choose_json, formatter_for
 from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -51,6 +52,7 @@ DRONE = (*PYTHON, "-m", "scrapy", "crawl")
 NOT_GIVEN = {  # by -s
     "HIVE_DRONES": "-n says how many drones there are",
     "HIVE_DRONE": "each drone gets its own number",
+    "HIVE_WHEN_DONE": "it is for drones that other programs start; hive ends when all drones have",
 }
 
 
@@ -238,6 +240,7 @@ class HiveRun:
             self._folder.check_logs(drones)
             asyncio.run(self._say_who_shares(founding))
             check_own_files(self._settings, self._folder.path)
+            choose_json(self._settings)
             check_log_file(self._settings)
             if founding is not before:  # else `resize` may have written to it meanwhile
                 self._folder.write(founding)
@@ -275,7 +278,7 @@ class HiveRun:
     def _configure_log(self) -> None:
         configure_logging(self._settings)
         for handler in logging.getLogger().handlers:
-            handler.setFormatter(ReadableFormatter(handler.formatter or logging.Formatter()))
+            handler.setFormatter(ReadableFormatter(formatter_for(self._settings, handler)))
 
     def _crawl(self, founding: Founding, *, new: bool) -> int:
         def start(number: int) -> Child:

@@ -1,0 +1,38 @@
+"""What the process does once its crawl is over: its exit status, and a drone that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.crawl.metrics import Listener
+from webcrawl.net.http_answerer import bound
+from webcrawl.store.jobdir.stats_file import FINISHED
+
+logger = logging.getLogger(__name__)
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def wait_if_wanted(values: Mapping[str, Any]) -> None:
+    """Keep the process of a finished drone until a signal ends it, if HIVE_WHEN_DONE says so."""
+    if values["HIVE_DRONES"] and values["HIVE_WHEN_DONE"] == "wait":
+        logger.info("finished: this drone waits for a signal to end (HIVE_WHEN_DONE)")
+        asyncio.run(_wait(values["METRICS_PORT"]))
+
+
+async def _wait(where: tuple[str, int] | None) -> None:
+    """Wait for the signal; probes hear meanwhile that the drone lives and has nothing to fetch."""
+    ended = asyncio.Event()
+    for number in ENDS:
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    if where is None:
+        await ended.wait()
+        return
+    listener = Listener(bound(*where, "METRICS_PORT"), bytes, lambda: FINISHED)
+    await listener.start()
+    await ended.wait()
+    listener.close()
