@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 
 import pytest
 from redis.asyncio import Redis, UnixDomainSocketConnection
@@ -109,6 +110,21 @@ def test_password_from_a_file(tmp_path, caplog):
     assert caplog.messages == [
         f"REDIS_PASSWORD_FILE = {path}: other users may read it; chmod 600 it"
     ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_password_file_that_was_given_to_our_group(tmp_path, caplog):
+    """Kubernetes hands secrets to the group of a pod: that group may read a file of somebody else."""
+    path = tmp_path / "password"
+    path.write_text("word\n")
+    path.chmod(0o440)
+    os.chown(path, 12345, -1)
+    with caplog.at_level(logging.WARNING):
+        password_in(path)
+        assert not caplog.messages
+        path.chmod(0o444)
+        password_in(path)
+    assert caplog.messages
 
 
 @pytest.mark.parametrize(

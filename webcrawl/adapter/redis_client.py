@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 # answers are bytes, and of one form, whatever the server
 OURS = {"decode_responses": False, "protocol": 2}
-OTHERS_MAY_READ = 0o077
+OTHERS_MAY_READ = stat.S_IRWXG | stat.S_IRWXO
 
 
 def has_redis(settings: BaseSettings) -> bool:
@@ -66,17 +68,27 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
 def password_in(path: Path) -> str:
     """The text of the file, without the end of its line."""
     try:
-        text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
+        text, is_open = path.read_text(encoding="utf-8"), _is_open(path.stat())
     except OSError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: cannot be read: {error}") from error
     except UnicodeDecodeError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: is not UTF-8 text") from error
-    if mode & OTHERS_MAY_READ:
+    if is_open:
         logger.warning("REDIS_PASSWORD_FILE = %s: other users may read it; chmod 600 it", path)
     password = text.removesuffix("\n").removesuffix("\r")
     if not password or "\n" in password:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: expected one line")
     return password
+
+
+def _is_open(file: os.stat_result) -> bool:
+    """Return whether more users than its owner may read the file.
+
+    A file of somebody else's that our group may read was given to us so: Kubernetes hands secrets
+    to the group of a pod.
+    """
+    given = stat.S_IRWXG if file.st_uid != os.geteuid() else 0
+    return bool(file.st_mode & OTHERS_MAY_READ & ~given)
 
 
 def _client_class(named: Any) -> type[Redis]:
