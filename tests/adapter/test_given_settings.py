@@ -48,3 +48,12 @@ def test_of_a_crawl(tmp_path, words, said):
     )
 
     assert done.stderr == f"FRONTIER_LEVELS = {said}: must be a whole number from 1 to 1000\n"
+
+
+def test_of_other_commands(tmp_path):
+    """`ctl` finds the hive and its password by them, as in a pod."""
+    environment = {"WEBCRAWL_REDIS_PASSWORD_FILE": str(tmp_path / "none")}
+    done = command(
+        "webcrawl", "ctl", "redis://127.0.0.1:1/0", "status", cwd=tmp_path, environment=environment
+    )
+    assert done.stderr.startswith(f"REDIS_PASSWORD_FILE = {tmp_path}/none: cannot be read: ")

@@ -15,8 +15,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import shortened
-
-PREFIX = "WEBCRAWL_"  # of a setting in the environment
+from webcrawl.base.settings import PREFIX
 
 
 def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO, cast
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import name_program, program
 from webcrawl.base.readable import readable
+from webcrawl.base.settings import PREFIX, SETTINGS
 from webcrawl.base.settings.setting_kinds import is_whole
 
 if TYPE_CHECKING:
@@ -197,12 +198,13 @@ class ToolCommand:
         unknown = next((word for word in args if word.startswith("-")), "")
         if unknown and not self.takes_words:
             raise usage_error(f"unknown option {unknown}")
-        if any((opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)):
+        given = (opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)
+        if any(given) or _environment_has_settings():
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 
-            from webcrawl.adapter.given_settings import check_given  # noqa: PLC0415 - as above
+            from webcrawl.adapter.given_settings import given_words  # noqa: PLC0415 - as above
 
-            check_given(self.settings, opts.set)
+            opts.set[:] = given_words(self.settings, opts.set)
             ScrapyCommand.process_options(cast("ScrapyCommand", self), args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -262,6 +264,12 @@ class CommandGroup(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         self._member.run(args, opts)
         self.exitcode = self._member.exitcode
+
+
+def _environment_has_settings() -> bool:
+    """Return whether a variable names a setting, for which Scrapy has to be loaded."""
+    names = [name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX)]
+    return bool(names) and not SETTINGS.keys().isdisjoint(names)
 
 
 class CannotPrint(OSError):  # noqa: N818 - reads as what it is

@@ -12,6 +12,7 @@ from webcrawl.base.settings.crawl_settings import CRAWL_SETTINGS
 from webcrawl.base.settings.scrapy_settings import PLUMBING, SCRAPY_SETTINGS
 from webcrawl.base.settings.setting_kinds import Setting
 
+PREFIX = "WEBCRAWL_"  # of a setting in the environment
 SECTIONS = CRAWL_SETTINGS | SCRAPY_SETTINGS
 SETTINGS: dict[str, Setting] = {one.name: one for section in SECTIONS.values() for one in section}
 DEFAULTS: dict[str, Any] = PLUMBING | {name: one.default for name, one in SETTINGS.items()}
