@@ -25,7 +25,7 @@ UNREAD = frozenset(("image", "media", "font"))
 
 
 def is_unread(asked: Any) -> bool:
-    """True of a browser's request for what has neither text nor links."""
+    """Return whether a browser asks for what has neither text nor links."""
     return asked.resource_type in UNREAD
 
 
@@ -53,9 +53,7 @@ class BrowserOnNeed(BrowserHandler):
         return deciding
 
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it
-        was sent.
-        """
+        """Render a page of the crawl itself on need; what others await comes as it was sent."""
         await super()._rendered(request, trip, exchange)
         if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
             return

@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Return the JOBDIR of a crawl that names none: its first host or file, and "+" how many more."""
+        """Return the JOBDIR of a crawl that names none, by its first host or file: crawls/a+2."""
         hosts = list(dict.fromkeys(map(_host, self.urls)))
         names = [*hosts, *(_stem(file) for file in self.files)]
         others = f"+{len(names) - 1}" if len(names) > 1 else ""

@@ -55,8 +55,7 @@ NOT_ASKED = Outcome(Status.UNTRIED)
 
 
 class FrontierDownloader:
-    """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the
-    request's trip.
+    """Scrapy's DOWNLOADER: downloads at once, and notes the outcome in the request's trip.
 
     The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
@@ -102,7 +101,7 @@ class FrontierDownloader:
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
     def resize(self, values: Mapping[str, Any]) -> None:
-        """Have so many slots from now on, as far as descriptors allow; downloads under way go on."""
+        """Have so many slots from now on, as descriptors allow; what is under way goes on."""
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
         self.network.http.keep(fits.kept)
@@ -111,11 +110,11 @@ class FrontierDownloader:
 
     @property
     def slots(self) -> dict[str, Any]:
-        """Extensions look for them; there are none."""
+        """Return an empty dictionary, because extensions look for slots and there are none."""
         return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
-        """The answer, through the middlewares; what comes back may be a request of theirs."""
+        """Return the answer, through the middlewares; it may be a request of theirs."""
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
@@ -126,7 +125,7 @@ class FrontierDownloader:
             return await self.through(request)
 
     async def _of_scheduler(self, request: Request, trip: Trip) -> Response | Request:
-        """A request that the scheduler has given to Scrapy's engine.
+        """Fetch a request that the scheduler has given to Scrapy's engine.
 
         One that is to be asked again comes back as what the engine should schedule, as with
         Scrapy's own retries; the scheduler knows it, and the spider gets only the last answer.
@@ -184,7 +183,7 @@ class FrontierDownloader:
         return self.turned_away
 
     def close(self) -> None:
-        """All requests are done. What pipelines still await while they close has its own time."""
+        """Close: all requests are done. What pipelines still await has a time of its own."""
         self.inline.closed = False
         call_later(GRACE, self.abandon)
 
@@ -211,7 +210,7 @@ class FrontierDownloader:
                     hear(trip)
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
-        """The download itself, its outcome, and Scrapy's three signals of it."""
+        """Download, book the outcome, and send Scrapy's three signals of it."""
         trip.begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
@@ -274,12 +273,12 @@ class FrontierDownloader:
         return None
 
     async def refuse(self, trip: Trip) -> NoReturn:
-        """A refusal waits at the barrier as well before the spider's errback gets it."""
+        """Let a refusal wait at the barrier as well before the spider's errback gets it."""
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
     async def unasked(self, trip: Trip, result: Response | Request | None) -> None:
-        """A middleware has answered or stopped the request: no host was asked.
+        """Note that a middleware has answered or stopped the request: no host was asked.
 
         It passes the barrier all the same.
         """
@@ -353,7 +352,7 @@ def _nothing(_: object) -> None:
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:
-    """The crawler's downloader, which has to be this one."""
+    """Return the crawler's downloader, which has to be this one."""
     downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
         raise NotConfigured(

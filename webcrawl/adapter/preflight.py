@@ -281,7 +281,7 @@ ARGUMENT_RULES = (
 
 
 def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
-    """Raise CannotStart if an argument is wrong or missing. `elsewhere`: a server may give seeds."""
+    """Raise CannotStart if an argument is wrong or missing. `elsewhere`: a server has seeds."""
     known = spider.known_arguments()
     for name in given:
         if name not in known and name != JOB:
@@ -402,7 +402,7 @@ def _start(
     arguments: Mapping[str, str],
     values: Mapping[str, Any],
 ) -> Start | None:
-    """Return the beginning of the crawl, or None if only the run can tell whether anything is left."""
+    """Return the beginning of the crawl, or None if only its run can tell what is left."""
     if _shares_urls(settings, values):
         return None
     if not issubclass(spider, WebSpider):

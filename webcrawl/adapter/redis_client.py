@@ -31,9 +31,7 @@ def has_redis(settings: BaseSettings) -> bool:
 
 
 def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
-    """A maker of clients that never connect anew on their own within a command; HiveError if the
-    settings are wrong.
-    """
+    """Return a maker of clients that do not connect anew within a command. Raise HiveError."""
     params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
     params |= {
         theirs: settings.get(ours)
@@ -64,7 +62,7 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
 
 
 def password_in(path: Path) -> str:
-    """The text of the file, without the end of its line."""
+    """Return the text of the file, without the end of its line."""
     try:
         text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
     except OSError as error:
@@ -80,6 +78,6 @@ def password_in(path: Path) -> str:
 
 
 def _client_class(named: Any) -> type[Redis]:
-    """The user's, if it can be used without blocking; scrapy-redis' own parts need another one."""
+    """Return the user's class, if it does not block; scrapy-redis' own parts need another one."""
     found = load_object(named) if isinstance(named, str) else named
     return found if isinstance(found, type) and issubclass(found, Redis) else Redis

@@ -1,6 +1,4 @@
-"""What Scrapy's scheduler, dupefilter and retry middleware count, under the names that monitors
-know.
-"""
+"""What Scrapy's scheduler, dupefilter and retry middleware count, by their names."""
 
 from __future__ import annotations
 

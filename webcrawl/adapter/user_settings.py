@@ -60,7 +60,7 @@ def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: typ
 
 
 def _packages(given: Mapping[str, Any], spider: type) -> set[str]:
-    """Return the packages whose code may read settings: ours, the spider's, those that settings name."""
+    """Return the packages whose code may read settings: ours, the spider's, those in settings."""
     packages = {spider.__module__.partition(".")[0], *OURS}
     for value in given.values():
         plain = dict(value) if isinstance(value, Mapping) else value
@@ -121,7 +121,7 @@ def on_command_line(settings: BaseSettings) -> frozenset[str]:
 
 
 def origin(settings: BaseSettings, name: str) -> str:
-    """Return the place that a setting comes from, or the setting of Scrapy's that gives its value."""
+    """Return the place that a setting comes from, or the setting of Scrapy's that gives it."""
     if is_given(settings, name):
         priority = settings.getpriority(name) or 0
         if priority >= COMMAND_LINE:

@@ -56,7 +56,7 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
 
 
 def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the outputs of OUTPUTS, with what ITEM_PIPELINES adds and without what it switches off."""
+    """Return the outputs of OUTPUTS, with those that ITEM_PIPELINES adds or switches off."""
     pipelines = settings.getdict("ITEM_PIPELINES")
     order_by_path = {path_of(pipeline): order for pipeline, order in pipelines.items()}
     wanted = set(values["OUTPUTS"])

@@ -16,13 +16,13 @@ class Waking:
         self.timer = DueTimer(self.now)
 
     def now(self) -> None:
-        """Has it ask at once."""
+        """Have it ask at once."""
         if self.driver is not None:
             self.driver.wake()
         else:
             self.engine_now()
 
     def engine_now(self) -> None:
-        """Has Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
+        """Have Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
         if self.engine is not None:
             self.engine.wake()

@@ -35,17 +35,18 @@ class Judge:
         self._reader = reader
 
     def answer(self, trip: Trip, response: Response) -> Response:
-        """What others may have of a download's answer."""
+        """Return what others may have of a download's answer."""
         return withheld(self._visitor, trip, response, self._reader)
 
     def given(self, request: Request, response: Response) -> Response:
-        """The same, of what a middleware gives in its place."""
+        """Return what others may have of what a middleware gives in place of an answer."""
         return withheld_given(self._visitor, request, response, self._reader)
 
 
 def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
-    """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest
-    instead.
+    """Return the response for callbacks and those that await it, without a body.
+
+    Or raise IgnoreRequest instead.
 
     The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks
     the page is made all the same, for the sake of its links.
@@ -65,8 +66,7 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
 def withheld_given(
     visitor: Visitor, request: Request, response: Response, reader: Reader
 ) -> Response:
-    """Hides a response that a middleware gives in place of the download's, such as one from a
-    cache.
+    """Hide a response that a middleware gives in place of the download's, as from a cache.
 
     No page is made of it, so nobody counts or notes it later.
     """

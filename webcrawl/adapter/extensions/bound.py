@@ -38,9 +38,7 @@ Used = tuple[float, float, float, float, float, int, int]
 
 
 class Bound:
-    """Counts whole seconds by cause, and has the crawl say what bounds it: lately and, in the end,
-    in the whole run.
-    """
+    """Counts whole seconds by cause, and has the crawl say what bounds it, lately and in all."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -95,7 +93,7 @@ class Bound:
         self._stood = True
 
     def look(self) -> None:
-        """Charges the time since the look before to one cause."""
+        """Charge the time since the look before to one cause."""
         begun, spent = time.monotonic(), time.thread_time()
         # nothing is counted that the last checkpoint lacks
         ends = self._scheduler.end.begun or self._scheduler.over

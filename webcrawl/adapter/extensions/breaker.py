@@ -1,6 +1,4 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many
-(crawl/error_breaker.py).
-"""
+"""Writes unexpected errors to logs/errors.log; too many end the crawl (crawl/error_breaker.py)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1; pipelines may take
-part in it.
-"""
+"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and on SIGUSR1; pipelines may take part."""
 
 from __future__ import annotations
 
@@ -49,15 +47,13 @@ class Checkpoints:
 
     @staticmethod
     def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
-        """Not by the event loop, which has a signal end the process for a moment when it no longer
-        listens to it.
-        """
+        """Have Python handle the signal: the event loop would let it end the process at times."""
         with contextlib.suppress(ValueError):  # only the main thread may handle signals
             signal.signal(signal.SIGUSR1, handler)
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:
-    """In their order. Any ITEM_PROCESSOR keeps them where Scrapy's own does."""
+    """Return the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
     pipelines: tuple[object, ...] = (
         crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
     )

@@ -30,9 +30,7 @@ NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now fo
 
 
 class Control:
-    """Logs each command that changes the crawl, and answers when a checkpoint has it: a crash does
-    not take it back.
-    """
+    """Logs each command that changes the crawl, and answers when a checkpoint has it."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler = crawler
@@ -79,7 +77,7 @@ class Control:
         return answer
 
     async def _keep(self) -> None:
-        """Has a checkpoint taken. CommandError if there is none soon, or ever."""
+        """Have a checkpoint taken. Raise CommandError if there is none soon, or ever."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._commanding.checkpoint()

@@ -25,9 +25,7 @@ class SpidersCoreStats(CoreStats):
 
 
 class PagesCoreStats(CoreStats):
-    """Copies the crawl's counters at every checkpoint and at the end: listening costs three signals
-    per page.
-    """
+    """Copies the crawl's counters at every checkpoint: listening costs three signals per page."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler.stats)

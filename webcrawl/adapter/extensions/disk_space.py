@@ -20,8 +20,7 @@ _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
 def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
-    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way
-    is finished.
+    """Pause the engine for this holder, or let it go on unless others hold it.
 
     `why`: in a few words, for progress and status. Of several holders the first one's are said.
     Returns what comes of it, for a line.

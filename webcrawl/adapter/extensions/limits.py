@@ -24,8 +24,7 @@ TIMEOUT = "CLOSESPIDER_TIMEOUT"
 
 
 class Limits(CloseSpider):
-    """Scrapy's own, also where none of them is set: then it hears nothing of pages and items, which
-    cost nothing more.
+    """Scrapy's own limits; where none is set, it hears nothing of pages and items.
 
     What is counted, is counted from when there is a limit; seconds are those of the run.
     """
@@ -75,7 +74,7 @@ class Limits(CloseSpider):
 
 
 def _key(name: str) -> str:
-    """The name of a limit in Scrapy's class."""
+    """Return the name of a limit in Scrapy's class."""
     return name.removeprefix("CLOSESPIDER_").lower()
 
 
@@ -85,9 +84,7 @@ REASON = "closespider_bytes"
 
 
 class ByteLimit:
-    """Hears the end of each URL, but only once there is a limit: a crawl without one pays nothing
-    for this.
-    """
+    """Hears the end of each URL once there is a limit: a crawl without one pays nothing."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

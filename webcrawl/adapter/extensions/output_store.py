@@ -67,9 +67,7 @@ class OutputStore:
 
 
 def address_of(values: Mapping[str, Any]) -> str | None:
-    """The place of this crawl's files: a drone of a hive has a folder of its own, as in the hive's
-    JOBDIR.
-    """
+    """Return the place of this crawl's files: a drone has a folder of its own, as in the JOBDIR."""
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:
         return address

@@ -69,9 +69,7 @@ class Progress:
         logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives
-        anything, or it waits.
-        """
+        """Return the figures of the crawl, and why nothing is fetched if that is so."""
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
         fates = scheduler.run.fates

@@ -50,7 +50,7 @@ class SeedEntries:
         self._own = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
-        """The links and requests of an entry; BadLineError says why there are none."""
+        """Return the links and requests of an entry. Raise BadLineError, which says why not."""
         found = [self._own(data)] if self._own is not None else [self._meaning(data)]
         if isinstance(found[0], Iterable):
             found = list(found[0])
@@ -118,7 +118,9 @@ META = "redis_seeds"
 
 
 class RedisSeeds:
-    """`patience`: idle seconds before the crawl may end; None: none, once nothing is left; 0: it
+    """Takes seeds from a key of a Redis server.
+
+    `patience`: idle seconds before the crawl may end; None: it ends once nothing is left; 0: it
     never ends.
     """
 
@@ -189,9 +191,7 @@ class RedisSeeds:
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
-        """The name of this crawl among those that take seeds from the same key, kept before
-        anything is taken.
-        """
+        """Return this crawl's name among those that share the key, kept before it takes seeds."""
         found = crawl.parts.db.get(META)
         if found is None:
             found = os.urandom(8).hex().encode()
@@ -231,7 +231,7 @@ class RedisSeeds:
         return self._patience is not None and now - self._idle_since < self._patience
 
     def absence(self) -> Absence | None:
-        """The time since when no seeds come from the server; None if it answers."""
+        """Return the time since when no seeds come from the server, or None if it answers."""
         since = self._absent_since
         return None if since is None else Absence("the server of the seeds", since)
 

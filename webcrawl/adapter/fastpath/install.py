@@ -20,7 +20,7 @@ def install(
     closing: Callable[[], Awaitable[None] | None],
     failure: Callable[[], Exception | None],
 ) -> Engine:
-    """Takes part in an engine; call it in the scheduler's `open`.
+    """Take part in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its
     failure is handled. Scrapy has no signal for that. `closing` is called when the spider begins to
