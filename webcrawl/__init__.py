@@ -1,6 +1,4 @@
-"""Mercator's web crawler, reborn as a Scrapy project; and a library: `webcrawl.crawl(…)`,
-`webcrawl.pages(…)`.
-"""
+"""Mercator's web crawler as a Scrapy project, and as a library: `webcrawl.crawl(…)`, `pages(…)`."""
 
 from importlib import import_module
 from typing import Any

@@ -50,7 +50,7 @@ class SeedEntries:
         self._own = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
-        """Return the links and requests of an entry. Raise BadLineError, which says why not."""
+        """Yield the links and requests of an entry. Raise BadLineError, which says why not."""
         found = [self._own(data)] if self._own is not None else [self._meaning(data)]
         if isinstance(found[0], Iterable):
             found = list(found[0])

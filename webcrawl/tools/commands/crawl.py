@@ -55,13 +55,11 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 def _none() -> None:
-    """For a program without such a watch."""
+    """Do nothing, for a program without such a watch."""
 
 
 class OneSignal:
-    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second,
-    which forces it.
-    """
+    """Stands before Scrapy's handlers, of which the first ends the crawl, the second forces it."""
 
     def __init__(
         self,
@@ -138,7 +136,7 @@ class Command(CrawlCommand):
         return name in spider_names(settings)
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
-        """The spider that the command line names; from URLs and files `web` crawls."""
+        """Return the spider that the command line names; from URLs and files `web` crawls."""
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
         del opts
@@ -172,7 +170,7 @@ class Command(CrawlCommand):
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        """Run the checks here, where Scrapy has logged nothing yet: their line stands alone."""
         try:
             self._prepare(args, opts)
         except KeyboardInterrupt:
@@ -260,8 +258,7 @@ class Command(CrawlCommand):
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line,
-        without a traceback.
+        """Print one line, without a traceback, if a sound state cannot be opened after all.
 
         A crawl that ended badly has said why.
         """
@@ -294,8 +291,7 @@ def _of_system(error: BaseException) -> bool:
 
 
 def _of_exit(error: SystemExit) -> tuple[str, int]:
-    """Who called `sys.exit`, and the status to end with: a crawl cut short by user code is never a
-    success.
+    """Return who called `sys.exit`, and the status: a crawl cut short by user code is no success.
 
     The add-on's own is raised again: it has said why.
     """
@@ -330,7 +326,7 @@ DETAILS: dict[str, str | tuple[str, ...]] = {
 
 
 def demote(record: logging.LogRecord) -> bool:
-    """A filter that makes such notices details."""
+    """Make such notices details, as a filter of the log."""
     if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
         record.levelno = logging.DEBUG
         record.levelname = "DEBUG"
@@ -338,6 +334,6 @@ def demote(record: logging.LogRecord) -> bool:
 
 
 def demote_details() -> None:
-    """Filters outlive Scrapy's configuration of the log, which resets the levels of its loggers."""
+    """Have notices demoted by filters, which outlive Scrapy's configuration of the log."""
     for name in DETAILS:
         logging.getLogger(name).addFilter(demote)

@@ -1,5 +1,4 @@
-"""`scrapy hive`: one crawl on all cores, and its drones. All other orders go by `scrapy ctl`, as to
-one crawl.
+"""`scrapy hive`: one crawl on all cores, and its drones. `scrapy ctl` gives all other orders.
 
 Scrapy imports every command for any of them, in every project on the machine: what takes long is
 imported later.
