@@ -311,7 +311,8 @@ class _Handover:
     def _tell(self) -> None:
         self._condition.notify_all()  # several threads may ask for the next page
         if self._wake is not None:
-            wake, self._wake = self._wake, None
+            wake = self._wake
+            self._wake = None
             wake()
 
     def next(self) -> Page | None:
@@ -335,7 +336,8 @@ class _Handover:
             await comes
 
     def _done(self) -> None:
-        held, self._held = self._held, None
+        held = self._held
+        self._held = None
         if held is not None:
             held.finish()
 
@@ -416,7 +418,8 @@ class _Thread:
         Raise why it could not be opened, or could not keep what it did.
         """
         self._thread.join()
-        error, self._error = self._error, None
+        error = self._error
+        self._error = None
         if error is not None and raises:
             raise error
 

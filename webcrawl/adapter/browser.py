@@ -157,9 +157,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 f"PLAYWRIGHT_BROWSER_TYPE = {config.browser_type_name!r}: must be chromium"
             )
         values = values_of(crawler)
-        self._agent, self._timeout, self._truncate = (
-            values[name] for name in ("USER_AGENT", "DOWNLOAD_TIMEOUT", "DOWNLOAD_TRUNCATE")
-        )
+        self._agent = values["USER_AGENT"]
+        self._timeout = values["DOWNLOAD_TIMEOUT"]
+        self._truncate = values["DOWNLOAD_TRUNCATE"]
         self._plain = HttpHandler(crawler)
         self._plain.render = self._rendered
         identity = ProxyIdentity.make()
@@ -208,9 +208,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         origin = "/".join(request.url.split("/", 3)[:3])
         tab = await self._tab(origin) if _is_plain(request) else None
         password = self._proxy.admit(tab.password if tab else "")
-        rendering = self._renderings[password] = Rendering(
-            request, exchange, page=tab.page if tab else None
-        )
+        rendering = Rendering(request, exchange, page=tab.page if tab else None)
+        self._renderings[password] = rendering
         seconds = float(request.meta.get("download_timeout") or self._timeout)
         done = False
         try:

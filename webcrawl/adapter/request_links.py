@@ -72,9 +72,9 @@ def to_link(
     values: Values = {}
     for field in FIELDS:
         if given[field] and not _is_plain(given[field]):
-            given[field], left = _packed(
-                request, field, given[field], Packing(spider, classes=classes), held
-            )
+            packing = Packing(spider, classes=classes)
+            packed, left = _packed(request, field, given[field], packing, held)
+            given[field] = packed
             if left:
                 values[field] = left
     extra = {

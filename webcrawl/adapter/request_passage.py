@@ -59,7 +59,8 @@ class Intake:
     ) -> None:
         """`classes`: links may name classes, which would be loaded: not so in hives' letters."""
         self._counts = counts or RequestCounts()
-        self._hands_over = self._counts.is_ours = bool(getattr(dupefilter, "hands_over", False))
+        self._hands_over = bool(getattr(dupefilter, "hands_over", False))
+        self._counts.is_ours = self._hands_over
         # Of an answer without an exchange no page can be made.
         self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(
             spider, "has_callbacks", False
@@ -283,7 +284,8 @@ class Giving:
         if parts.hostless.waiting:
             return self._hostless()
         if self.driven:
-            made, self._made = self._made, None
+            made = self._made
+            self._made = None
             if made is not None:
                 self._waking.now()
             return made

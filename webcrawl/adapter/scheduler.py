@@ -256,7 +256,8 @@ class FrontierScheduler:
             classes=classes,
             counts=self.counts,
         )
-        self.held = held = self._intake.held
+        held = self._intake.held
+        self.held = held
         self._giving = Giving(
             crawl,
             spider,
@@ -309,7 +310,8 @@ class FrontierScheduler:
 
     def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:
         room = self.crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
-        self.waking.driver = driver = Driver(steps, downloader.barrier, room)
+        driver = Driver(steps, downloader.barrier, room)
+        self.waking.driver = driver
         return driver
 
     def _install(self, finished: Callable[[Any], None]) -> None:
@@ -374,9 +376,8 @@ class FrontierScheduler:
             from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
-            since = downloader.since = await since_of(
-                argument, values_of(self.crawler), self.crawl, self.fail
-            )
+            since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
+            downloader.since = since
             self.run.ends.callback(since.close)
             self.run.ends.callback(setattr, downloader, "since", None)
 

@@ -11,7 +11,8 @@ KEY = "webcrawl"  # in request.meta
 
 def give_trip(request: Request, trip: Trip) -> Request:
     """Give the request this trip, and return it."""
-    request.meta[KEY], trip.owner = trip, id(request)
+    request.meta[KEY] = trip
+    trip.owner = id(request)
     return request
 
 

@@ -34,9 +34,9 @@ class Checkpoints:
     def opened(self) -> None:
         loop = asyncio.get_running_loop()
         run = scheduler_of(self._crawler).run
-        self.regular = regular = RegularCheckpoints(
-            run.keeping, values_of(self._crawler)["CHECKPOINT_INTERVAL"]
-        )
+        interval = values_of(self._crawler)["CHECKPOINT_INTERVAL"]
+        regular = RegularCheckpoints(run.keeping, interval)
+        self.regular = regular
         self._hear(lambda *_: loop.call_soon_threadsafe(regular.take))
         regular.begin(run.crawl, _pipelines(self._crawler))
 

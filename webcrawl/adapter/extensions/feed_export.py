@@ -43,8 +43,9 @@ class Waiting:
         self._export = export
 
     def __call__(self) -> None:
-        """Export them."""
-        items, self.items = self.items, []
+        """Export the items that waited."""
+        items = self.items
+        self.items = []
         for item in items:
             self._export(item)
 

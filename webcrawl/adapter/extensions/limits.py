@@ -89,7 +89,8 @@ class ByteLimit:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._most = 0
-        self._hears = self._over = False
+        self._hears = False
+        self._over = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -138,7 +138,8 @@ class RedisSeeds:
         self._patience: int | None = values["MAX_IDLE_TIME_BEFORE_CLOSE"]
         self._task: asyncio.Task[None] | None = None
         self._looked = False  # whether the server has answered, and nothing was there
-        self._connected = self._away = False
+        self._connected = False
+        self._away = False
         # the server does not answer, or refuses us; by the machine's clock
         self._absent_since: float | None = None
         self._told: set[str] = set()
@@ -166,7 +167,8 @@ class RedisSeeds:
     def opened(self, spider: Spider) -> None:
         from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
 
-        self._scheduler = scheduler = scheduler_of(self._crawler)
+        scheduler = scheduler_of(self._crawler)
+        self._scheduler = scheduler
         values = self._values
         self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {
             "name": spider.name

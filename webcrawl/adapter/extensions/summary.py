@@ -35,7 +35,8 @@ class Summary:
         self._folder = folder
         self._aloud = aloud
         self._reason = ""  # for which the crawl has ended
-        self._before = self._answers_before = 0  # pages and answers of earlier runs
+        self._before = 0  # pages of earlier runs
+        self._answers_before = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -73,8 +73,10 @@ class WebSub:
         return extension
 
     def opened(self) -> None:
-        self._scheduler = scheduler = scheduler_of(self._crawler)
-        self._crawl = crawl = scheduler.crawl
+        scheduler = scheduler_of(self._crawler)
+        crawl = scheduler.crawl
+        self._scheduler = scheduler
+        self._crawl = crawl
         if crawl.parts.signalling is None:  # a spider that makes its requests itself
             logger.warning("WEBSUB_PORT: no effect, no page of this crawl is fetched again")
             return

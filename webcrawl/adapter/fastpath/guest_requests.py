@@ -40,7 +40,8 @@ class GuestRequests:
     def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
         self._handle = handle
         self._finished = finished
-        engine, self._scraper = handle.engine, handle.engine.scraper
+        engine = handle.engine
+        self._scraper = engine.scraper
         self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
         handle.slot.inprogress = Ending(self._ended)
         if engine._start is not None:  # noqa: SLF001

@@ -244,7 +244,8 @@ class Command(CrawlCommand):
             OneSignal(still=partial(_still, self._crawler)).install_soon()
             self.crawler_process.start()
         except SystemExit as error:  # whoever called it: it has ended the event loop
-            line, self.exitcode = _of_exit(error)
+            line, status = _of_exit(error)
+            self.exitcode = status
             logger.critical(self._on_exit, line)
             return
         if self.crawler_process.bootstrap_failed:

@@ -60,7 +60,8 @@ class Command(CrawlCommand):
 
         lines = [line for argument in args for line in _in_store(argument)]
         try:
-            self._files, again = archive_files(args)
+            files, again = archive_files(args)
+            self._files = files
         except NoArchive as error:
             raise CannotStart("; ".join((str(error), *lines))) from error
         for line in lines:

@@ -115,9 +115,8 @@ class Server:
     def _watch(self, known: WatchedCrawl) -> Watch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = self._watches[known.id] = Watch(
-                known, self._ask, self._executor, self._defaults
-            )
+            watch = Watch(known, self._ask, self._executor, self._defaults)
+            self._watches[known.id] = watch
         return watch
 
     async def _all(self) -> list[Shown]:

@@ -81,7 +81,8 @@ class SeedTable:
             if not self._redirects[at]:
                 self._status[at] = status
         elif not path.strip(b"R"):
-            self._status[at], self._redirects[at] = status, 1
+            self._status[at] = status
+            self._redirects[at] = 1
 
     def take_back(self, seed: bytes, status: int) -> None:
         """Such an answer of a wall was not the end of its URL."""

@@ -95,7 +95,8 @@ class Pool(Part):
         if len(self._sites) > 100_000:
             self._sites.clear()
         name = host.rpartition(b"@")[2].decode()
-        site = self._sites[host] = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
+        site = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
+        self._sites[host] = site
         return site
 
     def spill(self) -> None:
@@ -275,7 +276,8 @@ class SegmentWriter:
         self._disk = disk
         self._fd = fd
         self._waiting: list[bytes] = [HEADER]
-        self._size = self._rows = 0
+        self._size = 0
+        self._rows = 0
 
     def add(self, record: Packed) -> None:
         self._rows += 1

@@ -173,7 +173,8 @@ class Watching:
             # read after the look: an order that the server has by now is in the file already
             await repeat_change(operator, look, self._folder.known())
             self._follow(look)
-            reports, self.silent = look.reports, look.silent
+            reports = look.reports
+            self.silent = look.silent
             self.figures = total(
                 reports[drone].stats()
                 if drone in reports
@@ -210,7 +211,9 @@ class Display:
     def __init__(self, *, live: bool, logged: bool) -> None:
         self._live = LiveLine() if live else None
         self._logged = logged
-        self._next_look = self._next_line = time.monotonic()
+        now = time.monotonic()
+        self._next_look = now
+        self._next_line = now
         self._rate = progress.Rate(time.monotonic)
 
     def __enter__(self) -> Self:

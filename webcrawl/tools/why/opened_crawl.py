@@ -74,7 +74,8 @@ class Source:
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
-        self.snapshot, files = opened(jobdir / "state")
+        snapshot, files = opened(jobdir / "state")
+        self.snapshot = snapshot
         self._closing.callback(self.snapshot.close)
         self._closing.callback(files.close)
         try:
@@ -105,7 +106,9 @@ class Source:
             self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd
         )
         self.key = meta_row.key(snapshot)
-        self.at, self.ahead = meta_row.times(snapshot)
+        at, ahead = meta_row.times(snapshot)
+        self.at = at
+        self.ahead = ahead
         self.outputs = lengths(snapshot)
         for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
             try:
