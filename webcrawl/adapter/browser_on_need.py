@@ -57,7 +57,9 @@ class BrowserOnNeed(BrowserHandler):
         await super()._rendered(request, trip, exchange)
         if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
             return
-        if trip is None or trip.inline or trip.is_prerequisite or request.meta.get("playwright"):
+        if request.meta.get("playwright"):
+            return
+        if trip is None or trip.inline or trip.is_prerequisite:
             return
         wanted = self._deciding.wanted(exchange)
         if wanted is not None:

@@ -44,18 +44,21 @@ def decoded(response: Response, limit: int) -> Response:
     values = b",".join(response.headers.getlist(HEADER)).lower()
     if not values or not response.body:
         return response
+    names = [name.strip() for name in values.split(b",")]
     try:
-        decoding = decoder([name for one in values.split(b",") if (name := one.strip())], limit)
+        decoding = decoder([name for name in names if name], limit)
     except UnknownCoding:
         return response
     if decoding is None:
         return response
     decoding.feed(response.body)
     decoding.finish()
-    # its end may be missing
-    if decoding.broken and not (decoding.started and response.body.startswith(GZIP)):
+    lacks_only_its_end = decoding.started and response.body.startswith(GZIP)
+    if decoding.broken and not lacks_only_its_end:
         return response
     headers = Headers(response.headers)
     del headers[HEADER]
-    flags = [*response.flags, *(["truncated/length"] if decoding.full else [])]
+    flags = list(response.flags)
+    if decoding.full:
+        flags.append("truncated/length")
     return with_body(response, decoding.body, headers=headers, flags=flags)

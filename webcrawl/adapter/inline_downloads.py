@@ -235,11 +235,12 @@ class Inline:
         return self.crawl is None
 
     async def released(self) -> bool:
-        """Wait as long as nothing may go out: a turn, or a slot, may be from before the pause.
+        """Wait as long as nothing may go out, and return whether that was so.
 
-        Whether it had to.
+        A turn, or a slot, may be from before the pause.
         """
-        crawl, was_held = self.crawl, False
+        crawl = self.crawl
+        was_held = False
         while crawl is not None and crawl.books.rests() and not self.closed:  # it has no event
             was_held = True
             await asyncio.sleep(HELD)
@@ -247,14 +248,13 @@ class Inline:
 
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
         """Log and archive an attempt in the turn of the loop in which it ended; return its next."""
-        link, outcome, exchange = trip.link, trip.outcome, trip.exchange
-        if (
-            link is None
-            or outcome is None
-            or trip.abandoned
-            or outcome.status == Status.UNTRIED
-            or crawl.turns.closed
-        ):
+        link = trip.link
+        outcome = trip.outcome
+        exchange = trip.exchange
+        if link is None or outcome is None or outcome.status == Status.UNTRIED:
+            return None
+        is_left_to_next_run = trip.abandoned or crawl.turns.closed
+        if is_left_to_next_run:
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:

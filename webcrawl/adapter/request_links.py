@@ -82,12 +82,7 @@ def to_link(
     }
     if not classes:
         extra = {key: value for key, value in extra.items() if key in DEFAULTS}
-    try:
-        word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
-    except (TypeError, ValueError, OverflowError) as error:
-        key = next(key for key, value in extra.items() if not _is_plain(value))
-        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
-        raise CannotBeKept(key, why) from error
+    word = _word(extra)
     try:
         if request.priority:
             word = f"{request.priority:d}.{word}"
@@ -99,6 +94,18 @@ def to_link(
     if values and held is not None:
         held.hold(word, values, has_errback=request.errback is not None)
     return Link(url, path, via, request=word)
+
+
+def _word(extra: Mapping[str, Any]) -> str:
+    """Return what a request has beside its URL as one word, empty for a plain GET."""
+    if not extra:
+        return ""
+    try:
+        return urlsafe_b64encode(msgpack.packb(extra)).decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        key = next(key for key, value in extra.items() if not _is_plain(value))
+        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
+        raise CannotBeKept(key, why) from error
 
 
 def _packed(

@@ -153,16 +153,20 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         )
     yield from unknown(settings, spider)
     if reader is PAGES:
-        yield from unread(
-            settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or ""))
-        )
-        for name, hook in misspelt(type(spider), PAGES_HOOKS):
-            yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
+        yield from _unused_by_pages(settings, spider)
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
     if hasattr(spider, "crawler") and not settings["FOREIGN_HANDLERS_ALLOWED"]:
         yield from unsent(spider.crawler.signals.sender)
+
+
+def _unused_by_pages(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """Yield a line for each output and each method that a spider which makes pages does not use."""
+    outputs = map(str.lower, words(settings["OUTPUTS"] or ""))
+    yield from unread(settings["LINK_SOURCES"], outputs)
+    for name, hook in misspelt(type(spider), PAGES_HOOKS):
+        yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
 
 
 def unsent(sender: object) -> Iterator[str]:

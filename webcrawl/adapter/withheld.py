@@ -46,10 +46,8 @@ class Judge:
 def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
     """Return the response for callbacks and those that await it, without a body.
 
-    Or raise IgnoreRequest instead.
-
-    The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks
-    the page is made all the same, for the sake of its links.
+    Raise IgnoreRequest for those who would take an empty page for the page. Of a WebSpider's
+    callbacks the page is made all the same, for the sake of its links.
     """
     link, exchange = trip.link, trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
@@ -71,9 +69,9 @@ def withheld_given(
     No page is made of it, so nobody counts or notes it later.
     """
     trip = trip_of(request)
-    if (FLAG in response.flags and not response.body) or (
-        trip is not None and trip.is_prerequisite
-    ):
+    is_hidden = FLAG in response.flags and not response.body
+    is_for_crawl = trip is not None and trip.is_prerequisite
+    if is_hidden or is_for_crawl:
         return response
     try:
         exchange = exchange_of(response)

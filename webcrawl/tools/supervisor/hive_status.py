@@ -11,7 +11,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
 from webcrawl.crawl.hive.operator import Look, waits_for
-from webcrawl.crawl.hive.queen import State
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import FINISHED
@@ -174,7 +174,10 @@ def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, 
 
 
 def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
-    report, earlier, left = now.reports.get(drone), before.reports.get(drone), now.leases.get(drone)
+    """Return what the drone's report changes in its row."""
+    report = now.reports.get(drone)
+    earlier = before.reports.get(drone)
+    left = now.leases.get(drone)
     host, pid = now.places.get(drone, ("", 0))
     row: dict[str, Any] = {}
     if report is None:
@@ -182,11 +185,11 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = (
-        str(report.state) + (", idle" if report.idle else "")
-        if left is not None
-        else _absent(now, drone)
-    )
+    state = _absent(now, drone)
+    if left is not None:
+        state = f"{report.state}, idle" if report.idle else str(report.state)
+    if report.trouble:
+        state += f": {report.trouble}"
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -195,14 +198,19 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
         "letters": report.unacknowledged,
         "place": f"{where}:{report.jobdir} ({pid or report.pid})" if where else report.jobdir,
     }
-    if report.trouble:
-        row["state"] += f": {report.trouble}"
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
-        pages = row["pages"] - earlier.figures.get("pages", 0)
-        row["rate"] = round(
-            pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1
-        )
+        row["rate"] = _rate(report, earlier)
     return row
+
+
+def _rate(report: Report, earlier: Report) -> float:
+    """Return the pages per second between two reports of one run."""
+    pages = report.figures.get("pages", 0) - earlier.figures.get("pages", 0)
+    seconds = report.seconds - earlier.seconds
+    if not seconds:
+        seconds = (report.beat - earlier.beat) * BEAT
+    rate: float = round(pages / seconds, 1)
+    return rate
 
 
 def _absent(look: Look, drone: int) -> str:

@@ -20,7 +20,7 @@ from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import Look, Operator
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.tools.supervisor.hive_status import progress
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
@@ -184,12 +184,7 @@ async def given(
     operator = make_operator()
     try:
         number = await operator.command(name, *words)
-        end = time.monotonic() + PATIENCE
-        while waiting := _behind(look := await operator.look(), number):
-            if time.monotonic() > end:
-                drones = ", ".join(map(str, waiting))
-                raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
-            await asyncio.sleep(LOOKS)
+        look = await _look_after(operator, name, number)
     except Away as error:
         if name != "stop" or not await _ends(folder):  # the server of a hive ends with it
             kind = CommandError if isinstance(error, Full) else NoAnswer
@@ -199,23 +194,45 @@ async def given(
         return f"{name}: done by {count(len(there), 'drone')}"
     finally:
         await operator.close()
-    refusals = [
-        (drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))
-    ]
-    if refusals:
-        raise CommandError("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
+    _check_refusals(look, number)
     if name == "stop":
         return f"{name}: done by {count(len(there), 'drone')}"
-    if gone := [
-        str(one)
-        for one in sorted(there)
-        if one not in look.leases and _is_missed(look, one, number)
-    ]:
+    away = [drone for drone in sorted(there) if drone not in look.leases]
+    missed = [str(drone) for drone in away if _is_missed(look, drone, number)]
+    if missed:
         raise NoAnswer(
-            f"{name}: drones {', '.join(gone)} went away before they answered; they will know it"
+            f"{name}: drones {', '.join(missed)} went away before they answered; they will know it"
         )
     done = [one for one in there if not _is_behind(look, one, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
+
+
+async def _look_after(operator: Operator, name: str, number: int) -> Look:
+    """Return a look at the hive once all drones have answered the command of this number.
+
+    Raise NoAnswer if a drone takes too long.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        look = await operator.look()
+        waiting = _behind(look, number)
+        if not waiting:
+            return look
+        if time.monotonic() > end:
+            drones = ", ".join(map(str, waiting))
+            raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
+        await asyncio.sleep(LOOKS)
+
+
+def _check_refusals(look: Look, number: int) -> None:
+    """Raise CommandError if a drone has refused the command of this number."""
+    refusals = []
+    for drone, report in look.reports.items():
+        why = report.refusal(number)
+        if why:
+            refusals.append(f"refused by drone {drone}: {why}")
+    if refusals:
+        raise CommandError("; ".join(refusals))
 
 
 async def _ends(folder: HiveFolder | None) -> bool:

@@ -209,14 +209,19 @@ def _add_pages(
     """Add the list of seeds and of all other pages; return what is said of the first seed."""
     first: PageEntry | None = None
     with ExitStack() as opened:
-        seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
+        seeds = opened.enter_context(TemporaryFile(dir=folder))
+        others = opened.enter_context(TemporaryFile(dir=folder))
         seeds.write(header("pages", "Seeds"))
         others.write(header("extra-pages", "Other pages"))
         for archive, index in archives:
             for page in _pages(archive, index, start):
-                (seeds if page.is_seed else others).write(page.line())
-                found["seeds" if page.is_seed else "others"] += 1
-                if page.is_seed and (first is None or page.stamp < first.stamp):
+                if not page.is_seed:
+                    others.write(page.line())
+                    found["others"] += 1
+                    continue
+                seeds.write(page.line())
+                found["seeds"] += 1
+                if first is None or page.stamp < first.stamp:
                     first = page
         package.add("pages/pages.jsonl", seeds, deflate=True)
         if found["others"]:

@@ -108,9 +108,8 @@ def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> 
         if b'"method": ' in line:  # what came of a form is not what its URL shows
             continue
         says = read(line)
-        if not says.is_revisit and (
-            says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS
-        ):
+        is_document = says.status != NOT_MODIFIED and says.mime.lower() in DOCUMENTS
+        if not says.is_revisit and not is_document:
             continue
         page = _page(says, archive, file, first)
         if page is not None:
@@ -123,7 +122,7 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
     A 304 is the page that an earlier archive has. Most have no type: then only documents have a
     title.
     """
-    about, needs_title = dict[str, str](), False
+    needs_title = False
     after = says.offset + says.length
     if after > os.fstat(file.fileno()).st_size:
         raise Torn("the file ends early")
@@ -136,16 +135,23 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
         needs_title = is_earlier and not kind
         if not needs_title and kind.lower() not in DOCUMENTS:
             return None
-    for record in islice(records(archive, file, after), FOLLOWING):
-        if record.kind == "metadata":
-            about = record.values()
-            break
-        if record.kind in INDEXED:
-            break
+    about = _metadata_after(archive, file, after)
     path = about.get("hopsfromseed", "")
-    if requisite_hops(path) or path.endswith("P") or (needs_title and "title" not in about):
+    is_for_other_pages = requisite_hops(path) or path.endswith("P")
+    lacks_title = needs_title and "title" not in about
+    if is_for_other_pages or lacks_title:
         return None
     return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
+
+
+def _metadata_after(archive: Path, file: BinaryIO, at: int) -> dict[str, str]:
+    """Return the values of the metadata record that follows an answer, if one does."""
+    for record in islice(records(archive, file, at), FOLLOWING):
+        if record.kind == "metadata":
+            return record.values()
+        if record.kind in INDEXED:
+            break
+    return {}
 
 
 MARK = REVISIT.encode()

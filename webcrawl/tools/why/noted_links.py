@@ -81,10 +81,9 @@ def _in_tables(
     *,
     deep: bool,
 ) -> None:
-    """Add to `cut` what was not read."""
-    names = sorted(
-        name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE)
-    )
+    """Look in the tables of links. Add to `cut` what was not read."""
+    files = source.outputs.keys() | source.stored.keys()
+    names = sorted(name for name in files if name.startswith(TABLE))
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):
         place = "in the store" if source.stored.keys() & {*names} else "no longer here"

@@ -499,6 +499,11 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
     return f"{_when_queued(facts)}{pause}"
 
 
+def _retry_of(host: str) -> str:
+    retry = f"{program()} ctl JOBDIR host {host} retry"
+    return f"with a larger HOST_MAX_PAGES its host goes on after {retry}"
+
+
 def _when_queued(facts: Facts) -> str:
     """Say what would become of it as a new link."""
     if not facts.follows:
@@ -509,10 +514,7 @@ def _when_queued(facts: Facts) -> str:
     host = facts.host
     if host is not None and host.retired:
         ends = f"it would be queued, and end when its turn comes: {_end(host.retired)}"
-        if _is_spent(facts):
-            retry = f"{program()} ctl JOBDIR host {host.name} retry"
-            ends += f"; with a larger HOST_MAX_PAGES its host goes on after {retry}"
-        return ends
+        return f"{ends}; {_retry_of(host.name)}" if _is_spent(facts) else ends
     budget = facts.domain.budget if facts.domain is not None else None
     if facts.domain is not None and budget is not None and facts.domain.pages >= budget:
         return f"it would wait until its domain may have more than {count(budget, 'page')}"
