@@ -5,7 +5,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Imported when somebody asks for them: the core runs without Scrapy, and a command of any project
+# Imported when they are first used: the core runs without Scrapy, and a command of any project
 # imports this package.
 _LATER = {
     "Page": "webcrawl.content.page",

@@ -125,7 +125,7 @@ def _of_browser(error: Exception) -> type[FetchError] | None:
 
 logger = logging.getLogger(__name__)
 
-# How downloads by somebody else's handler may fail; anything else is a mistake in code
+# How downloads by a foreign handler may fail; anything else is a mistake in code
 EXPECTED = (
     CannotResolveHostError,
     DownloadCancelledError,

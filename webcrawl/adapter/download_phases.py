@@ -104,5 +104,5 @@ def _received(trip: Trip) -> int:
 def _host(url: str) -> str:
     try:
         return host_of(url)
-    except IndexError:  # a request that somebody awaits may have any URL
+    except IndexError:  # a request that code awaits may have any URL
         return "-"

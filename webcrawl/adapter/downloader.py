@@ -90,7 +90,7 @@ class FrontierDownloader:
             self.active,
             self.total_concurrency,
         )
-        # has whoever takes requests from the scheduler look again
+        # has what takes requests from the scheduler look again
         self.wake: Callable[[], object] = int
         # called when memory or threads are missing
         self.on_lack: Callable[[Exception], None] = _nothing

@@ -111,7 +111,7 @@ class PagesThroughScrapy:
         self._spider: Any = crawler.spider
         self._formatter: Any = crawler.logformatter
         self._is_quiet = type(self._formatter) is QuietLogFormatter
-        # those that somebody has seen, until their pages are finished
+        # those that other code has seen, until their pages are finished
         self._requests: dict[Trip, Request] = {}
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:

@@ -31,7 +31,7 @@ Values = dict[str, dict[str, Any]]  # by field, and key
 class _Entry:
     values: Values
     has_errback: bool
-    is_out: bool = False  # its request was made: whoever hears of its end has it
+    is_out: bool = False  # its request was made: the code that hears of its end has it
 
 
 class HeldValues:

@@ -91,7 +91,7 @@ class Entry:
     async def _named(self) -> None:
         """Join.
 
-        A drone beyond those of the hive waits until somebody orders that there be so many.
+        A drone beyond those of the hive waits for an order that there be so many.
         """
         told = False
         while True:

@@ -79,9 +79,9 @@ class Inline:
             asyncio.Semaphore(slots) if slots else nullcontext()
         )
         self.crawl: OpenCrawl | None = None
-        self.waiting = 0  # downloads that somebody awaits now
+        self.waiting = 0  # downloads that are awaited now
         self.closed = False  # no more are taken
-        # somebody got no answer because the crawl ended: no page is booked after that
+        # an awaited download was cut off by the end of the crawl: no page is booked after that
         self.cut_short = False
 
     @contextmanager

@@ -1,6 +1,6 @@
 """Listeners of signals.
 
-Looking for them is cheaper than building the arguments of a signal that nobody receives.
+Looking for them is cheaper than building the arguments of a signal without a receiver.
 """
 
 from __future__ import annotations

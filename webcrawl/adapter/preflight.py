@@ -504,7 +504,7 @@ async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None
     start_threads()
     lookup: Lookup
     if make is NameServers:
-        # as long as a user waits
+        # no longer than a user waits
         lookup = NameServers(servers, timeout=2.0, tries=2)
     else:
         lookup = made("DNS_LOOKUP", path, Lookup, servers)

@@ -40,7 +40,7 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
     }
     params |= OURS
     params.pop("retry_on_timeout", None)
-    # whoever calls decides, and looks whether it is still the same server
+    # the caller decides, and looks whether it is still the same server
     params["retry"] = Retry(NoBackoff(), 0)
     params["redis_cls"] = _client_class(params.get("redis_cls"))
     if settings.get("REDIS_PASSWORD_FILE"):

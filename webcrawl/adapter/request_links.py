@@ -179,7 +179,7 @@ def to_request(
 ) -> Request:
     """Return the request again, with its trip.
 
-    CannotBeMade: the spider has no such method or class, or nobody can read it.
+    CannotBeMade: the spider has no such method or class, or the word cannot be read.
     """
     if not link.request:
         errback = getattr(spider, "failed", None)

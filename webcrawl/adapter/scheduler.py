@@ -210,7 +210,7 @@ class FrontierScheduler:
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
         if not makes_pages or frontier is not None:
-            # off, unless somebody has asked for them
+            # off, unless the user has asked for them
             values["SITEMAPS"] = values["SITEMAPS"] or False
         return assemble(
             values,

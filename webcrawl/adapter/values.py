@@ -113,7 +113,7 @@ def _as_it_is(setting: Any) -> Any:
 
 def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
     values = plain_values(crawler.settings, name)
-    # by their texts, perhaps, and whatever their kind
+    # it may choose by the texts of links, and links of any kind
     if getattr(crawler.spidercls, "chooses_links", False):
         values["LINK_LOG"] = True
     return values

@@ -66,7 +66,7 @@ def withheld_given(
 ) -> Response:
     """Hide a response that a middleware gives in place of the download's, as from a cache.
 
-    No page is made of it, so nobody counts or notes it later.
+    No page is made of it, so it is counted and noted here.
     """
     trip = trip_of(request)
     is_hidden = FLAG in response.flags and not response.body
@@ -77,7 +77,7 @@ def withheld_given(
         exchange = exchange_of(response)
         if not visitor.withholds(Link(canonical(request.url)), exchange):
             return response
-    except InvalidUrl:  # such as `data:`, which nobody owns
+    except InvalidUrl:  # such as `data:`, which has no owner
         return response
     if trip is not None:
         trip.withheld = exchange

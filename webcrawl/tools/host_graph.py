@@ -109,7 +109,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     try:
-        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+        with new.open("x", encoding="utf-8") as file:  # follows no link that was put there
             file.writelines(lines)
         new.replace(path)
     finally:

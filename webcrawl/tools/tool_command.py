@@ -169,7 +169,7 @@ class ToolCommand:
     def settings(self) -> Settings:
         """Return the settings of the project.
 
-        Scrapy sets them; without it they are read when somebody asks for them.
+        Scrapy sets them; without it they are read when they are first needed.
         """
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
 
@@ -276,7 +276,7 @@ def say_all(text: str | bytes) -> None:
     """Print a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
 
     A reader who has read enough stops nothing: the command goes on, and its exit status says how it
-    went. Nor does it matter if nobody wants to read anything (`>&-`).
+    went. Nor does it matter if standard output is closed (`>&-`).
     """
     output: TextIO | None = sys.stdout
     if output is None:
@@ -315,7 +315,7 @@ def write_page(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     try:
-        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+        with new.open("x", encoding="utf-8") as file:  # follows no link that was put there
             file.write(text)
         new.replace(path)
     except BaseException:

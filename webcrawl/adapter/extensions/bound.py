@@ -76,7 +76,7 @@ class Bound:
         self._late = 0.0
         self._beaten = 0.0
         self._no_way = False  # at the last look: none of the hosts that wait has a way to it
-        # the process was stopped by a signal, and goes on: the time is nobody's
+        # the process was stopped by a signal, and goes on: no cause is charged for that time
         self._stood = False
 
     @classmethod

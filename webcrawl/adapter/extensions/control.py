@@ -25,7 +25,7 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0  # seconds that whoever gave a command waits for the checkpoint that has it
+PATIENCE = 20.0  # seconds that a command waits for the checkpoint that has it
 NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now forgets it"
 
 

@@ -41,7 +41,7 @@ class Limits(CloseSpider):
         crawler.signals.connect(self.opened, signal=signals.spider_opened)
 
     def opened(self) -> None:
-        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+        with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
             scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
     def _change(self, values: Mapping[str, Any]) -> None:

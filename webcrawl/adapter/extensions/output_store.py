@@ -40,7 +40,7 @@ class OutputStore:
     def opened(self) -> None:
         try:
             scheduler = scheduler_of(self._crawler)
-        except NotConfigured:  # under somebody else's scheduler nothing is written
+        except NotConfigured:  # under another scheduler nothing is written
             return
         crawl, address = scheduler.crawl, self._address
         if address is None:

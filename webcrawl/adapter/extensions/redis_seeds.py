@@ -111,7 +111,7 @@ class SeedEntries:
 
 INTERVAL = 1.0  # seconds between two looks
 SOON = 0.02  # while there are more seeds, and no host to ask
-LATER = 10.0  # after an error that somebody has to mend
+LATER = 10.0  # seconds after an error that the operator has to mend
 LAST = 2.0  # for removing what the last checkpoint has
 TOLD = 5  # bad entries that are logged
 META = "redis_seeds"
@@ -281,7 +281,7 @@ class RedisSeeds:
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
         """At the start it ends the crawl.
 
-        Later somebody can mend it, and the crawl has other things to do.
+        The operator can mend it later, and the crawl has other things to do.
         """
         self._looked = False
         self._absent_since = self._absent_since or time.time()

@@ -20,7 +20,7 @@ class Lenient(set[Request]):
 class Engine:
     """Wakes the engine, reports that it begins to close, and fails when the crawl did.
 
-    `failure` is asked at the end, and what it returns is raised to whoever started the crawl.
+    `failure` is asked at the end, and what it returns is raised where the crawl was started.
     Scrapy's commands then end with exit status 1, which they do for no reason why a spider was
     closed.
     """

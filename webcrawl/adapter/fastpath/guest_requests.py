@@ -83,7 +83,7 @@ class GuestRequests:
     def _ended(self, request: Request) -> None:
         self._processed.pop(request, None)
         trip = trip_of(request)
-        # who awaits a download hears of its end himself
+        # the code that awaits a download hears of its end itself
         if trip is not None and not (trip.booked or trip.inline):
             self._finished(trip)
 

@@ -130,10 +130,10 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the `start_urls` of a subclass. The crawl reads the seeds itself."""
-        # raises with another one: nothing would be fetched, and nobody told
+        # raises with another scheduler: nothing would be fetched, and no line would say so
         scheduler = scheduler_of(self.crawler)
         nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
-        # one of its own may ask for this one's, too
+        # a spider's own `start` may call this one, too
         if nothing and type(self).start is WebSpider.start:
             logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
             raise CloseSpider("no_seeds")

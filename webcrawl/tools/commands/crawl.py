@@ -90,7 +90,7 @@ class OneSignal:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
-        # shell and kernel send one each: nobody is in haste
+        # shell and kernel send one each: the second is no sign of haste
         if number == signal.SIGHUP and self._last > float("-inf"):
             return
         if now - self._last < SAME:
@@ -243,7 +243,7 @@ class Command(CrawlCommand):
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
             OneSignal(still=partial(_still, self._crawler)).install_soon()
             self.crawler_process.start()
-        except SystemExit as error:  # whoever called it: it has ended the event loop
+        except SystemExit as error:  # wherever it was raised, it has ended the event loop
             line, status = _of_exit(error)
             self.exitcode = status
             logger.critical(self._on_exit, line)

@@ -180,7 +180,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     target = Target(settings, hive)
     if opts.lost:
         return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
-    if not opts.jobdir:  # it runs, or somebody starts it
+    if not opts.jobdir:  # it runs, or is started elsewhere
         return give_up(target, drone, say)
     found = _found(Path(opts.jobdir))
     words = drone_command(settings, target, drone, opts.jobdir, opts.spargs)

@@ -1,6 +1,6 @@
 """Finds the crawls that there are, and looks at each: at what it says itself, or at what it left.
 
-While somebody watches, a look serves all pages that are open.
+A look serves all pages that are open.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def look(known: WatchedCrawl, ask: Ask) -> Sample:
     """Ask a crawl, or each drone of a hive, which takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
-        # of a hive it may be on another machine
+        # a drone's folder may be on another machine
         if sample.state == "new" and not known.jobdir.is_dir():
             return replace(sample, state="gone", note="its folder is no longer there")
         return sample

@@ -42,11 +42,10 @@ class Pool(Part):
         self._domain_of = domain_of
         self._memory = memory
         state = json.loads(db.get(META) or b'{"files": [], "next": 0, "last": 0}')
-        # name, bytes, lines
+        # of each file its name, bytes and lines
         self._files: list[tuple[str, int, int]] = [tuple(one) for one in state["files"]]
-        # numbers, of links and of files
-        self._next = state["next"]
-        self._last = state["last"]
+        self._next = state["next"]  # number of the next link
+        self._last = state["last"]  # number of the last file
         self._lines: list[Line] = []
         self._size = 0
         self._sites: dict[bytes, bytes] = {}

@@ -235,7 +235,7 @@ class Waiting:
             raise _overtaken(wanted)
 
     def _has_ended(self, folder: HiveFolder) -> bool:
-        # before hive.json is read: the last thing that it does is to write there
+        # asked before hive.json is read: the hive's process writes there last of all
         supervised = folder.supervised
         founding = folder.known()
         if {*(founding.wanted or founding.drones)} != {*self.members}:

@@ -163,7 +163,7 @@ class Plan:
                 "FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline"
             )
         checked = self._settings.copy()
-        # nobody has put seeds into a server of our own
+        # a server of our own begins without seeds
         given = self.settings_of(founding, founding.drones[0], None)
         checked.setdict(given, "cmdline")
         preflight(checked, self._spider, self._arguments)
@@ -402,6 +402,6 @@ def _remove(folder: HiveFolder, there: set[Path], *, new: bool) -> None:
     for path in made:
         shutil.rmtree(path, ignore_errors=True)
     if new and there <= {folder.path / LOCK}:
-        with suppress(OSError):  # somebody has put something there meanwhile
+        with suppress(OSError):  # another process has put something there meanwhile
             (folder.path / LOCK).unlink(missing_ok=True)
             folder.path.rmdir()

@@ -29,7 +29,7 @@ LAST = 2.0  # seconds for the look after the end
 class Change:
     """A change of the number of drones, which hive.json follows whatever dies meanwhile.
 
-    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive:
+    `scrapy hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
     that process alone knows when a drone has ended because it has given away all it had. What no
     look at the server can tell after it was emptied.
     """

@@ -61,7 +61,7 @@ class Archives:
 def archives_of(jobdir: Path, *, running: bool) -> Archives:
     """Return all finished files. Raise CannotPack if there is none, or one was left unfinished.
 
-    A finished file stays what it is, whoever starts the crawl or goes on with it meanwhile.
+    A finished file stays what it is, even if the crawl is started or goes on meanwhile.
     """
     folder = jobdir / FOLDER
     if not folder.is_dir():

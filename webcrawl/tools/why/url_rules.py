@@ -163,7 +163,7 @@ class Filters:
             made = named_filter(path, setup)
             if isinstance(made, Remembers) and made.name in self._learned:
                 made.restore(self._learned[made.name])
-        except Exception as error:  # noqa: BLE001 - a filter of somebody's may raise anything
+        except Exception as error:  # noqa: BLE001 - a user's filter may raise anything
             self._filters.append(_unasked(path, error))
         else:
             if made is not None:  # otherwise the settings leave it nothing to do
