@@ -226,7 +226,7 @@ class Crawling:
 
 
 class Pages:
-    """The iterator. Whoever lets go of it, by `break` or by an exception, stops the crawl."""
+    """Iterates over the pages. Letting go of it, by `break` or an exception, stops the crawl."""
 
     def __init__(self, running: _Thread) -> None:
         self._running = running

@@ -193,7 +193,7 @@ class RereadingScheduler(FrontierScheduler):
 
 
 class RereadingDownloader(FrontierDownloader):
-    """Has no client at all.
+    """Gives the answers that archives have; it has no client.
 
     What the archives gave is there already; any other request is refused.
     """

@@ -136,7 +136,7 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
 
 class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
-    """For http and https: renders requests with `playwright` in their meta, fetches the others."""
+    """Download handler for http and https that renders requests with `playwright` in their meta."""
 
     guarded = True
 

@@ -30,7 +30,7 @@ def is_unread(asked: Any) -> bool:
 
 
 class BrowserOnNeed(BrowserHandler):
-    """For http and https.
+    """Download handler for http and https that renders the pages that need it.
 
     Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does.
     """

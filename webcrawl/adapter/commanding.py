@@ -28,7 +28,7 @@ from webcrawl.store.jobdir.log_lines import last_errors
 
 
 class Hive(Protocol):
-    """Whether other drones have anything for this one."""
+    """The part of a hive that commands ask whether other drones have anything for this one."""
 
     others_done: bool
 

@@ -206,7 +206,7 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
 
 
 class Handlers:
-    """Has the part of Scrapy's DownloadHandlers that a downloader needs.
+    """Builds the download handlers, and has the part of DownloadHandlers that a downloader needs.
 
     All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the
     same handler share one instance, and so one browser.

@@ -35,7 +35,7 @@ class _Entry:
 
 
 class HeldValues:
-    """By the words of the requests, which are made unique.
+    """Holds values by the words of the requests, which are made unique.
 
     `hearers`: who is told that a URL has ended.
     """

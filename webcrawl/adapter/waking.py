@@ -8,7 +8,7 @@ from webcrawl.crawl.periodic import DueTimer
 
 
 class Waking:
-    """One timer, for the earliest due time."""
+    """Has the crawl asked again by one timer, for the earliest due time."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None  # until the crawl is open

@@ -28,7 +28,7 @@ class Reader(Enum):
 
 
 class Judge:
-    """Has answers withheld in a crawl with a purpose, from whoever reads them."""
+    """Withholds answers, in a crawl with a purpose, from the code that reads them."""
 
     def __init__(self, visitor: Visitor, reader: Reader) -> None:
         self._visitor = visitor

@@ -42,7 +42,7 @@ class Gap(NamedTuple):
 
 @dataclass
 class Account:
-    """`requests` in the order of time, then what ended without one."""
+    """What was asked of a site: `requests` in the order of time, then what ended without one."""
 
     jobdir: Path
     site: Site

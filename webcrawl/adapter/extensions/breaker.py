@@ -19,7 +19,7 @@ from webcrawl.crawl import error_breaker
 
 
 class ErrorBreaker(error_breaker.ErrorBreaker):
-    """Counts in Scrapy's stats."""
+    """The crawl's error breaker as an extension, which counts in Scrapy's stats."""
 
     def __init__(self, crawler: Crawler, folder: Path, many: int, seconds: float) -> None:
         super().__init__(folder, many, seconds, partial(close_spider, crawler))

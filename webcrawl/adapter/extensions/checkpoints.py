@@ -17,7 +17,7 @@ from webcrawl.crawl.checkpointing import RegularCheckpoints
 
 
 class Checkpoints:
-    """From the spider's opening to its closing; the last checkpoint is the scheduler's own.
+    """Takes checkpoints while the spider is open; the last one is the scheduler's own.
 
     Pipelines are open when the spider is: those with hooks are restored here, before the first
     page.

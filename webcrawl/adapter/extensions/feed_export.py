@@ -51,7 +51,7 @@ class Waiting:
 
 
 class CheckpointedFeeds(FeedExporter):
-    """In the place of Scrapy's own, unless EXTENSIONS names that."""
+    """Exports feeds in place of Scrapy's extension, unless EXTENSIONS names that."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -20,7 +20,10 @@ from webcrawl.store.jobdir.crawls import folder_of
 
 
 class OutputStore:
-    """`address`: of this crawl alone; without one, what an earlier run stored stays stored."""
+    """Brings finished files to a store.
+
+    `address`: of this crawl alone; without one, what an earlier run stored stays stored.
+    """
 
     def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
         self._crawler = crawler

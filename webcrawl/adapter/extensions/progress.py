@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """`live`: standard error is a terminal.
+    """Shows the progress of the crawl. `live`: standard error is a terminal.
 
     `logged`: the log goes elsewhere, so it gets lines too.
     """

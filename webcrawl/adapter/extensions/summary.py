@@ -28,7 +28,10 @@ logger = logging.getLogger(__name__)
 
 
 class Summary:
-    """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
+    """Logs the first and the last lines of a run.
+
+    `aloud`: on a terminal whose log goes to a file, the last lines are printed too.
+    """
 
     def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
         self._crawler = crawler

@@ -338,7 +338,7 @@ def _wacz_figures(found: Mapping[str, int]) -> str:
 
 
 class Command(CommandGroup):
-    """One command per kind of export."""
+    """`scrapy export`: one command per kind of export."""
 
     name = "export"
     says = "Pack a crawl's archive into one WACZ file, copy files to a store, make documents or the graph of hosts"

@@ -27,7 +27,7 @@ STORES = {
 
 
 class Command(ToolCommand):
-    """Exit status 0; 1 and one line if it cannot be done, or if tables could not be read."""
+    """`scrapy segments`: exit status 1 and one line if it fails, or tables could not be read."""
 
     says = "Crawl offline: build segments of new URLs from what crawls left"
     usage = "build JOBDIR... [options]"

@@ -46,7 +46,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Guard:
-    """One per process: its token, and the path below which everything lies."""
+    """Checks requests by the token of this process, and the path below which everything lies."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host.lower()

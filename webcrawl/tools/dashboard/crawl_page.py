@@ -34,7 +34,7 @@ ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "st
 
 @dataclass(frozen=True)
 class Shown:
-    """One crawl at one moment."""
+    """A crawl as its page shows it at one moment."""
 
     site: Site
     known: WatchedCrawl

@@ -224,7 +224,7 @@ class WatchedCrawl:
 
 
 class Finder:
-    """`given` folders are crawls; without any, all crawls below `root`."""
+    """Finds crawls: the `given` folders or, without any, all crawls below `root`."""
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
         self._given = given
@@ -316,7 +316,7 @@ PATIENCE = 2.0  # seconds for which a page waits for the report
 
 
 class Watch:
-    """Of one crawl or hive."""
+    """Watches one crawl or hive."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ KEPT = ("by", "name", "find")  # what a page was asked for, which its events mus
 
 
 class Server:
-    """Nothing of a request is ever a path: ids, and names of ours, stand for crawls and logs."""
+    """Serves the pages. Nothing of a request is a path: ids and names of ours stand for files."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ MOST = 32  # pages that stay open
 
 
 class Streams:
-    """All that are open."""
+    """The streams of events that are open."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()

@@ -40,7 +40,7 @@ Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
 
 class Contents:
-    """`ask` and `why` may block; they run in threads."""
+    """Makes the contents of a crawl's tabs. `ask` and `why` may block; they run in threads."""
 
     def __init__(self, ask: Ask, why: Why) -> None:
         self._ask = ask

@@ -19,7 +19,7 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Axis:
-    """From a value to a place, and which values have a label."""
+    """A scale: the way from a value to a place, and the values that have a label."""
 
     low: float
     high: float

@@ -45,7 +45,7 @@ class AnnouncingHost(NamedTuple):
 
 @dataclass
 class Revisits:
-    """`past` is of one crawl in each list."""
+    """The revisits of a crawl or hive. `past` has a list for each crawl."""
 
     figures: RevisitFigures
     hosts: list[AnnouncingHost] = field(default_factory=list)  # those with most announcements

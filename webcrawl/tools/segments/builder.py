@@ -59,7 +59,7 @@ OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
 
 
 class Builder:
-    """One process at a time; StateLocked for a second one."""
+    """Builds segments, in one process at a time; StateLocked for a second one."""
 
     def __init__(
         self,

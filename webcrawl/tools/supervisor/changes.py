@@ -179,7 +179,7 @@ async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) 
 
 
 class Waiting:
-    """For the end of a change.
+    """Waits for the end of a change.
 
     The hive of a folder says it in hive.json; of any other the server alone is asked.
     """

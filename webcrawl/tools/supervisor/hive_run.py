@@ -53,7 +53,7 @@ NOT_GIVEN = {  # by -s
 
 
 class Plan:
-    """`wanted`: how many drones; 0: as many as there are cores, or as the hive has."""
+    """What a hive is to be. `wanted`: how many drones; 0: as it has, or one per core."""
 
     def __init__(
         self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int

@@ -91,7 +91,7 @@ DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's
 
 
 class Target:
-    """`folder` and `founding` are None for a hive that is known by its server only."""
+    """The hive of a command. `folder` and `founding` are None if only its server is known."""
 
     def __init__(self, settings: BaseSettings, text: str) -> None:
         self.text = text

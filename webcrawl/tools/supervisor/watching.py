@@ -203,7 +203,7 @@ class Watching:
 
 
 class Display:
-    """`show` may be called at any time.
+    """Shows the progress of a hive; `show` may be called at any time.
 
     `live`: standard error is a terminal. `logged`: the log gets lines too.
     """

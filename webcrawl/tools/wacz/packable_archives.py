@@ -170,7 +170,7 @@ def _noted(jobdir: Path) -> set[str]:
 
 
 class CannotPack(Exception):  # noqa: N818 - reads as what it is
-    """One line for the user."""
+    """The archive cannot be packed; the message is one line for the user."""
 
 
 class NothingToPack(CannotPack):

@@ -191,7 +191,7 @@ def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
+    """The scores of a URL. `worth` decides when it is chosen; `site` is of `site_pages` pages."""
 
     score: float | None
     worth: float | None = None
@@ -220,7 +220,7 @@ def _noted(line: CrawlLine) -> float | None:
 
 @dataclass(slots=True)
 class Facts:
-    """Of a URL without a canonical form there is nothing but `form`."""
+    """All facts about a URL. Without a canonical form there is nothing but `form`."""
 
     asked: str
     form: Form

@@ -49,7 +49,7 @@ SHOWN = 2000  # characters of what was asked for; a URL may be of any length
 
 @dataclass(slots=True)
 class Form:
-    """`url` is "" if there is none, and `invalid` says why, in the filters' words."""
+    """The canonical form of a URL. `url` is "" if there is none, and `invalid` says why."""
 
     url: str
     invalid: str = ""

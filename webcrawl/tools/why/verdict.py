@@ -79,7 +79,7 @@ QUEUES = {
 
 
 class Verdict(NamedTuple):
-    """`kind` is the reason without what is this URL's alone: those of many URLs can be counted."""
+    """The state of a URL and why; `kind` is the reason without what is this URL's alone."""
 
     state: str
     kind: str
