@@ -34,7 +34,7 @@ PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
 def machine() -> str:
-    """Return what all processes of this machine have in common, and no others; "" if unknown."""
+    """Return what all processes of this machine have in common, in containers too; "" if unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # not Linux: the host name has to do
@@ -89,7 +89,7 @@ class Entry:
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
 
     async def _named(self) -> None:
-        """Join.
+        """Join the hive.
 
         A drone beyond those of the hive waits for an order that there be so many.
         """

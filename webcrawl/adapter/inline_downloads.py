@@ -161,7 +161,7 @@ class Inline:
         via: Link | None,
         kind: str,
     ) -> Response | None:
-        """Wait as `_turn` does.
+        """Wait for the turn as `_turn` does.
 
         If its own answer was one too many for the host, that is what it gets.
         """
@@ -187,7 +187,7 @@ class Inline:
                 raise IgnoreRequest(reason_of(int(decision)))
 
     async def _asked(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:
-        """Download in the turn, and end it.
+        """Download in the host's turn, and end the turn.
 
         The trip is the request's only meanwhile.
         """
