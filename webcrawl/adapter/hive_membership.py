@@ -34,7 +34,7 @@ PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
 def machine() -> str:
-    """Return what all processes of this machine have in common, in containers too; "" if unknown."""
+    """Return what all processes of this machine, containers too, have in common; or ""."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # not Linux: the host name has to do

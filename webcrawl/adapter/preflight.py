@@ -92,11 +92,7 @@ def preflight(
     own = settings.copy()
     spider.update_settings(own)
     try:
-        if not issubclass(load_object(read("SCHEDULER", own["SCHEDULER"])), FrontierScheduler):
-            if issubclass(spider, WebSpider):
-                raise CannotStart(
-                    f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own"
-                )
+        if not _has_own_scheduler(own, spider):
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
@@ -131,6 +127,16 @@ def preflight(
             _surroundings(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
+
+
+def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
+    """Return whether the crawl has webcrawl's scheduler. Raise CannotStart if a WebSpider has not."""
+    scheduler = settings["SCHEDULER"]
+    if issubclass(load_object(read("SCHEDULER", scheduler)), FrontierScheduler):
+        return True
+    if issubclass(spider, WebSpider):
+        raise CannotStart(f"SCHEDULER = {scheduler!r}: {spider.name} needs webcrawl's own")
+    return False
 
 
 def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
