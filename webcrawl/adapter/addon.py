@@ -1,4 +1,4 @@
-"""The crawl in any Scrapy project: `ADDONS = {"webcrawl.WebcrawlAddon": 300}` (docs/extending.md)."""
+"""The crawl in any Scrapy project: `ADDONS = {"webcrawl.WebcrawlAddon": 300}`."""
 
 from __future__ import annotations
 

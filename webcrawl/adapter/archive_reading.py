@@ -234,7 +234,7 @@ class RereadingDownloader(FrontierDownloader):
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
     async def read_first(self, trip: Trip) -> None:
-        """Read what has to be read of an answer before its page is made, such as the text of a PDF."""
+        """Read what a page needs before it is made, such as the text of a PDF."""
         try:
             for ahead in self.moments.ahead:
                 if (reading := ahead(trip)) is not None:

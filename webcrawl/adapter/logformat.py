@@ -1,6 +1,4 @@
-"""Silences what Scrapy logs of single requests, a thousand per second; crawl.log has a line for
-each.
-"""
+"""Silences what Scrapy logs of single requests: crawl.log has a line for each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The page and the requests that the spider `web` makes of an answer without a crawl, for `scrapy
-parse`.
-"""
+"""The page and the requests that `web` makes of an answer, for `scrapy parse`."""
 
 from __future__ import annotations
 

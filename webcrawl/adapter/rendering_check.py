@@ -1,6 +1,4 @@
-"""What RENDER = auto needs: a browser, the library that drives it, and no other handler for its
-pages.
-"""
+"""What RENDER = auto needs: a browser, its library, and no other handler for its pages."""
 
 from __future__ import annotations
 

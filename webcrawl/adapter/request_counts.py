@@ -64,7 +64,7 @@ class RequestCounts:
 
 
 def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
-    """Count a download that is retried, or that failed for the last time, as RetryMiddleware does."""
+    """Count a download that is retried or has failed for good, as RetryMiddleware does."""
     link, outcome = trip.link, trip.outcome
     if link is None or outcome is None or link.is_own or outcome.wall:
         return

@@ -1,6 +1,4 @@
-"""Hides an answer whose owner does not want it used from all but the crawl itself
-(docs/preferences.md).
-"""
+"""Hides answers whose owner forbids their use from all but the crawl (docs/preferences.md)."""
 
 from __future__ import annotations
 

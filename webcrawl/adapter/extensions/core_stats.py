@@ -1,4 +1,4 @@
-"""Scrapy's counters of items and answers, under the names that its users and their monitors know."""
+"""Scrapy's counters of items and answers, under the names that monitors know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings finished output files to a store, as OUTPUT_STORE says (docs/outputs.md#object-storage)."""
+"""Brings finished output files to OUTPUT_STORE (docs/outputs.md#object-storage)."""
 
 from __future__ import annotations
 

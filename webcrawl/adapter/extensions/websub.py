@@ -50,7 +50,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class WebSub:
-    """Requests to hubs wait for their hosts' turns and obey robots.txt, as all inline downloads do."""
+    """Asks hubs, in their hosts' turns and by robots.txt, and reads what they push."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler = crawler

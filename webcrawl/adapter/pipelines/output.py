@@ -1,6 +1,4 @@
-"""For pipelines that write: files as safe as the archive, and the end of every URL
-(docs/extending.md).
-"""
+"""For pipelines that write files as safe as the archive (docs/extending.md)."""
 
 from __future__ import annotations
 
