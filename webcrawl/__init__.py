@@ -1,13 +1,11 @@
-"""Mercator's web crawler, reborn as a Scrapy project; and a library: `webcrawl.crawl(…)`,
-`webcrawl.pages(…)`.
-"""
+"""Mercator's web crawler as a Scrapy project, and as a library: `webcrawl.crawl(…)`, `pages(…)`."""
 
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
 
-# Imported when somebody asks for them: the core runs without Scrapy, and a command of any project
+# Imported when they are first used: the core runs without Scrapy, and a command of any project
 # imports this package.
 _LATER = {
     "Page": "webcrawl.content.page",

@@ -1,6 +1,4 @@
-"""The command `webcrawl`: Scrapy's, with the settings of this package, in whatever folder it is
-called.
-"""
+"""The command `webcrawl`: Scrapy's, with this package's settings, in whatever folder."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ MANY = 100_000
 
 
 def main() -> None:
-    """`webcrawl crawl web -a seeds=…` is `scrapy crawl web -a seeds=…` in a checkout of webcrawl."""
+    """Run the command: `webcrawl crawl web -a seeds=…` is `scrapy crawl web …` in a checkout."""
     open_missing()
     try:
         _run()

@@ -1,5 +1,4 @@
-"""The library: `webcrawl.crawl(…)` crawls and hands over pages, `webcrawl.pages(…)` reads what a
-crawl archived.
+"""The library: `webcrawl.crawl(…)` hands over pages, `webcrawl.pages(…)` reads archived ones.
 
 A crawl runs in a thread of its own, whatever the caller is: a script, a notebook, a server. It
 needs no Scrapy.
@@ -91,7 +90,7 @@ def crawl(
     settings: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Crawling:
-    """A crawl from these seeds, as an iterator of its pages.
+    """Return a crawl from these seeds, as an iterator of its pages.
 
     `seeds`: a URL, a file with a list of them, or any iterable of URLs. `limit`: how many of them
     are taken. `jobdir`: the folder of the crawl, which the next call with the same folder resumes;
@@ -144,7 +143,7 @@ class Crawling:
 
     @property
     def jobdir(self) -> Path:
-        """The folder of the crawl.
+        """Return the folder of the crawl.
 
         Raise RuntimeError if it keeps nothing and has not run: then there is none yet.
         """
@@ -155,12 +154,11 @@ class Crawling:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """All counters of the crawl by name, as of now or as of its end."""
+        """Return all counters of the crawl by name, as of now or as of its end."""
         return self._running.stats() if self._running is not None else self._stats
 
     def open_output(self, path: str) -> CallersOutput:
-        """A file below the folder that is part of every checkpoint, as of a pipeline
-        (docs/extending.md).
+        """Open a file below the folder that is part of every checkpoint.
 
         What is written while a page is handled is there once the page is finished, and only once.
         """
@@ -197,7 +195,7 @@ class Crawling:
     # -- stopping
 
     def close(self) -> None:
-        """Stops the crawl, if it runs, and waits until its last checkpoint is taken.
+        """Stop the crawl, if it runs, and wait until its last checkpoint is taken.
 
         Raises why that failed.
         """
@@ -207,7 +205,7 @@ class Crawling:
             running.wait()
 
     async def aclose(self) -> None:
-        """The same, while the event loop goes on."""
+        """Stop the crawl as `close` does, while the event loop goes on."""
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
@@ -229,7 +227,7 @@ class Crawling:
 
 
 class Pages:
-    """The iterator. Whoever lets go of it, by `break` or by an exception, stops the crawl."""
+    """Iterates over the pages. Letting go of it, by `break` or an exception, stops the crawl."""
 
     def __init__(self, running: _Thread) -> None:
         self._running = running
@@ -289,7 +287,7 @@ class _Handover:
         self._is_over = False
 
     async def deliver(self, page: Page) -> None:
-        """In the crawl's thread: wait until the caller is done with the page."""
+        """Wait, in the crawl's thread, until the caller is done with the page."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
@@ -314,7 +312,8 @@ class _Handover:
     def _tell(self) -> None:
         self._condition.notify_all()  # several threads may ask for the next page
         if self._wake is not None:
-            wake, self._wake = self._wake, None
+            wake = self._wake
+            self._wake = None
             wake()
 
     def next(self) -> Page | None:
@@ -326,7 +325,7 @@ class _Handover:
             return self._taken()
 
     async def anext(self) -> Page | None:
-        """The same, in the caller's event loop."""
+        """Return the next page as `next` does, in the caller's event loop."""
         self._done()
         while True:
             with self._condition:
@@ -338,7 +337,8 @@ class _Handover:
             await comes
 
     def _done(self) -> None:
-        held, self._held = self._held, None
+        held = self._held
+        self._held = None
         if held is not None:
             held.finish()
 
@@ -349,7 +349,7 @@ class _Handover:
         return self._held.page
 
     def write_with_page(self, write: Callable[[], object]) -> bool:
-        """Has something written when the page that the caller has is finished.
+        """Have something written when the page that the caller has is finished.
 
         False if it has none.
         """
@@ -361,9 +361,7 @@ class _Handover:
 
 
 def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    """From another thread: whoever waits for the future in this loop goes on, if the loop still
-    runs.
-    """
+    """Wake, from another thread, what waits for the future, if its loop still runs."""
     with suppress(RuntimeError):  # it is closed
         loop.call_soon_threadsafe(_set, future)
 
@@ -404,11 +402,11 @@ class _Thread:
 
     @property
     def is_here(self) -> bool:
-        """True in this very thread."""
+        """Return whether the caller runs in this thread."""
         return threading.current_thread() is self._thread
 
     def stop(self) -> None:
-        """Has the crawl end with a checkpoint. It may be called twice, from any thread."""
+        """Have the crawl end with a checkpoint. It may be called twice, from any thread."""
         with self._lock:
             self._is_told = True
             if self._loop is not None and self._crawl is not None:
@@ -421,18 +419,19 @@ class _Thread:
         Raise why it could not be opened, or could not keep what it did.
         """
         self._thread.join()
-        error, self._error = self._error, None
+        error = self._error
+        self._error = None
         if error is not None and raises:
             raise error
 
     def stats(self) -> dict[str, Any]:
-        """The counters as of now."""
+        """Return the counters as of now."""
         with suppress(RuntimeError):  # not open yet
             return dict(self.asked(lambda crawl: crawl.stats()))
         return {}
 
     def asked(self, ask: Callable[[Standalone], Any]) -> Any:
-        """What it returns in the crawl's thread. Raise RuntimeError if no crawl is open."""
+        """Return what it returns in the crawl's thread. Raise RuntimeError if no crawl is open."""
         loop, crawl = self._loop, self._crawl
         if loop is None or crawl is None:
             raise RuntimeError("the crawl has ended, or is not open yet")
@@ -490,7 +489,7 @@ class CallersOutput:
         self._opened: tuple[_Thread, PipelineOutput] | None = None
 
     def write(self, data: bytes) -> None:
-        """Appends all of `data`, with the page that the caller has.
+        """Append all of `data`, with the page that the caller has.
 
         Raise RuntimeError if the crawl does not run, and ValueError if the path is none that an
         output may have.
@@ -513,8 +512,7 @@ class CallersOutput:
 
 
 def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
-    """The pages that a crawl has archived, in the order in which they came; robots.txt files are
-    left out.
+    """Yield the pages that a crawl has archived, in their order, without robots.txt files.
 
     `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was
     fetched again, or seen under another URL, is there as often as the archive has it. Raise
@@ -548,7 +546,7 @@ def _from_the_beginning(_: str) -> None:
 def _given(
     settings: Mapping[str, Any], keywords: Mapping[str, Any], jobdir: str | PathLike[str] | None
 ) -> dict[str, Any]:
-    """The settings that the caller has given, under their names.
+    """Return the settings that the caller has given, under their names.
 
     Raise TypeError for one that has no effect here, or is given twice.
     """
@@ -583,7 +581,7 @@ def _given(
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings as plain values. Raise SettingError."""
+    """Return all settings as plain values. Raise SettingError."""
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
     outputs = values["OUTPUTS"]
@@ -598,8 +596,7 @@ def _is_list(seeds: Seeds) -> bool:
 
 
 def _list_of(seeds: Seeds, folder: Path) -> str:
-    """The place of the list of seeds, as the crawl reads it: URLs are written into the folder, so
-    that it can resume.
+    """Return the place of the list of seeds: URLs are written to the folder, to be resumed.
 
     The same URLs have the same file: the next run goes on behind those that were read.
     """
@@ -623,7 +620,7 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """The fastest one at hand."""
+    """Return the fastest event loop at hand."""
     if find_spec("uvloop") is None:
         return asyncio.new_event_loop()
     import uvloop  # noqa: PLC0415 - it may be missing
@@ -633,9 +630,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 @atexit.register
 def _stop_all() -> None:
-    """A crawl whose iterator is still kept at the end of the program stops with a checkpoint as
-    well.
-    """
+    """Stop, at the end of the program, crawls whose iterators are still kept."""
     running = [*_RUNNING]
     for one in running:
         one.stop()

@@ -1,5 +1,4 @@
-"""Every setting of the crawl with its default, as Scrapy reads them: the table is
-`webcrawl.base.settings`.
+"""Every setting of the crawl with its default, as Scrapy reads them.
 
 docs/settings.md lists meanings and allowed values. An assignment at the end of this module replaces
 a default.

@@ -1,4 +1,4 @@
-"""The crawl in any Scrapy project: `ADDONS = {"webcrawl.WebcrawlAddon": 300}` (docs/extending.md)."""
+"""The crawl in any Scrapy project: `ADDONS = {"webcrawl.WebcrawlAddon": 300}`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class WebcrawlAddon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """The event loop, which cannot be chosen later; a program that runs its own keeps it."""
+        """Set the event loop, which cannot be chosen later; a program with one keeps it."""
         if not is_reactor_installed() and find_spec("uvloop") is not None:
             settings.set("ASYNCIO_EVENT_LOOP", defaults.ASYNCIO_EVENT_LOOP, PRIORITY)
 
@@ -131,8 +131,7 @@ class WebcrawlAddon:
 
 
 def is_crawl(spider: Spider) -> bool:
-    """Return whether this spider is to crawl, not to look at a page for `fetch`, `view`, `parse`,
-    `check` or `bench`.
+    """Return whether this spider is to crawl, and not to look at a page for a command of Scrapy's.
 
     Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no
     spider.
@@ -141,7 +140,7 @@ def is_crawl(spider: Spider) -> bool:
 
 
 def refuse(settings: BaseSettings) -> None:
-    """Raises CannotStart for what the project wants and cannot have together with the crawl."""
+    """Raise CannotStart for what the project wants and cannot have together with the crawl."""
     for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
         if not issubclass(load_object(settings[name]), ours):
             raise CannotStart(
@@ -159,8 +158,7 @@ def refuse(settings: BaseSettings) -> None:
 
 
 def _ends_a_command() -> bool:
-    """Return whether SystemExit ends a `scrapy` command with its line, and not a program of the
-    user's own.
+    """Return whether SystemExit ends a `scrapy` command, and not a program of the user's.
 
     Without asyncio's loop, where Scrapy runs its older kind of process, it would only be logged.
     """

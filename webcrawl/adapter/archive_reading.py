@@ -1,5 +1,4 @@
-"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and no
-server is asked.
+"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives.
 
 They are those of a crawl without its frontier and its clients. Pipelines find in them all that they
 find in a crawl.
@@ -144,7 +143,7 @@ class RereadingScheduler(FrontierScheduler):
         return not self.pages.is_over
 
     def enqueue_request(self, request: Request) -> bool:
-        """Nothing is fetched: Scrapy sends its signal for a request that is dropped."""
+        """Drop a request, with Scrapy's signal for that: nothing is fetched."""
         del request
         return False
 
@@ -169,7 +168,7 @@ class RereadingScheduler(FrontierScheduler):
         return request_of(trip, self.crawler.spider) if trip is not None else None
 
     def next_trip(self) -> Trip | None:
-        """The next answer of the archives; None if there is none, or while a checkpoint is taken."""
+        """Return the next answer of the archives; None if there is none, or during a checkpoint."""
         try:
             return self.pages.next() if self._barrier.is_open else None
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
@@ -178,11 +177,11 @@ class RereadingScheduler(FrontierScheduler):
 
     @property
     def unfinished(self) -> int:
-        """The number of pages that another run of the same command processes."""
+        """Return the number of pages that another run of the same command processes."""
         return len(self.pages.unfinished)
 
     def ended(self, trip: Trip) -> None:
-        """A page is over."""
+        """Note that a page is over."""
         self.pages.end(trip)
         self._booking.finished(trip)
 
@@ -194,7 +193,7 @@ class RereadingScheduler(FrontierScheduler):
 
 
 class RereadingDownloader(FrontierDownloader):
-    """Has no client at all.
+    """Gives the answers that archives have; it has no client.
 
     What the archives gave is there already; any other request is refused.
     """
@@ -216,9 +215,7 @@ class RereadingDownloader(FrontierDownloader):
         return await self.through(request)
 
     def needs_backout(self) -> bool:
-        """All pages that are not finished count: a checkpoint waits for them, and they are in
-        memory.
-        """
+        """Return whether too much is unfinished: a checkpoint waits for it, and memory holds it."""
         inside = self.barrier.inside
         bodies = (len(trip.exchange.body) for trip in inside if trip.exchange is not None)
         return len(inside) >= self.total_concurrency or sum(bodies) >= ROOM
@@ -227,7 +224,7 @@ class RereadingDownloader(FrontierDownloader):
         """There is nothing to close."""
 
     def abandon(self) -> None:
-        """Nothing is under way that could be cut short."""
+        """Do nothing: no download is under way that could be cut short."""
 
     async def download(self, request: Request) -> Response:
         trip = trip_of(request)
@@ -237,7 +234,7 @@ class RereadingDownloader(FrontierDownloader):
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
     async def read_first(self, trip: Trip) -> None:
-        """Read what has to be read of an answer before its page is made, such as the text of a PDF."""
+        """Read what a page needs before it is made, such as the text of a PDF."""
         try:
             for ahead in self.moments.ahead:
                 if (reading := ahead(trip)) is not None:
@@ -286,8 +283,7 @@ def request_of(trip: Trip, spider: Spider | None) -> Request:
 
 
 class RereadingSpider(WebSpider):
-    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their
-    order.
+    """Makes the pages, as `web` does, and follows nothing. `files`: the archives, in their order.
 
     Of what is `forgotten` no page is made.
     """
@@ -309,15 +305,13 @@ class RereadingSpider(WebSpider):
         settings.set("OUTPUTS", own_outputs(settings), priority=ABOVE)
 
     async def start(self) -> AsyncIterator[Request]:
-        """The scheduler has all there is."""
+        """Yield nothing: the scheduler has all there is."""
         return
         yield
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Return the outputs that can be written without a crawl, or an impossible value as it is: the
-    check names it.
-    """
+    """Return the outputs that need no crawl. An impossible value stays: the check names it."""
     try:
         named = words(settings.get("OUTPUTS") or "")
     except ValueError:

@@ -136,9 +136,7 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
 
 class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
-    """For http and https: renders requests with `playwright` in their meta, fetches the others as
-    HttpHandler does.
-    """
+    """Download handler for http and https that renders requests with `playwright` in their meta."""
 
     guarded = True
 
@@ -159,9 +157,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 f"PLAYWRIGHT_BROWSER_TYPE = {config.browser_type_name!r}: must be chromium"
             )
         values = values_of(crawler)
-        self._agent, self._timeout, self._truncate = (
-            values[name] for name in ("USER_AGENT", "DOWNLOAD_TIMEOUT", "DOWNLOAD_TRUNCATE")
-        )
+        self._agent = values["USER_AGENT"]
+        self._timeout = values["DOWNLOAD_TIMEOUT"]
+        self._truncate = values["DOWNLOAD_TRUNCATE"]
         self._plain = HttpHandler(crawler)
         self._plain.render = self._rendered
         identity = ProxyIdentity.make()
@@ -180,7 +178,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return await self._plain.download_request(request)
 
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """If an answer is to be rendered and can be, its body becomes the browser's document."""
+        """Make the answer's body the browser's document, if it is to be rendered."""
         wanted = request.meta.get("playwright")
         if wanted and not (trip is not None and trip.is_prerequisite) and can_be_rendered(exchange):
             answered(trip, exchange)
@@ -188,9 +186,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             await self._in_place(request, exchange)
 
     async def _in_place(self, request: Request, exchange: Exchange) -> int:
-        """Renders a page that has got a place, which is free afterwards; gives the milliseconds
-        that it took.
-        """
+        """Render a page that has got a place, and free the place; return the milliseconds taken."""
         begun = time.monotonic()
         try:
             await self._render(request, exchange)
@@ -205,16 +201,15 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         await self._proxy.close()
 
     async def _render(self, request: Request, exchange: Exchange) -> None:
-        """Puts the document in the exchange.
+        """Put the document in the exchange.
 
         If the page does not let itself be rendered, it stays as it is.
         """
         origin = "/".join(request.url.split("/", 3)[:3])
         tab = await self._tab(origin) if _is_plain(request) else None
         password = self._proxy.admit(tab.password if tab else "")
-        rendering = self._renderings[password] = Rendering(
-            request, exchange, page=tab.page if tab else None
-        )
+        rendering = Rendering(request, exchange, page=tab.page if tab else None)
+        self._renderings[password] = rendering
         seconds = float(request.meta.get("download_timeout") or self._timeout)
         done = False
         try:
@@ -248,7 +243,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 await self._shut(password)
 
     async def _tab(self, origin: str) -> Tab | None:
-        """The empty tab of an origin, if it has one that is still there."""
+        """Return the empty tab of an origin, if it has one that is still there."""
         tab = self._tabs.pop(origin, None)
         if tab is not None and tab.page.is_closed():
             await self._shut(tab.password)
@@ -256,12 +251,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return tab
 
     async def _make_room(self) -> None:
-        """Closes the empty tabs that are too many, the oldest first."""
+        """Close the empty tabs that are too many, the oldest first."""
         while self._tabs and len(self._tabs) + len(self._renderings) > self._most:
             await self._shut(self._tabs.pop(next(iter(self._tabs))).password)
 
     async def _keep(self, origin: str, password: str, used: int, rendering: Rendering) -> bool:
-        """Keeps a page's tab for the next one of its origin, if it can be emptied."""
+        """Keep a page's tab for the next one of its origin, if it can be emptied."""
         page = rendering.page
         if page is None or origin in self._tabs or len(page.context.pages) > 1:
             return False
@@ -278,9 +273,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count(["browser/pages"])
 
     def _flaw(self, request: Request, exchange: Exchange, name: str, why: str) -> None:
-        """A page's own doing, most of the time; the first of each name is logged, in case it is
-        not.
-        """
+        """Note a flaw, mostly the page's own; the first of each name is logged, in case not."""
         logger.log(
             logging.DEBUG if name in self._told else logging.WARNING,
             "%s: %s (%s)",
@@ -293,9 +286,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count([f"flaw/{name}"])
 
     def _copy(self, request: Request, page: str, rendering: Rendering) -> Request:
-        """The request as scrapy-playwright gets it: in a context of its own, which has the page's
-        password.
-        """
+        """Return the request for scrapy-playwright: its own context has the page's password."""
         meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
         ours = {
             "proxy": {"server": self._proxy.address, "username": USER, "password": page},
@@ -319,7 +310,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         return request.replace(meta={**meta, **more})
 
     async def _shut(self, page: str) -> None:
-        """Closes the page's context.
+        """Close the page's context.
 
         A browser that does not is closed as a whole; the next page starts another.
         """
@@ -344,7 +335,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                     await browser.close()
 
     def _fail(self, request: Request, error: BrowserFailed) -> None:
-        """Ends the crawl; the URL is fetched by the next run."""
+        """End the crawl; the URL is fetched by the next run."""
         logger.critical("the browser cannot be started: %s", error)
         trip = trip_of(request)
         if trip is not None:
@@ -352,7 +343,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         close_spider(self._crawler, FAILED)
 
     async def _subrequest(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
-        """The answer for the page: its own, or an inline download's."""
+        """Return the answer for the page: its own, or an inline download's."""
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
             return self._refused(PROTOCOL, 403, "not for this page")
@@ -374,7 +365,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             rendering.end()
 
     async def _asked(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
-        """An inline download's answer."""
+        """Return an inline download's answer."""
         self._count(["browser/requests"])
         meta = {**ALONE, "verbatim_url": True}
         try:
@@ -408,14 +399,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
 
 def _is_plain(request: Request) -> bool:
-    """True if nothing is asked of its page that would still be there for the next one."""
+    """Return whether the request asks nothing of its page that the next page would still find."""
     return not any(name.startswith("playwright_") for name in request.meta)
 
 
 def answered(trip: Trip | None, exchange: Exchange) -> None:
-    """Book the answer for its host now, so that the page's subrequests have their turns while it is
-    rendered.
-    """
+    """Book the answer for its host now, so that the page's subrequests get their turns."""
     if trip is not None:
         timings = exchange.timings
         trip.fetched = Outcome(

@@ -25,12 +25,12 @@ UNREAD = frozenset(("image", "media", "font"))
 
 
 def is_unread(asked: Any) -> bool:
-    """True of a browser's request for what has neither text nor links."""
+    """Return whether a browser asks for what has neither text nor links."""
     return asked.resource_type in UNREAD
 
 
 class BrowserOnNeed(BrowserHandler):
-    """For http and https.
+    """Download handler for http and https that renders the pages that need it.
 
     Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does.
     """
@@ -53,13 +53,13 @@ class BrowserOnNeed(BrowserHandler):
         return deciding
 
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """Only pages of the crawl itself are looked at: what pages and spiders await comes as it
-        was sent.
-        """
+        """Render a page of the crawl itself on need; what others await comes as it was sent."""
         await super()._rendered(request, trip, exchange)
         if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
             return
-        if trip is None or trip.inline or trip.is_prerequisite or request.meta.get("playwright"):
+        if request.meta.get("playwright"):
+            return
+        if trip is None or trip.inline or trip.is_prerequisite:
             return
         wanted = self._deciding.wanted(exchange)
         if wanted is not None:

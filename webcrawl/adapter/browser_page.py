@@ -54,21 +54,19 @@ class Rendering:
         self.answered.set()
 
     def begin(self) -> None:
-        """A request of the page begins."""
+        """Note that a request of the page begins."""
         self.waiting += 1
         self.answered.clear()
 
     def end(self) -> None:
-        """One has ended."""
+        """Note that a request of the page has ended."""
         self.waiting -= 1
         if not self.waiting:
             self.answered.set()
 
 
 async def prepare(rendering: Rendering, more: Any, page: Page, request: Request) -> None:
-    """Before a page is loaded: no script may lead it elsewhere, or the document would be another
-    URL's.
-    """
+    """Keep a page from leaving, before it is loaded: the document would be another URL's."""
 
     async def check(route: Route) -> None:
         asked = route.request
@@ -94,15 +92,12 @@ async def prepare(rendering: Rendering, more: Any, page: Page, request: Request)
 
 
 async def _refuse(route: Route) -> None:
-    """What a page itself requests has the page's own route, so this is of a pop-up; only some
-    browsers block those.
-    """
+    """Refuse the request of a pop-up: those of the page itself have a route of their own."""
     await route.abort("blockedbyclient")
 
 
 async def rest(rendering: Rendering, page: Page) -> None:
-    """Returns when nothing has been requested for a while, which is long after `load` where scripts
-    make the page.
+    """Wait until nothing has been requested for a while, which may be long after `load`.
 
     Requests that wait for their host's turn keep it from resting, and the limit is what ends one
     that never rests.
@@ -117,9 +112,7 @@ async def rest(rendering: Rendering, page: Page) -> None:
 
 
 async def empty(page: Page) -> None:
-    """Ends a page's scripts, and drops what they have stored; raises PlaywrightError or
-    TimeoutError.
-    """
+    """End a page's scripts, and drop what they stored. Raise PlaywrightError or TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         await page.goto("about:blank")
         session = await page.context.new_cdp_session(page)
@@ -133,7 +126,7 @@ def differs(url: str, request: Request) -> bool:
 
 
 def _hurry(limit: asyncio.Timeout | None) -> None:
-    """A page that was about to leave never finishes loading."""
+    """Shorten the wait for a page that was about to leave: it never finishes loading."""
     soon = asyncio.get_running_loop().time() + LEAVING
     when = limit.when() if limit is not None else None
     if limit is not None and when is not None and soon < when and not limit.expired():
@@ -141,7 +134,7 @@ def _hurry(limit: asyncio.Timeout | None) -> None:
 
 
 async def so_far(page: Page | None) -> str:
-    """The document of a page that is not done; empty if there is none, or no way to get it."""
+    """Return the document of an unfinished page; empty if there is none, or no way to get it."""
     if page is None or page.is_closed():
         return ""
     try:

@@ -1,5 +1,4 @@
-"""Responses without content coding, and without the header that names one: with it Scrapy only
-guesses at their class.
+"""Responses without content coding, and without the header that names it and misleads Scrapy.
 
 The crawl's own clients decode. A middleware may give answers with their coding still on, those of a
 cache that Scrapy itself has filled: Scrapy's HttpCompressionMiddleware, which would decode them, is
@@ -21,7 +20,7 @@ GZIP = b"\x1f\x8b\x08"
 
 
 def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
-    """The headers for a response with this exchange's body: as they are if it could not be decoded."""
+    """Return the headers for this exchange's body, as they are if it could not be decoded."""
     if HEADER not in headers or exchange.payload.startswith(exchange.body):
         return headers
     kept = Headers(headers)
@@ -30,17 +29,14 @@ def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
 
 
 def with_body(response: Response, body: bytes, **more: Any) -> Response:
-    """The response with this body, as Scrapy makes it of such a one: class and encoding were those
-    of another.
-    """
+    """Return the response with this body, and the class and encoding that fit this body."""
     values = {name: getattr(response, name) for name in Response.attributes} | more | {"body": body}
     kind = responsetypes.from_args(headers=values["headers"], url=response.url, body=body)
     return kind(**values)
 
 
 def decoded(response: Response, limit: int) -> Response:
-    """The response with at most `limit` bytes of its decoded body, and without the header that says
-    how it was coded.
+    """Return the response with `limit` bytes of its decoded body, and no header of a coding.
 
     A body may be decoded already, as in caches of earlier versions, which left that header. Then it
     is not in the coding.
@@ -48,18 +44,21 @@ def decoded(response: Response, limit: int) -> Response:
     values = b",".join(response.headers.getlist(HEADER)).lower()
     if not values or not response.body:
         return response
+    names = [name.strip() for name in values.split(b",")]
     try:
-        decoding = decoder([name for one in values.split(b",") if (name := one.strip())], limit)
+        decoding = decoder([name for name in names if name], limit)
     except UnknownCoding:
         return response
     if decoding is None:
         return response
     decoding.feed(response.body)
     decoding.finish()
-    # its end may be missing
-    if decoding.broken and not (decoding.started and response.body.startswith(GZIP)):
+    lacks_only_its_end = decoding.started and response.body.startswith(GZIP)
+    if decoding.broken and not lacks_only_its_end:
         return response
     headers = Headers(response.headers)
     del headers[HEADER]
-    flags = [*response.flags, *(["truncated/length"] if decoding.full else [])]
+    flags = list(response.flags)
+    if decoding.full:
+        flags.append("truncated/length")
     return with_body(response, decoding.body, headers=headers, flags=flags)

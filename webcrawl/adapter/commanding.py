@@ -1,6 +1,4 @@
-"""A crawl in Scrapy's engine, as commands see it (crawl/control/commands.py), and the settings that
-they change.
-"""
+"""A crawl in Scrapy's engine as commands see it, with the settings that they change."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from webcrawl.store.jobdir.log_lines import last_errors
 
 
 class Hive(Protocol):
-    """Whether other drones have anything for this one."""
+    """The part of a hive that commands ask whether other drones have anything for this one."""
 
     others_done: bool
 
@@ -175,7 +173,7 @@ def _plain(value: Any) -> Any:
 def heed(
     crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]
 ) -> None:
-    """Applies what former runs were ordered, and what is ordered from now on."""
+    """Apply what former runs were ordered, and what is ordered from now on."""
     in_force, bandwidth = crawl.parts.in_force, downloader.network.bandwidth
 
     def resize(values: Mapping[str, Any]) -> None:
@@ -198,7 +196,7 @@ def heed(
 
 
 def _log_from(values: Mapping[str, Any]) -> None:
-    """Logs nothing below this level from now on."""
+    """Log nothing below this level from now on."""
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setLevel(values["LOG_LEVEL"])

@@ -1,6 +1,4 @@
-"""The end of a crawl: how to bring it about from inside, which ends are failures, and how a failure
-is told.
-"""
+"""The end of a crawl: how to bring it about from inside, and how a failure is told."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ class RunEnd:
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is
-    """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process
-    fails too.
-    """
+    """A crawl ended for one of these reasons; raised so that the caller's process fails too."""
 
 
 _TOLD: WeakSet[BaseException] = WeakSet()
@@ -56,23 +52,19 @@ def was_told(error: BaseException) -> bool:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """A filter for asyncio's log: Scrapy leaves to it what nobody awaits, and it prints a
-    traceback.
-    """
+    """Return whether a record of asyncio's log is news, and no traceback of what was told."""
     error = record.exc_info[1] if record.exc_info is not None else None
     return error is None or not (isinstance(error, EndedBadly) or was_told(error))
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
-    """Return whether a feed lacks an item, or could not be stored at its end: Scrapy has only an
-    error in the log.
-    """
+    """Return whether a feed lacks an item or was not stored: Scrapy only logs an error."""
     stats = crawler.stats.get_stats() if crawler.stats is not None else {}
     return LOST_ITEMS in stats or any(name.startswith("feedexport/failed_count/") for name in stats)
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:
-    """Ends the crawl as soon as the requests under way are done; a second call changes nothing."""
+    """End the crawl as soon as the requests under way are done; a second call changes nothing."""
     if crawler.engine is not None and crawler.engine.spider is not None:
         deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
@@ -90,9 +82,7 @@ def hush(crawler: Crawler) -> None:
 
 
 class _Hush(logging.Filter):
-    """Leaves out, once, the tracebacks of that; why the crawl could not be opened is a line
-    elsewhere.
-    """
+    """Leaves out these tracebacks, once: a line elsewhere says why no crawl could be opened."""
 
     logger = "scrapy.core.engine"
 

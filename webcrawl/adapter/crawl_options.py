@@ -1,5 +1,4 @@
-"""`webcrawl crawl URL|FILE… [options]`: what the command line says of a crawl, as settings and
-arguments of its spider.
+"""`webcrawl crawl URL|FILE… [options]`: the command line as settings and arguments of a spider.
 
 `-s` and `-a` say the same, and more. What is said in both ways is refused: nobody knows which was
 meant.
@@ -39,14 +38,12 @@ class Start(NamedTuple):
 
     @property
     def seeds(self) -> str:
-        """As the argument of the spider `web`. A comma in a URL is no end of it."""
+        """Return the argument of the spider `web`. A comma in a URL does not end it."""
         return ",".join([*(url.replace(",", "%2C") for url in self.urls), *self.files])
 
     @property
     def folder(self) -> str:
-        """The JOBDIR of a crawl that names none: by its first host or file, and how many others
-        there are.
-        """
+        """Return the JOBDIR of a crawl that names none, by its first host or file: crawls/a+2."""
         hosts = list(dict.fromkeys(map(_host, self.urls)))
         names = [*hosts, *(_stem(file) for file in self.files)]
         others = f"+{len(names) - 1}" if len(names) > 1 else ""
@@ -80,7 +77,7 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | N
 
 
 def _host(url: str) -> str:
-    """The host and its port, if that is not the scheme's, as a folder may be called."""
+    """Return the host, and its port if it is not the scheme's, as a folder may be called."""
     from webcrawl.urls.canonical import InvalidUrl, canonical  # noqa: PLC0415 - every command imports this file
 
     try:
@@ -96,7 +93,7 @@ def _stem(file: str) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of a crawl from URLs or files."""
+    """Add the options of a crawl from URLs or files."""
     group = parser.add_argument_group(
         "The crawl",
         "Links are followed on the hosts of the URLs, and everywhere from files. -o DIR: the folder of the crawl "
@@ -141,8 +138,7 @@ def _seconds(text: str) -> str:
 
 
 def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequence[str]) -> None:
-    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's, as for
-    other spiders.
+    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's.
 
     Raise UsageError if more than one folder is given.
     """
@@ -164,21 +160,20 @@ def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequenc
 
 
 def _is_feed(output: str, formats: Container[str]) -> bool:
-    """Return whether a value of `-o` is a file of items: standard output, a URI or FILE:FORMAT, or
-    by its extension.
-    """
-    return (
-        output == "-"
-        or ":" in output
-        or any(one[1:].lower() in formats for one in Path(output).suffixes)
-    )
+    """Return whether a value of `-o` is a file of items, and not the folder of a crawl."""
+    is_standard_output = output == "-"
+    is_uri_or_has_format = ":" in output  # s3://…, or FILE:FORMAT
+    if is_standard_output or is_uri_or_has_format:
+        return True
+    return any(suffix[1:].lower() in formats for suffix in Path(output).suffixes)
 
 
 def apply(
     opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]
 ) -> None:
-    """Put the options into the arguments of the spider, and into the settings. Raise UsageError if
-    one is given twice.
+    """Put the options into the spider's arguments and the settings.
+
+    Raise UsageError if `-a` or `-s` gives one of them, too.
 
     Scrapy has read `-a` and `-s` already. `words`: those of `-s`, without what the environment
     says.

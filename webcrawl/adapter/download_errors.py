@@ -1,6 +1,4 @@
-"""Errors of downloads: what errbacks expect of ours, and what those of Scrapy and of others'
-handlers mean.
-"""
+"""Errors of downloads: what errbacks expect of ours, and what those of others' handlers mean."""
 
 from __future__ import annotations
 
@@ -95,12 +93,12 @@ _PLAYWRIGHT = "playwright."
 
 
 def raised(error: FetchError) -> Exception:
-    """The exception of Scrapy that stands for an error of ours; raise it from the error."""
+    """Return the exception of Scrapy that stands for an error of ours; raise it from the error."""
     return next(known for ours, known in ERRORS if isinstance(error, ours))(str(error))
 
 
 def error_of(error: Exception) -> FetchError | None:
-    """Our error for an exception of somebody else's handler; None if no server can have caused it."""
+    """Return our error for one of a foreign handler; None if no server can have caused it."""
     kind = next((ours for theirs, ours in FOREIGN if isinstance(error, theirs)), None)
     if kind is None and type(error).__module__.startswith(_PLAYWRIGHT):
         kind = _of_browser(error)
@@ -108,9 +106,7 @@ def error_of(error: Exception) -> FetchError | None:
 
 
 def lacks(error: Exception) -> bool:
-    """Return whether our own machine lacks something that a connection needs; Twisted keeps the
-    number in `osError`.
-    """
+    """Return whether our machine lacks what a connection needs; Twisted has it in `osError`."""
     if isinstance(error, OSError):
         return is_ours(error)
     return (
@@ -129,7 +125,7 @@ def _of_browser(error: Exception) -> type[FetchError] | None:
 
 logger = logging.getLogger(__name__)
 
-# How downloads by somebody else's handler may fail; anything else is a mistake in code
+# How downloads by a foreign handler may fail; anything else is a mistake in code
 EXPECTED = (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -158,7 +154,7 @@ class ScrapyOutcomes(Outcomes):
 
 
 def as_scrapys(error: Exception) -> Exception:
-    """The error as errbacks know it."""
+    """Return the error as errbacks know it."""
     if not isinstance(error, FetchError):
         return error
     theirs = raised(error)

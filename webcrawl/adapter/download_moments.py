@@ -1,6 +1,4 @@
-"""The moments of a download, and who takes part in each: lists that are made when the crawl is
-open.
-"""
+"""The moments of a download, and who takes part: lists that are made when the crawl is open."""
 
 from __future__ import annotations
 

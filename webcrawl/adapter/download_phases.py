@@ -11,40 +11,44 @@ from scrapy import Request
 
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.trip import trip_of
+from webcrawl.base.model import Timings
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.trip import Trip
 
-LONGEST = 500  # characters of a URL
+MAX_URL_CHARS = 500
 SECURE = "https:"
 
 
 def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
-    """A row for each request under way and each page that is being processed, the longest first."""
-    now, running = time.monotonic(), set(downloader.running.all())
+    """Return a row for each request under way and each page in process, the longest first."""
+    now = time.monotonic()
+    running = set(downloader.running.all())
     rows = [
-        _row(trip, url, _phase(trip, url, running, way), now)
-        for trip, url, way in _trips(downloader)
+        _row(trip, url, _phase(trip, url, running, proxy), now)
+        for trip, url, proxy in _trips(downloader)
     ]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
 def phases(downloader: FrontierDownloader) -> Counter[str]:
-    """The number of these at each step."""
+    """Return the number of requests under way and pages in process at each step."""
     running = set(downloader.running.all())
-    return Counter(_phase(trip, url, running, way) for trip, url, way in _trips(downloader))
+    return Counter(_phase(trip, url, running, proxy) for trip, url, proxy in _trips(downloader))
 
 
 def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str, str | None]]:
-    """With each its URL and the proxy, if there is one."""
+    """Yield each trip with its URL, and with its proxy if it has one."""
     known: set[Trip] = set()
     for request in downloader.active:
         if isinstance(request, Trip):
-            trip, way = request, None
+            trip = request
+            proxy = None
         else:
-            trip, way = _of(request), request.meta.get("proxy")
+            trip = _of(request)
+            proxy = request.meta.get("proxy")
         known.add(trip)
-        yield trip, request.url, way
+        yield trip, request.url, proxy
     for trip in downloader.barrier.inside:
         if trip not in known and trip.link is not None:
             yield trip, trip.link.url, None
@@ -54,26 +58,29 @@ def _of(request: Request) -> Trip:
     return trip_of(request) or Trip(inline=True)
 
 
-def _phase(trip: Trip, url: str, running: set[Trip], way: str | None) -> str:
-    """The step: an answer is read by another process or rendered, or its page is in the spider and
-    the pipelines.
-
-    `way` is the proxy, which looks up names by itself.
-    """
+def _phase(trip: Trip, url: str, running: set[Trip], proxy: str | None) -> str:
+    """Return the step that a request or its page has reached."""
     if trip.readers:
-        return "reader"
-    if trip.outcome is not None or trip.refusal is not None:
-        return "pipelines"
-    if trip not in running or trip.fetched is not None:
-        return "queued" if trip.fetched is None else "rendered"
+        return "reader"  # another process reads the answer
+    is_decided = trip.outcome is not None or trip.refusal is not None
+    if is_decided:
+        return "pipelines"  # or still in the spider
+    if trip.fetched is not None:
+        return "rendered"
+    if trip not in running:
+        return "queued"
     if trip.source is not None:
         return "body" if trip.source.received else "head"
-    timings = trip.timings
-    if not way and (timings is None or not timings.dns):
+    return _phase_of_connection(trip.timings, url, has_proxy=bool(proxy))
+
+
+def _phase_of_connection(timings: Timings | None, url: str, *, has_proxy: bool) -> str:
+    """Return the step of a connection that is being made. A proxy looks up names by itself."""
+    has_address = has_proxy or (timings is not None and bool(timings.dns))
+    if not has_address:
         return "dns"
-    return (
-        "tls" if timings is not None and timings.connect and url.startswith(SECURE) else "connect"
-    )
+    is_connected = timings is not None and bool(timings.connect)
+    return "tls" if is_connected and url.startswith(SECURE) else "connect"
 
 
 def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:
         "phase": f"robots, {phase}" if robots else phase,
         "bytes": _received(trip),
         "host": _host(url),
-        "url": text_without_credentials(url)[:LONGEST],
+        "url": text_without_credentials(url)[:MAX_URL_CHARS],
         "awaited": trip.inline,
     }
 
@@ -97,5 +104,5 @@ def _received(trip: Trip) -> int:
 def _host(url: str) -> str:
     try:
         return host_of(url)
-    except IndexError:  # a request that somebody awaits may have any URL
+    except IndexError:  # a request that code awaits may have any URL
         return "-"

@@ -1,6 +1,4 @@
-"""Scrapy's downloader without slots and delays: the frontier has already waited for the host's
-turn.
-"""
+"""Scrapy's downloader without slots and delays: the frontier has waited for the host's turn."""
 
 from __future__ import annotations
 
@@ -57,8 +55,7 @@ NOT_ASKED = Outcome(Status.UNTRIED)
 
 
 class FrontierDownloader:
-    """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the
-    request's trip.
+    """Scrapy's DOWNLOADER: downloads at once, and notes the outcome in the request's trip.
 
     The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
@@ -93,7 +90,7 @@ class FrontierDownloader:
             self.active,
             self.total_concurrency,
         )
-        # has whoever takes requests from the scheduler look again
+        # has what takes requests from the scheduler look again
         self.wake: Callable[[], object] = int
         # called when memory or threads are missing
         self.on_lack: Callable[[Exception], None] = _nothing
@@ -104,7 +101,7 @@ class FrontierDownloader:
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
     def resize(self, values: Mapping[str, Any]) -> None:
-        """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
+        """Have so many slots from now on, as descriptors allow; what is under way goes on."""
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
         self.network.http.keep(fits.kept)
@@ -113,11 +110,11 @@ class FrontierDownloader:
 
     @property
     def slots(self) -> dict[str, Any]:
-        """Extensions look for them; there are none."""
+        """Return an empty dictionary, because extensions look for slots and there are none."""
         return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
-        """The answer, through the middlewares; what comes back may be a request of theirs."""
+        """Return the answer, through the middlewares; it may be a request of theirs."""
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
@@ -128,7 +125,7 @@ class FrontierDownloader:
             return await self.through(request)
 
     async def _of_scheduler(self, request: Request, trip: Trip) -> Response | Request:
-        """A request that the scheduler has given to Scrapy's engine.
+        """Fetch a request that the scheduler has given to Scrapy's engine.
 
         One that is to be asked again comes back as what the engine should schedule, as with
         Scrapy's own retries; the scheduler knows it, and the spider gets only the last answer.
@@ -178,7 +175,7 @@ class FrontierDownloader:
 
     @property
     def full(self) -> bool:
-        """True if no slot is free."""
+        """Return whether no slot is free."""
         return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
 
     def needs_backout(self) -> bool:
@@ -186,32 +183,34 @@ class FrontierDownloader:
         return self.turned_away
 
     def close(self) -> None:
-        """All requests are done. What pipelines still await while they close has its own time."""
+        """Close: all requests are done. What pipelines still await has a time of its own."""
         self.inline.closed = False
         call_later(GRACE, self.abandon)
 
     # -- between the middlewares and the handler
 
     async def download(self, request: Request) -> Response:
-        """The download, and for one of the scheduler's the way back through the barrier."""
+        """Download, and take a request of the scheduler's back through the barrier."""
         trip = trip_of(request)
         if trip is None:
             return await self.inline.download(request)
-        turns = self.inline.turns
-        if turns is not None and turns.lines and trip.link is not None:
-            await turns.own(trip.link)
+        turns = self.inline.turns  # of downloads that pages await, and that need hosts too
+        link = trip.link
+        if turns is not None and turns.lines and link is not None:
+            await turns.own(link)
         try:
             return await self._attempt(request, trip)
         finally:
-            if trip.link is not None and turns is not None and turns.lines:
-                turns.own_left(host_of(trip.link.url))
-            if trip.link is not None or trip.hostless:
+            if turns is not None and turns.lines and link is not None:
+                turns.own_left(host_of(link.url))
+            is_of_scheduler = link is not None or trip.hostless
+            if is_of_scheduler:
                 await self.barrier.enter(trip)
                 for hear in self.moments.ended:
                     hear(trip)
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
-        """The download itself, its outcome, and Scrapy's three signals of it."""
+        """Download, book the outcome, and send Scrapy's three signals of it."""
         trip.begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
@@ -241,9 +240,9 @@ class FrontierDownloader:
             self._send(signals.request_left_downloader, request)
 
     async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
-        """Waits while an answer is read.
+        """Wait while an answer is read.
 
-        The end of the crawl does not: the page is then fetched again.
+        The end of the crawl does not wait for that: the page is then fetched again.
         """
         if not await read(trip, reading, self.running, self._fail):
             raise DownloadCancelledError("the crawl ends")
@@ -252,29 +251,34 @@ class FrontierDownloader:
         self.on_lack(error)
 
     def in_flight(self, url: str) -> Outcome | None:
-        """The use that the scheduler's request for this URL makes of its host: None while it is
-        being downloaded.
+        """Return how the scheduler's request for this URL used its host; None while it downloads.
 
-        Status.UNTRIED: not at all, or not yet.
+        Status.UNTRIED: there is no such request, or it has not asked the host yet.
         """
-        trips = [one if isinstance(one, Trip) else trip_of(one) for one in self.active]
-        for trip in (*trips, *self.barrier.inside):
-            if (
-                trip is not None
-                and not trip.inline
-                and trip.link is not None
-                and trip.link.url == url
-            ):
-                return trip.fetched if trip in self.running else trip.outcome or NOT_ASKED
-        return NOT_ASKED
+        trip = self._scheduled_trip(url)
+        if trip is None:
+            return NOT_ASKED
+        if trip in self.running:
+            return trip.fetched
+        return trip.outcome or NOT_ASKED
+
+    def _scheduled_trip(self, url: str) -> Trip | None:
+        """Return the trip of the scheduler's request for this URL, under way or at the barrier."""
+        under_way = [one if isinstance(one, Trip) else trip_of(one) for one in self.active]
+        for trip in (*under_way, *self.barrier.inside):
+            if trip is None or trip.inline or trip.link is None:
+                continue
+            if trip.link.url == url:
+                return trip
+        return None
 
     async def refuse(self, trip: Trip) -> NoReturn:
-        """A refusal waits at the barrier as well before the spider's errback gets it."""
+        """Let a refusal wait at the barrier as well before the spider's errback gets it."""
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
     async def unasked(self, trip: Trip, result: Response | Request | None) -> None:
-        """A middleware has answered or stopped the request: no host was asked.
+        """Note that a middleware has answered or stopped the request: no host was asked.
 
         It passes the barrier all the same.
         """
@@ -335,10 +339,9 @@ class FrontierDownloader:
                 raise judged
 
     def abandon(self) -> None:
-        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl
-        is resumed.
+        """End all downloads under way: a resumed crawl fetches the scheduler's URLs again.
 
-        So are pages that await a download.
+        So it does with pages that await a download.
         """
         self.inline.close()
         self.running.abandon()
@@ -349,7 +352,7 @@ def _nothing(_: object) -> None:
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:
-    """The crawler's downloader, which has to be this one."""
+    """Return the crawler's downloader, which has to be this one."""
     downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
         raise NotConfigured(

@@ -1,5 +1,4 @@
-"""Scrapy as the host of the crawl's own loop (crawl/driver.py): how it fetches, and has pages
-processed.
+"""Scrapy as the host of the crawl's own loop (crawl/driver.py): fetches, and processes pages.
 
 A request and a response are made only for somebody who looks at them: a listener of a signal, a log
 formatter, an error. OF_ENGINE says what keeps a crawl on Scrapy's engine.
@@ -89,9 +88,7 @@ def why_engine(crawler: Crawler) -> str:
 
 
 class PagesThroughScrapy:
-    """The steps that crawls over hosts and over archives share: Scrapy's scraper takes their pages
-    to the pipelines.
-    """
+    """The steps that all crawls share: Scrapy's scraper takes their pages to the pipelines."""
 
     def __init__(
         self,
@@ -114,7 +111,7 @@ class PagesThroughScrapy:
         self._spider: Any = crawler.spider
         self._formatter: Any = crawler.logformatter
         self._is_quiet = type(self._formatter) is QuietLogFormatter
-        # those that somebody has seen, until their pages are finished
+        # those that other code has seen, until their pages are finished
         self._requests: dict[Trip, Request] = {}
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
@@ -130,7 +127,7 @@ class PagesThroughScrapy:
         return pages
 
     async def process(self, trip: Trip, output: Output) -> None:
-        """Each page goes through the pipelines; a request of a `parse_all` is scheduled."""
+        """Take each page through the pipelines; a request of a `parse_all` is scheduled."""
         if isinstance(output, Exception):
             self._say_failure(Failure(output), trip)  # type: ignore[no-untyped-call]
             return
@@ -143,9 +140,7 @@ class PagesThroughScrapy:
                 await self._scraper.start_itemproc_async(item, response=response)
 
     def tell_received(self, trip: Trip) -> None:
-        """Log and send of an answer what Scrapy's engine does, for a log formatter of a user's and
-        for listeners.
-        """
+        """Log an answer and send its signal, as Scrapy's engine does, if anything listens."""
         if self._is_quiet and not has_listener(signals.response_received, self._sender):
             return
         response = self._response(trip)
@@ -178,9 +173,7 @@ class PagesThroughScrapy:
         return response
 
     def request_of(self, link: Link, trip: Trip) -> Request:
-        """Return the request of a page: the same object for all signals, until the page is
-        finished.
-        """
+        """Return the request of a page: the same object for all signals until it is finished."""
         if trip not in self._requests:
             self._requests[trip] = self.request(link, trip)
         return self._requests[trip]

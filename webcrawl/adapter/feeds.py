@@ -1,5 +1,4 @@
-"""Feeds (`-o pages.jsonl`): those that cannot be stored are found early, files are kept, and pages
-are readable rows.
+"""Feeds (`-o pages.jsonl`): what cannot be stored is found early, and pages are readable rows.
 
 Scrapy finds out that a feed cannot be stored when it has an item, or at the end, and only logs it.
 A row with every field of a page would be its body three times over: in base64, as text, and in the
@@ -72,7 +71,7 @@ class BadFeed(Exception):  # noqa: N818 - reads as what it is
 
 
 def check_feeds(settings: BaseSettings) -> None:
-    """Raises BadFeed."""
+    """Raise BadFeed if a feed cannot be stored."""
     for uri, options in settings.getdict("FEEDS").items():
         one = Settings(settings)
         one.set("FEEDS", {str(uri): options}, "cmdline")
@@ -84,21 +83,23 @@ def check_feeds(settings: BaseSettings) -> None:
         _check_encoding(
             str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
         )
-        if "://" not in str(uri) or str(uri).startswith("file:"):
+        if _is_local(str(uri)):
             _check_file(FileFeedStorage(str(uri)).path)
 
 
+def _is_local(uri: str) -> bool:
+    return "://" not in uri or uri.startswith("file:")
+
+
 def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
-    """Raises CannotStart if the log, or a feed, would be written into a file of the crawl's own."""
+    """Raise CannotStart if the log or a feed would be written into a file of the crawl's own."""
     log = settings["LOG_FILE"]
     if log and is_own(Path(log), jobdir):
         raise CannotStart(
             f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name"
         )
     for uri in map(str, settings.getdict("FEEDS")):
-        if ("://" not in uri or uri.startswith("file:")) and is_own(
-            Path(FileFeedStorage(uri).path), jobdir
-        ):
+        if _is_local(uri) and is_own(Path(FileFeedStorage(uri).path), jobdir):
             raise CannotStart(
                 f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name"
             )
@@ -114,12 +115,11 @@ def _check_encoding(uri: str, encoding: str) -> None:
 
 
 def _check_file(name: str) -> None:
-    """Makes the folder, as Scrapy does later, and looks at the file, as far as the name has no
-    parameters.
-    """
+    """Make the folder, as Scrapy does later, and look at the file if its name has no parameters."""
     path = Path(name)
-    known = "%(" not in name
-    folder = path.parent if known else Path(name.partition("%(")[0] + "x").parent
+    before, parameter, _ = name.partition("%(")
+    known = not parameter
+    folder = path.parent if known else Path(f"{before}x").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -144,7 +144,7 @@ class _Collected(logging.Handler):
 
 @contextmanager
 def _said() -> Iterator[list[str]]:
-    """Collects what Scrapy logs of feeds: the log is not set up yet."""
+    """Collect what Scrapy logs of feeds: the log is not set up yet."""
     logger, collected = logging.getLogger("scrapy.extensions.feedexport"), _Collected()
     before = logger.propagate
     logger.addHandler(collected)
@@ -174,14 +174,14 @@ class FeedStream(io.RawIOBase):
 
     @property
     def user_file(self) -> UserFile:
-        """What is known of the file."""
+        """Return what is known of the file."""
         return self._file
 
     def writable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
-        """As Scrapy's, so that an encoding with a mark at its beginning has it there only."""
+        """Return True, as Scrapy's file does: an encoding then writes its mark only once."""
         return True
 
     def tell(self) -> int:
@@ -200,7 +200,8 @@ class FeedStream(io.RawIOBase):
         return len(data)
 
     def _settle(self) -> None:
-        head, self._head = self._head, None
+        head = self._head
+        self._head = None
         if head is not None:
             head.close()
 
@@ -213,8 +214,7 @@ class FeedStream(io.RawIOBase):
 
 
 class FeedFile(FileFeedStorage):
-    """A feed in a local file. Its length is part of the checkpoint; a resumed crawl goes on with
-    it.
+    """A feed in a local file, whose length is part of the checkpoint: a resumed crawl continues it.
 
     With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to
     do.
@@ -235,13 +235,14 @@ class FeedFile(FileFeedStorage):
 
     def open(self, spider: Spider) -> IO[bytes]:
         scheduler = crawl_of(self._crawler)
-        if scheduler is None or (os.path.exists(self.path) and not os.path.isfile(self.path)):  # noqa: PTH110, PTH113
+        if scheduler is None or _is_special(self.path):
             return super().open(spider)
-        files, path = scheduler.crawl.parts.user_files, Path(self.path).absolute()
+        files = scheduler.crawl.parts.user_files
+        path = Path(self.path).absolute()
         overwrite = self.write_mode == "wb" and not files.knows(path)
-        if overwrite and path.exists() and scheduler.was_complete:
-            names = (path.with_stem(f"{path.stem}.{number}") for number in count(1))
-            path = next(name for name in names if not name.exists())
+        has_feed_of_complete_crawl = path.exists() and scheduler.was_complete
+        if overwrite and has_feed_of_complete_crawl:
+            path = _free_name(path)
             line = "%s: stays as it is, for the crawl was complete; what comes now goes to %s"
             logger.warning(line, self.path, path)
             self.path = str(path)
@@ -249,18 +250,29 @@ class FeedFile(FileFeedStorage):
         return cast("IO[bytes]", FeedStream(files.open(path, overwrite=overwrite), self._options))
 
 
+def _is_special(path: str) -> bool:
+    """Return whether the path is a device, a pipe or a folder, which Scrapy's own storage opens."""
+    return os.path.exists(path) and not os.path.isfile(path)  # noqa: PTH110, PTH113
+
+
+def _free_name(path: Path) -> Path:
+    """Return the first of `pages.1.jsonl`, `pages.2.jsonl`, … that does not exist."""
+    names = (path.with_stem(f"{path.stem}.{number}") for number in count(1))
+    return next(name for name in names if not name.exists())
+
+
 # Scrapy counts stored feeds under it: feedexport/success_count/…
 FeedFile.__name__ = FileFeedStorage.__name__
 
 
 def crawl_of(crawler: Crawler) -> FrontierScheduler | None:
-    """The scheduler of a crawl; None in a run that is none."""
+    """Return the scheduler of a crawl, or None in a run that is no crawl."""
     scheduler = crawler.engine.scheduler if crawler.engine is not None else None
     return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
 def row_of(page: Page) -> dict[str, Any]:
-    """The address, what a reader sees, and where the links lead."""
+    """Return the address of a page, what a reader sees, and where its links lead."""
     return {
         "url": page.url,
         "status": page.status,
@@ -280,13 +292,13 @@ class PageRows(Exporter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         file = args[0] if args else kwargs.get("file")
-        # CsvItemExporter sets it with its first row
+        # Asked now, because CsvItemExporter sets it with its first row
         self._chosen = self.fields_to_export is not None
         self._feed = file.user_file if isinstance(file, FeedStream) else None
 
     @property
     def _continued(self) -> UserFile | None:
-        """The file if an earlier run of this crawl has begun it."""
+        """Return the file if an earlier run of this crawl has begun it."""
         return self._feed if self._feed is not None and self._feed.is_continued else None
 
     def export_item(self, item: Any) -> None:
@@ -361,9 +373,7 @@ encode = ScrapyJSONEncoder().encode
 
 
 def to_json(item: Any) -> str:
-    """A page as a JSON feed has it, but without its body; of any other item what Scrapy makes of
-    it.
-    """
+    """Return a page as a JSON feed has it, without its body; any other item as Scrapy writes it."""
     return str(encode(_fields(item) if isinstance(item, Page) else item))
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers import DownloadHandlerProtocol
@@ -41,12 +41,12 @@ from webcrawl.urls.canonical import SCHEMES
 
 GRACE = 1.0  # seconds that a handler gets beyond its own time limit
 RENDERED = "playwright"  # scrapy-playwright's flag of a response whose body is a browser's document
-CUT = {"download_stopped": "length", "dataloss": "disconnect"}  # Scrapy's flags, and WARC's reasons
+TOO_LONG = "length"  # WARC's reason
+CUT = {"download_stopped": TOO_LONG, "dataloss": "disconnect"}  # Scrapy's flags, and WARC's reasons
 
 
 class ForeignHandler:
-    """A handler that FOREIGN_HANDLERS_ALLOWED names: it does not go through the address guard, nor
-    use our resolver.
+    """A handler of FOREIGN_HANDLERS_ALLOWED: it uses neither the address guard nor our resolver.
 
     robots.txt is fetched by the crawl's own handler: it must be neither rendered nor cached.
     """
@@ -75,14 +75,15 @@ class ForeignHandler:
         crawler.signals.connect(self._bytes_received, signals.bytes_received)
 
     async def download_request(self, request: Request) -> Response:
-        """The response, its body decoded; the exchange is in the request's trip."""
+        """Return the response, its body decoded; the exchange is in the request's trip."""
         trip = trip_of(request)
         if trip is not None and trip.is_prerequisite and self._own is not None:
             return await self._own.download_request(request)
-        # where Scrapy's middleware is switched off
+        # Scrapy's middlewares set both, unless they are switched off
         request.headers.setdefault(b"User-Agent", self._agent)
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
-        started, begun = time.time(), self._clock()
+        started = time.time()
+        begun = self._clock()
         self._tell(request, trip)
         self._received[request] = 0
         try:
@@ -119,16 +120,14 @@ class ForeignHandler:
         return exchange
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        """Stops a body that is larger than can be kept: Scrapy's handlers would hold up to
-        DOWNLOAD_MAXSIZE, 1 GiB.
-        """
+        """Stop a body larger than can be kept: Scrapy's handlers hold DOWNLOAD_MAXSIZE, 1 GiB."""
         if request in self._received:
             self._received[request] += len(data)
             if self._received[request] > most_coded(self._truncate):
                 raise StopDownload(fail=False)
 
     def _tell(self, request: Request, trip: Any) -> None:
-        """Whoever wants to know of each request: what the handler makes of it is not known."""
+        """Tell of the request those who want to know. What the handler makes of it is not known."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         try:
             link = trip.link if trip is not None else None
@@ -137,15 +136,13 @@ class ForeignHandler:
             raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
-        """Counts as the crawl's own handlers do."""
+        """Count as the crawl's own handlers do."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         downloader.count(names)
 
 
 def document_of(text: str, exchange: Exchange) -> bytes:
-    """A browser's document in UTF-8, marked as that where header or markup would have it read in
-    another encoding.
-    """
+    """Return a browser's document in UTF-8, with a mark if it would be read in another encoding."""
     data = text.encode(UTF_8, "replace")
     read_as = encoding_of(data, exchange.content_type, exchange.url)
     return data if read_as == UTF_8 else codecs.BOM_UTF8 + data
@@ -171,12 +168,12 @@ def _answer(response: Response) -> ParsedAnswer:
 
 
 def _lines(value: bytes) -> list[bytes]:
-    """Playwright joins the values of a repeated header by line feeds."""
+    """Return the values of a header: Playwright joins those of a repeated one by line feeds."""
     return value.split(b"\n")
 
 
 def _decoded(response: Response, exchange: Exchange) -> Response:
-    """The response with the body that the exchange has."""
+    """Return the response with the body that the exchange has."""
     if response.body == exchange.body:
         return response
     return with_body(
@@ -192,18 +189,16 @@ class UnusableHandler(Exception):  # noqa: N818 - reads as what it is
 
 
 def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
-    """Raises UnusableHandler if a handler goes round the guard without being allowed.
+    """Raise UnusableHandler if a handler goes round the guard without being allowed.
 
     No page can name a URL of another scheme than the crawl's: those of a spider's own (data:,
     file:, s3:) are its author's business. Does not import what is allowed by name: importing may
     install a reactor, and Scrapy chooses the reactor later.
     """
     for scheme, path in _handlers(settings).items():
-        if (
-            scheme in SCHEMES
-            and _name(path) not in allowed
-            and not getattr(_load(path), "guarded", False)
-        ):
+        if scheme not in SCHEMES or _name(path) in allowed:
+            continue
+        if not getattr(_load(path), "guarded", False):
             raise UnusableHandler(
                 f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
                 "to use it nevertheless, name it in FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
@@ -211,7 +206,7 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
 
 
 class Handlers:
-    """Has the part of Scrapy's DownloadHandlers that a downloader needs.
+    """Builds the download handlers, and has the part of DownloadHandlers that a downloader needs.
 
     All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the
     same handler share one instance, and so one browser.
@@ -243,11 +238,12 @@ class Handlers:
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
                 ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
                 handler = ForeignHandler(crawler, handler, ours, values, shortage, clock)
-            self.by_scheme[scheme], self._download[scheme] = handler, handler.download_request
+            self.by_scheme[scheme] = handler
+            self._download[scheme] = handler.download_request
         crawler.signals.connect(self._close, signals.engine_stopped)
 
     def download_request_async(self, request: Request) -> Awaitable[Response]:
-        """The response, by the handler of the URL's scheme."""
+        """Return the response, by the handler of the URL's scheme."""
         scheme = request.url.partition(":")[0]
         download = self._download.get(scheme)
         if download is None:
@@ -303,9 +299,7 @@ _FRAMING = frozenset((b"transfer-encoding", b"content-length"))
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """The parts of an answer that a client gives: the payload without transfer coding, with its
-    content coding.
-    """
+    """The parts of an answer by a client, its payload without transfer but with content coding."""
 
     url: str
     status: int
@@ -316,62 +310,74 @@ class ParsedAnswer:
     truncated: str = ""  # WARC's reasons
 
     def exchange(self, *, made_by: str, started: float, seconds: float, truncate: int) -> Exchange:
-        """The exchange, with a head that is put together, and at most `truncate` bytes of a decoded
-        body.
+        """Return the exchange, with a head that is put together.
+
+        `truncate`: bytes of the decoded body that are kept.
         """
-        payload, body, truncated, flaws = _bounded(self.payload, _codings(self.headers), truncate)
+        kept = _bounded(self.payload, _codings(self.headers), truncate)
         return Exchange(
             url=self.url,
             request=b"",  # what was sent is not known
             status=self.status,
-            head=_head(self.status, self.headers, len(payload)),
+            head=_head(self.status, self.headers, len(kept.payload)),
             headers=self.headers,
-            wire=payload,
-            payload=payload,
-            body=body,
+            wire=kept.payload,
+            payload=kept.payload,
+            body=kept.body,
             ip=self.ip,
             started=started,
             timings=Timings(total=seconds),
-            truncated=self.truncated or truncated,
-            flaws=flaws,
+            truncated=self.truncated or (TOO_LONG if kept.is_cut else ""),
+            flaws=kept.flaws,
             made_by=made_by,
             protocol=self.protocol,
         )
 
 
-def _bounded(
-    payload: bytes, codings: list[bytes], limit: int
-) -> tuple[bytes, bytes, str, tuple[str, ...]]:
-    """Payload and decoded body within bounds, why they are cut, and what was wrong."""
-    flaws: list[str] = []
+class BoundedBody(NamedTuple):
+    """What is kept of an answer's payload and of its decoded body."""
+
+    payload: bytes
+    body: bytes
+    is_cut: bool  # one of them was longer than what is kept
+    flaws: tuple[str, ...] = ()  # what was wrong with the coding
+
+
+def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
+    """Decode a payload, and keep at most `limit` bytes of its body."""
     try:
         decoding = decoder(codings, limit)
     except UnknownCoding:
-        flaws.append("unknown_coding")
-        decoding = None
-    most = limit if decoding is None else most_coded(limit)
-    cut, payload = len(payload) > most, payload[:most]
-    if decoding is None or not payload:
-        return payload, payload, "length" if cut else "", tuple(flaws)
-    decoding.feed(payload)
-    if not cut:
+        return _uncoded(payload, limit, flaws=("unknown_coding",))
+    if decoding is None:
+        return _uncoded(payload, limit)
+    kept = payload[: most_coded(limit)]
+    is_cut = len(kept) < len(payload)
+    if not kept:
+        return BoundedBody(kept, kept, is_cut)
+    decoding.feed(kept)
+    if not is_cut:
         decoding.finish()
-    if decoding.broken:
-        flaws.append("coding")
-        if not decoding.started:  # a wrong label: it may still be text
-            cut = cut or len(payload) > limit
-            return payload, payload[:limit], "length" if cut else "", tuple(flaws)
-    return payload, decoding.body, "length" if cut or decoding.full else "", tuple(flaws)
+    flaws = ("coding",) if decoding.broken else ()
+    if decoding.broken and not decoding.started:  # a wrong label: it may still be text
+        return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
+    return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
+
+
+def _uncoded(payload: bytes, limit: int, *, flaws: tuple[str, ...] = ()) -> BoundedBody:
+    """Keep `limit` bytes of a payload that has no coding, or none that we know, as the body."""
+    kept = payload[:limit]
+    return BoundedBody(kept, kept, len(kept) < len(payload), flaws)
 
 
 def _codings(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
-    """Content codings in the order they were applied."""
+    """Return the content codings in the order in which they were applied."""
     values = b",".join(value for name, value in headers if name.lower() == b"content-encoding")
     return [token for part in values.lower().split(b",") if (token := part.strip())]
 
 
 def _head(status: int, headers: list[tuple[bytes, bytes]], length: int) -> bytes:
-    """A head in HTTP/1.1's form, which all readers of archives know, whatever protocol was spoken."""
+    """Return a head in HTTP/1.1's form, which all readers of archives know, for any protocol."""
     lines = [status_line(status)]
     for name, value in headers:
         if _NAME.fullmatch(name) and name.lower() not in _FRAMING:

@@ -1,6 +1,4 @@
-"""Settings of a command line that Scrapy itself reads, and refuses in other words or with a
-traceback.
-"""
+"""Settings of a command line that Scrapy reads, and refuses in other words or with a traceback."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ from webcrawl.base.settings import PREFIX
 
 
 def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:
-    """Return what the environment says of settings, and then these words of `-s`, of which the last
-    one counts.
+    """Return the environment's settings, and then these words of `-s`: the last of a name counts.
 
     Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes
     puts such ones there.
@@ -39,9 +36,7 @@ def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str
 
 
 def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
-    """Raises UsageError for the first `-s` without a JSON object where Scrapy reads one: it speaks
-    of a missing `=`.
-    """
+    """Raise UsageError for the first `-s` without the JSON object that Scrapy reads there."""
     for word in given:
         name, _, value = word.partition("=")
         if (
@@ -54,7 +49,7 @@ def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
 
 
 def check_log_file(settings: BaseSettings) -> None:
-    """Raises CannotStart if no line can be written to the log.
+    """Raise CannotStart if no line can be written to the log.
 
     Its file may lie in JOBDIR, which is to be there.
     """

@@ -1,6 +1,4 @@
-"""Download handlers: they take a Scrapy request, let one of the crawl's clients fetch it, and
-return a response.
-"""
+"""Download handlers: one of the crawl's clients fetches what a Scrapy request asks for."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from ipaddress import ip_address
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -34,9 +32,16 @@ from webcrawl.net.protocols import PLAIN, ProtocolModule
 
 logger = logging.getLogger(__name__)
 
-MOST = 100  # lines about requests that ask for what there is not
+MAX_WARNINGS = 100  # lines about requests that ask for what there is not
 
 Render = Callable[[Request, Trip | None, Exchange], Awaitable[None]]
+
+
+class BodyRules(NamedTuple):
+    """The user's settings about bodies; a request may say otherwise in its meta."""
+
+    must_be_whole: bool  # DOWNLOAD_FAIL_ON_DATALOSS
+    warning_size: int  # DOWNLOAD_WARNSIZE: bytes from which on the log has a line; 0: never
 
 
 class HttpHandler(BaseDownloadHandler):
@@ -50,7 +55,7 @@ class HttpHandler(BaseDownloadHandler):
     render: Render | None = None  # called with each answer, before there is a response
 
     def module(self, network: Network) -> ProtocolModule:
-        """The protocol module that fetches this handler's URLs."""
+        """Return the protocol module that fetches this handler's URLs."""
         return network.http
 
     @cached_property
@@ -76,62 +81,74 @@ class HttpHandler(BaseDownloadHandler):
 
     @cached_property
     def wants_whole_pages(self) -> bool:
-        """True if the user wants the spider's pages whole or not at all; Scrapy's default is no
-        word of the user's.
+        """Return whether the user has said that the spider's pages must be whole.
+
+        Scrapy's default, which says the same, was not chosen by the user.
         """
-        return self._limits[0] and is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
+        is_chosen = is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
+        return self._body_rules.must_be_whole and is_chosen
 
     @cached_property
-    def _limits(self) -> tuple[bool, int]:
-        """True if a body must be whole, with the size from which on the log has a line."""
+    def _body_rules(self) -> BodyRules:
         values = values_of(self.crawler)
-        return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
+        return BodyRules(values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"])
 
     async def download_request(self, request: Request) -> Response:
+        """Return the response; the bytes of the exchange are in the request's trip."""
         trip = trip_of(request)
-        headers = [(name, value) for name, values in request.headers.items() for value in values]
-        keep = trip.keep if trip is not None else 0.0
-        watch: Trip | Sending | None = trip
-        heard = self._downloader.moments.requests
-        if heard.sent:
-            link = trip.link if trip is not None else None
-            watch = Sending(
-                trip, partial(heard.tell_sent, request, request.method, request.url, link)
-            )
-        since = self._downloader.since
-        known = None
-        if since is not None and trip is not None and request.method == "GET" and not request.body:
-            known = await since.latest(trip, request.url, headers)
-        if known is not None:
-            headers += known.conditions
-        try:
-            exchange = await self._client.fetch(
-                request.url,
-                headers,
-                keep=keep,
-                method=request.method,
-                body=request.body,
-                watch=watch,
-                **self._more(request, trip),
-            )
-        except FetchError as error:
-            self._failed(error, request.url)
-            raise raised(error) from error
-        if since is not None and trip is not None and known is not None:
-            exchange = since.answered(trip, known, exchange)
+        exchange = await self._exchange(request, trip)
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             self._count(flaws_of(exchange))
         if self.render is not None:
             await self.render(request, trip, exchange)
+        # A download that code awaits is no page of the spider's
         is_page = self._makes_pages_only and trip is not None and not trip.inline
-        return self._for_spider(
-            exchange, request, whole=self.wants_whole_pages if is_page else self._limits[0]
-        )
+        whole = self.wants_whole_pages if is_page else self._body_rules.must_be_whole
+        return self._for_spider(exchange, request, whole=whole)
+
+    async def _exchange(self, request: Request, trip: Trip | None) -> Exchange:
+        """Fetch the URL, or ask whether it has changed since an earlier crawl that has it."""
+        headers = [(name, value) for name, values in request.headers.items() for value in values]
+        since = self._downloader.since
+        if since is None or trip is None:
+            return await self._fetch(request, trip, headers)
+        is_plain_get = request.method == "GET" and not request.body
+        known = await since.latest(trip, request.url, headers) if is_plain_get else None
+        if known is None:
+            return await self._fetch(request, trip, headers)
+        exchange = await self._fetch(request, trip, headers + known.conditions)
+        return since.answered(trip, known, exchange)
+
+    async def _fetch(
+        self, request: Request, trip: Trip | None, headers: list[tuple[bytes, bytes]]
+    ) -> Exchange:
+        try:
+            return await self._client.fetch(
+                request.url,
+                headers,
+                keep=trip.keep if trip is not None else 0.0,
+                method=request.method,
+                body=request.body,
+                watch=self._sending(request, trip)
+                if self._downloader.moments.requests.sent
+                else trip,
+                **self._more(request, trip),
+            )
+        except FetchError as error:
+            self._failed(error, request.url)
+            raise raised(error) from error
+
+    def _sending(self, request: Request, trip: Trip | None) -> Sending:
+        """Return a watch that also tells, once the request is sent, those who want to know."""
+        link = trip.link if trip is not None else None
+        requests = self._downloader.moments.requests
+        tell = partial(requests.tell_sent, request, request.method, request.url, link)
+        return Sending(trip, tell)
 
     def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
-        """What else the client is told, of a request that is not like most."""
+        """Return what else the client is told, of a request that is not like most."""
         options = self._options.of(request)
         if trip is not None and trip.link is not None and is_sitemap(trip.link.path):
             options = replace(options, long=True)
@@ -139,37 +156,38 @@ class HttpHandler(BaseDownloadHandler):
 
     def _failed(self, error: FetchError, url: str) -> None:
         self._count([f"outcome/{error.name}"])
-        if (
-            isinstance(error, BadOption)
-            and str(error) not in self._refused
-            and len(self._refused) < MOST
-        ):
+        if not isinstance(error, BadOption):
+            return
+        is_told = str(error) in self._refused
+        if not is_told and len(self._refused) < MAX_WARNINGS:
             self._refused.add(str(error))
             logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
 
     def _for_spider(self, exchange: Exchange, request: Request, *, whole: bool) -> Response:
-        """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway.
+        """Return the answer as Scrapy promises it: timed, and whole unless the spider takes a part.
 
-        `whole`: whether it has to be, if the request does not say.
+        `whole`: whether the body must be whole if the request does not say.
         """
-        meta, large = request.meta, self._limits[1]
+        meta = request.meta
         meta["download_latency"] = exchange.timings.first_byte
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
             self._refuse(exchange)
-        if 0 < (size := meta.get("download_warnsize", large)) < len(exchange.body):
+        size = len(exchange.body)
+        warning_size = meta.get("download_warnsize", self._body_rules.warning_size)
+        if 0 < warning_size < size:
             logger.warning(
-                "%s: %d bytes, more than its warning size of %d", request, len(exchange.body), size
+                "%s: %d bytes, more than its warning size of %d", request, size, warning_size
             )
         return to_response(exchange, request)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
-        """Fails for an answer of which a part is missing."""
+        """Fail for an answer of which a part is missing."""
         error = LOST[exchange.truncated](f"{len(exchange.body)} bytes of it came")
         self._count([f"outcome/{error.name}"])
         raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
-        """Counts, in the crawl's own counters, under the names of docs/hostile.md."""
+        """Count in the crawl's own counters, under the names of docs/hostile.md."""
         self._downloader.count(names)
 
 
@@ -188,7 +206,7 @@ class GopherHandler(HttpHandler):
 
 
 def to_response(exchange: Exchange, request: Request) -> Response:
-    """The answer in Scrapy's form, with its body decoded."""
+    """Return the answer in Scrapy's form, with its body decoded."""
     headers = Headers()
     for name, value in exchange.headers:
         headers.appendlist(name, value)

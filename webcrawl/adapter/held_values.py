@@ -1,5 +1,4 @@
-"""Values of requests that cannot be kept on disk: they are kept in memory until the requests are
-done.
+"""Values of requests that cannot be kept on disk: memory has them until the requests are done.
 
 A run that ends before loses them, and with them the requests, as Scrapy loses what is in its queues
 in memory: the next run counts these requests among those that cannot be made.
@@ -32,11 +31,11 @@ Values = dict[str, dict[str, Any]]  # by field, and key
 class _Entry:
     values: Values
     has_errback: bool
-    is_out: bool = False  # its request was made: whoever hears of its end has it
+    is_out: bool = False  # its request was made: the code that hears of its end has it
 
 
 class HeldValues:
-    """By the words of the requests, which are made unique.
+    """Holds values by the words of the requests, which are made unique.
 
     `hearers`: who is told that a URL has ended.
     """
@@ -54,7 +53,7 @@ class HeldValues:
     def place(
         self, field: str, key: str, kind: type, within: type, request: Request
     ) -> msgpack.ExtType:
-        """What is kept in the place of a value of this type; `within` it is what cannot be kept."""
+        """Return what stands for a value of this type; `within` it is what cannot be kept."""
         if (field, key, within) not in self._told:
             self._told.add((field, key, within))
             line = (
@@ -76,7 +75,7 @@ class HeldValues:
             del self._entries[next(iter(self._entries))]
 
     def of(self, word: str) -> Mapping[str, dict[str, Any]]:
-        """The values of a request that is made now; empty if they are gone."""
+        """Return the values of a request that is made now; empty if they are gone."""
         entry = self._entries.get(word)
         if entry is None:
             return {}
@@ -84,11 +83,11 @@ class HeldValues:
         return entry.values
 
     def release(self, word: str) -> None:
-        """The request does not come again."""
+        """Drop the values of a request that does not come again."""
         self._entries.pop(word, None)
 
     def ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """A URL has ended. If its request was never made, its errback may still need the values."""
+        """Note that a URL has ended. If no request was made, an errback may need its values."""
         del outcome, exchange
         entry = self._entries.get(link.request) if link.request else None
         if entry is not None and (entry.is_out or not entry.has_errback):

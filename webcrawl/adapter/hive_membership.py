@@ -34,9 +34,7 @@ PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
 def machine() -> str:
-    """Return what all processes of this machine have in common, containers included, and no others;
-    "" if unknown.
-    """
+    """Return what all processes of this machine, containers too, have in common; or ""."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # not Linux: the host name has to do
@@ -44,9 +42,7 @@ def machine() -> str:
 
 
 class Entry:
-    """The way into the hive: the state is opened, and the server asked, before there can be a
-    crawl.
-    """
+    """The way into the hive: the state is opened and the server asked before the crawl begins."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
         self._values = values
@@ -64,7 +60,7 @@ class Entry:
             raise
 
     async def member(self) -> Membership:
-        """The membership of this drone.
+        """Return the membership of this drone.
 
         A drone that was in the hive before can go on while the server is away.
         """
@@ -93,9 +89,9 @@ class Entry:
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
 
     async def _named(self) -> None:
-        """Joins.
+        """Join the hive.
 
-        A drone beyond those of the hive waits until somebody orders that there be so many.
+        A drone beyond those of the hive waits for an order that there be so many.
         """
         told = False
         while True:
@@ -110,8 +106,7 @@ class Entry:
                 return
 
     async def _await_founding(self) -> None:
-        """Keeps nothing of a new hive before all its drones have come, for a while: one may have an
-        older hive's key.
+        """Wait until all drones of a new hive have come: one may have an older hive's key.
 
         So it is after a power cut, with a new server, if only some drones had taken their first
         checkpoint.
@@ -124,7 +119,7 @@ class Entry:
                 await self.join()
 
     async def join(self) -> str:
-        """Enters the registry, or again; returns the epoch."""
+        """Enter the registry, or enter it again; return the epoch."""
         values, identity = self._values, self._identity
         await self.server.open()
         self._hive = await self.server.join(
@@ -147,7 +142,7 @@ class Entry:
         return self._hive.epoch
 
     def running(self, scheduler: Scheduled) -> Running:
-        """The loops, once there is a crawl."""
+        """Return the loops, once there is a crawl."""
         post = scheduler.crawl.parts.post
         if post is None:
             raise HiveError("a crawl that was not opened as a drone")

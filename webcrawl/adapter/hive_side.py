@@ -1,6 +1,4 @@
-"""The hive of a crawl that is one of its drones: entered before the crawl is opened, left after it
-ends.
-"""
+"""The hive of a crawl that is a drone: entered before the crawl is opened, left after its end."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ class HiveSide:
         self._others: Running | None = None
 
     async def enter(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
-        """Enters the hive, if the crawl is a drone of one."""
+        """Enter the hive, if the crawl is a drone of one."""
         if not values["HIVE_DRONES"]:
             return
         from webcrawl.adapter.hive_membership import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
@@ -38,7 +36,7 @@ class HiveSide:
 
     @property
     def db(self) -> CrawlDB | None:
-        """The state, which had to be opened to enter."""
+        """Return the state, which had to be opened to enter."""
         return self._entry.db if self._entry is not None else None
 
     @property
@@ -46,7 +44,7 @@ class HiveSide:
         return self._entry is not None
 
     def begin(self, scheduler: Scheduled) -> None:
-        """The crawl is open."""
+        """Begin the loops: the crawl is open."""
         if self._entry is not None:
             self.others_done = False
             self._others = self._entry.running(scheduler)
@@ -61,5 +59,5 @@ class HiveSide:
 
     @property
     def reaches_server(self) -> bool:
-        """True if the server of the hive answers, if this is a drone of one."""
+        """Return whether this is a drone, and the server of its hive answers."""
         return self._others is not None and self._others.reaches_server

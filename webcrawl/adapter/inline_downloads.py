@@ -1,5 +1,4 @@
-"""Downloads that somebody awaits instead of yielding a request: media pipelines,
-`engine.download_async`.
+"""Downloads that code awaits instead of yielding a request: media pipelines, `download_async`.
 
 They wait for their host's turn like all others, with robots.txt, log and archive; and whatever
 awaits them gets an answer (docs/extending.md).
@@ -41,9 +40,7 @@ Through = Callable[
 
 
 class Held(Exception):  # noqa: N818 - reads as what it is
-    """Nothing was sent: after the turn was given, the crawl was paused, or what is awaited was
-    excluded.
-    """
+    """Nothing was sent: after the turn was given, the crawl was paused, or the URL excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +79,14 @@ class Inline:
             asyncio.Semaphore(slots) if slots else nullcontext()
         )
         self.crawl: OpenCrawl | None = None
-        self.waiting = 0  # downloads that somebody awaits now
+        self.waiting = 0  # downloads that are awaited now
         self.closed = False  # no more are taken
-        # somebody got no answer because the crawl ended: no page is booked after that
+        # an awaited download was cut off by the end of the crawl: no page is booked after that
         self.cut_short = False
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Around a whole download, middlewares included: the page that awaits it is away meanwhile."""
+        """Surround a whole download: the page that awaits it is away meanwhile."""
         self._check_open()
         page = page_under_way()
         self.waiting += 1
@@ -104,11 +101,11 @@ class Inline:
 
     @property
     def turns(self) -> Turns | None:
-        """Those of hosts, while the crawl is open."""
+        """Return the turns of hosts, while the crawl is open."""
         return self.crawl.turns if self.crawl is not None else None
 
     def close(self) -> None:
-        """Whoever waits, or comes later, gets DownloadCancelledError."""
+        """End all waits, present and later ones, with DownloadCancelledError."""
         self.closed = True
         if self.waiting:
             self.cut_short = True
@@ -123,9 +120,7 @@ class Inline:
     # -- a download
 
     async def download(self, request: Request) -> Response:
-        """Between the middlewares and the handler: in the host's turn, and again if the answer asks
-        for it.
-        """
+        """Download in the host's turn, after the middlewares; again if the answer asks for it."""
         crawl = self.crawl
         # data:, file:, s3: have no host
         if crawl is None or request.url.partition(":")[0].lower() not in SCHEMES:
@@ -166,7 +161,7 @@ class Inline:
         via: Link | None,
         kind: str,
     ) -> Response | None:
-        """Waits as `_turn` does.
+        """Wait for the turn as `_turn` does.
 
         If its own answer was one too many for the host, that is what it gets.
         """
@@ -179,9 +174,7 @@ class Inline:
         return None
 
     async def _turn(self, crawl: OpenCrawl, link: Link, via: Link | None, kind: str) -> None:
-        """Waits until the link may be asked for, with its robots.txt; IgnoreRequest if it must not
-        be.
-        """
+        """Wait until the link may be asked for, by its robots.txt too. Raise IgnoreRequest."""
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
                 await self._ask_robots(crawl, decision, link.url)
@@ -194,7 +187,7 @@ class Inline:
                 raise IgnoreRequest(reason_of(int(decision)))
 
     async def _asked(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:
-        """The download in its turn, and the end of that.
+        """Download in the host's turn, and end the turn.
 
         The trip is the request's only meanwhile.
         """
@@ -231,7 +224,7 @@ class Inline:
         return self.crawl is not None and url != "" and self.crawl.books.excludes(url)
 
     async def may_repeat(self, trip: Trip) -> bool:
-        """Waits until what could not be made for a lack of ours may be tried again.
+        """Wait until what failed for a lack of ours may be tried again.
 
         False if it is excluded by now.
         """
@@ -242,28 +235,26 @@ class Inline:
         return self.crawl is None
 
     async def released(self) -> bool:
-        """Waits as long as nothing may go out: a turn, or a slot, may be from before the pause.
+        """Wait as long as nothing may go out, and return whether that was so.
 
-        Whether it had to.
+        A turn, or a slot, may be from before the pause.
         """
-        crawl, was_held = self.crawl, False
+        crawl = self.crawl
+        was_held = False
         while crawl is not None and crawl.books.rests() and not self.closed:  # it has no event
             was_held = True
             await asyncio.sleep(HELD)
         return was_held
 
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
-        """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link
-        of the next one.
-        """
-        link, outcome, exchange = trip.link, trip.outcome, trip.exchange
-        if (
-            link is None
-            or outcome is None
-            or trip.abandoned
-            or outcome.status == Status.UNTRIED
-            or crawl.turns.closed
-        ):
+        """Log and archive an attempt in the turn of the loop in which it ended; return its next."""
+        link = trip.link
+        outcome = trip.outcome
+        exchange = trip.exchange
+        if link is None or outcome is None or outcome.status == Status.UNTRIED:
+            return None
+        is_left_to_next_run = trip.abandoned or crawl.turns.closed
+        if is_left_to_next_run:
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:
@@ -278,7 +269,7 @@ class Inline:
     # -- robots.txt
 
     async def _ask_robots(self, crawl: OpenCrawl, link: Link, awaited: str) -> None:
-        """Asks for robots.txt in the turn that was the awaited URL's."""
+        """Ask for robots.txt in the turn that was the awaited URL's."""
         trip = Trip(link, inline=True, awaited=awaited)
         request = crawl.robots.request(link.url, trip)
         try:
@@ -310,7 +301,7 @@ class Inline:
 
 
 def _keep(crawl: OpenCrawl, link: Link) -> float:
-    """Seconds that the connection is worth keeping: others wait for the same host."""
+    """Return the seconds that the connection is worth keeping: others wait for the same host."""
     wait = crawl.books.wait(host_of(link.url)) if crawl.turns.others_wait(link) else NEAR
     return wait + SLACK if wait < NEAR else 0.0
 

@@ -1,6 +1,6 @@
 """Listeners of signals.
 
-Looking for them is cheaper than building the arguments of a signal that nobody receives.
+Looking for them is cheaper than building the arguments of a signal without a receiver.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def has_listener(signal: object, sender: object) -> bool:
 
 
 def hears_any(these: frozenset[object], sender: object) -> bool:
-    """The same for several signals."""
+    """Return whether one of several signals has a listener."""
     listeners = connections.get(id(sender))
     if listeners and (Any_ in listeners or not these.isdisjoint(listeners)):
         return True
@@ -35,9 +35,7 @@ def hears_any(these: frozenset[object], sender: object) -> bool:
 
 
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
-    """The receivers of this signal from this sender; None if somebody hears all signals or all
-    senders.
-    """
+    """Return this signal's receivers, or None if a listener hears all signals or all senders."""
     listeners = connections.get(_ANY_SENDER)
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return None
@@ -59,7 +57,7 @@ E = TypeVar("E", bound=_Extension)
 
 
 def listening(crawler: Crawler, extension: E) -> E:
-    """The extension, which hears from now on when the spider is opened, and when it is closed."""
+    """Return the extension, which hears from now on when the spider is opened and closed."""
     crawler.signals.connect(extension.opened, signals.spider_opened)
     crawler.signals.connect(extension.closed, signals.spider_closed)
     return extension

@@ -1,6 +1,4 @@
-"""Silences what Scrapy logs of single requests, a thousand per second; crawl.log has a line for
-each.
-"""
+"""Silences what Scrapy logs of single requests: crawl.log has a line for each."""
 
 from __future__ import annotations
 
@@ -18,26 +16,24 @@ class QuietLogFormatter(LogFormatter):
     """Silent about pages and items; errors are still logged."""
 
     def crawled(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        """A page came."""
+        """Log nothing of a page that came."""
 
     def scraped(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        """An item left the pipelines."""
+        """Log nothing of an item that left the pipelines."""
 
     def dropped(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        """A pipeline dropped an item, as the crawl does with bodies already seen."""
+        """Log nothing of a dropped item, such as a body already seen."""
 
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
-        """A host that did not answer is in crawl.log; what a middleware raised is logged nowhere
-        else.
-        """
+        """Log what a middleware raised; silent hosts only at DEBUG: crawl.log has them."""
         trip = trip_of(request)
         said = super().download_error(failure, request, spider, errmsg)
         known = trip is not None and trip.outcome is not None and trip.outcome.status < 0
         return {**said, "level": logging.DEBUG} if known else said
 
     def item_error(self, item: Any, *_args: Any, **_kwargs: Any) -> LogFormatterResult:
-        """A pipeline failed. The item is not logged: it is a page with its whole body."""
+        """Log that a pipeline failed, without the item: it is a page with its whole body."""
         name = getattr(item, "url", None) or type(item).__name__
         return {"level": logging.ERROR, "msg": "Error processing %(name)s", "args": {"name": name}}

@@ -1,6 +1,4 @@
-"""The page and the requests that the spider `web` makes of an answer without a crawl, for `scrapy
-parse`.
-"""
+"""The page and the requests that `web` makes of an answer, for `scrapy parse`."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 def looked_at(
     response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[PageLink]]
 ) -> Iterator[Page | Request]:
-    """The page, and a request for each link to follow: before filters and seen store, which only a
-    crawl has.
-    """
+    """Yield the page, and a request for each link to follow, before filters and seen store."""
     followed = frozenset(sources)
     page = read_page(Link(response.url), exchange_of(response), followed)
     yield page
@@ -34,7 +30,7 @@ def looked_at(
 
 
 def exchange_of(response: Response) -> Exchange:
-    """The exchange of an answer of which there is a response alone."""
+    """Return the exchange of an answer of which there is a response alone."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
     body, ip = response.body, str(response.ip_address or "")
     return Exchange(

@@ -1,6 +1,4 @@
-"""Plain Scrapy for commands that look at single pages: they must neither open a crawl's JOBDIR nor
-run its frontier.
-"""
+"""Plain Scrapy for commands that look at single pages, without JOBDIR and frontier."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
 
 
 class PlainScrapy:
-    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's own components
-    stay.
+    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's parts stay.
 
     It is an add-on because Scrapy applies those last: the spider's custom settings and other
     add-ons may ask for a crawl as well as the project does.
@@ -56,9 +53,7 @@ class PlainScrapy:
 
 
 class PlainCommand(ScrapyCommand):
-    """Base of those of Scrapy's commands that look at single pages: the same, in a project whose
-    spiders crawl.
-    """
+    """Base of Scrapy's commands that look at single pages, in a project whose spiders crawl."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -74,9 +69,7 @@ class PlainCommand(ScrapyCommand):
 
 
 def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A component setting without webcrawl's components, and without Scrapy's that webcrawl's
-    settings switch off.
-    """
+    """Return a component setting without webcrawl's, and without what webcrawl switches off."""
     switched = getattr(ours, name, {})
     return {
         key: value

@@ -1,12 +1,10 @@
-"""Finds everything that can be wrong before the first request: one line each, and the crawl does
-not start.
-"""
+"""Finds what is wrong before the first request: a line says it, and the crawl does not start."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,28 +81,23 @@ def preflight(
     *,
     again: bool = False,
 ) -> None:
-    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it
-    after a crash.
+    """Raise CannotStart if the crawl cannot start; create JOBDIR, or recover it after a crash.
 
-    `again`: what JOBDIR holds is kept beside it, and the crawl begins anew.
+    A missing seed list is downloaded if possible. `again`: what JOBDIR holds is kept beside it, and
+    the crawl begins anew.
 
-    Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler
-    is not checked.
+    The arguments of a spider that is no WebSpider are not checked, for they are not known; nor is
+    anything of a spider with another scheduler.
     """
     own = settings.copy()
     spider.update_settings(own)
     try:
-        if not issubclass(load_object(read("SCHEDULER", own["SCHEDULER"])), FrontierScheduler):
-            if issubclass(spider, WebSpider):
-                raise CannotStart(
-                    f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own"
-                )
+        if not _has_own_scheduler(own, spider):
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
-            _arguments(
-                spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST"))
-            )
+            has_server = bool(own.get("REDIS_URL") or own.get("REDIS_HOST"))
+            _check_arguments(spider, arguments, elsewhere=has_server)
             if "scope" in arguments:
                 own.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
@@ -136,10 +129,20 @@ def preflight(
         raise CannotStart(_line(error)) from error
 
 
-def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
-    """Checks a run over archives: no name server is asked, no seeds are read.
+def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
+    """Return whether the crawl has webcrawl's scheduler. Raise CannotStart if a WebSpider has not."""
+    scheduler = settings["SCHEDULER"]
+    if issubclass(load_object(read("SCHEDULER", scheduler)), FrontierScheduler):
+        return True
+    if issubclass(spider, WebSpider):
+        raise CannotStart(f"SCHEDULER = {scheduler!r}: {spider.name} needs webcrawl's own")
+    return False
 
-    Raises CannotStart.
+
+def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
+    """Check a run over archives: no name server is asked, no seeds are read.
+
+    Raise CannotStart if it cannot start.
     """
     from webcrawl.adapter.archive_reading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
 
@@ -158,7 +161,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
 
 
 def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
-    """A spider of the project."""
+    """Return the spider of the project that has this name. Raise CannotStart if none has it."""
     loader = _loader(settings)
     try:
         return loader.load(name)
@@ -173,7 +176,7 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
 
 
 def spider_names(settings: BaseSettings) -> list[str]:
-    """The spiders of the project."""
+    """Return the names of the project's spiders."""
     return list(_loader(settings).list())
 
 
@@ -197,13 +200,13 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
 def preflight_crawler(
     settings: BaseSettings, spider: Spider, *, complete: bool, anew: bool
 ) -> None:
-    """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises
-    CannotStart.
+    """Check a crawl whose settings have those of its spider and of add-ons. Raise CannotStart.
 
-    `complete`: NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept
+    `complete`: raise NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept
     beside.
     """
-    name, seeds = spider.name, getattr(spider, "seed_lists", "")
+    name = spider.name
+    seeds = getattr(spider, "seed_lists", "")
     try:
         check_scrapy()
         values = plain_values(settings, name)
@@ -238,9 +241,7 @@ def _line(error: Exception) -> str:
 
 
 def _await(work: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for
-    later.
-    """
+    """Run a coroutine. asyncio.run would leave the thread without the loop that Scrapy needs."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(work)
@@ -250,7 +251,7 @@ def _await(work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Silences a logger: the crawl logs the same messages again."""
+    """Silence a logger: the crawl logs the same messages again."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -260,71 +261,107 @@ def _quiet(name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
-    """`elsewhere`: seeds may come from a server."""
+class ArgumentRule(NamedTuple):
+    """The values that an argument of `-a` may have, and the line that refuses another."""
+
+    name: str
+    is_allowed: Callable[[str], bool]
+    refusal: str  # {} stands for the value
+
+
+def _is_whole_from_1(text: str) -> bool:
+    # Python refuses to read a number of thousands of digits
+    return text.isascii() and text.isdecimal() and int(text[:20]) > 0
+
+
+ARGUMENT_RULES = (
+    ArgumentRule(
+        "scope", lambda scope: scope in SCOPES, f"-a scope={{}}: must be {', '.join(SCOPES)}"
+    ),
+    ArgumentRule("follow", lambda follow: follow in ("0", "1"), "-a follow={}: must be 0 or 1"),
+    ArgumentRule(
+        "since", lambda since: since.strip(" ,") != "", "-a since=: names no earlier crawl"
+    ),
+    ArgumentRule("limit", _is_whole_from_1, "-a limit={}: must be a whole number from 1"),
+)
+
+
+def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
+    """Raise CannotStart if an argument is wrong or missing. `elsewhere`: a server has seeds."""
     known = spider.known_arguments()
     for name in given:
         if name not in known and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
-    if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
+    has_seeds = given.get("seeds", "").strip() != ""
+    if not has_seeds and not elsewhere and spider.needs_seeds():
         raise CannotStart("no seeds: give -a seeds=FILE or a URL, several with commas between")
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(
             f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE"
         )
-    if given.get("scope", "any") not in SCOPES:
-        raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
-    if given.get("follow", "1") not in ("0", "1"):
-        raise CannotStart(f"-a follow={given['follow']}: must be 0 or 1")
-    if not given.get("since", "-").strip(" ,"):
-        raise CannotStart("-a since=: names no earlier crawl")
-    limit = given.get("limit", "1")
-    if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
-        raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
+    for rule in ARGUMENT_RULES:
+        if rule.name in given and not rule.is_allowed(given[rule.name]):
+            raise CannotStart(rule.refusal.format(given[rule.name]))
 
 
-def _since(argument: str, jobdir: Path) -> None:
-    """Logs that what earlier crawls have in a store is not read.
+def _check_since(argument: str, jobdir: Path) -> None:
+    """Raise CannotStart if the earlier crawls that `-a since=` names cannot be compared with."""
+    from webcrawl.record.since.cdx_server import NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
+    from webcrawl.record.since.sources import NoEarlier  # noqa: PLC0415 - as above
 
-    A new crawl needs servers that answer.
-    """
-    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
-    from webcrawl.record.since.cdx_server import CdxServer, NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
-    from webcrawl.record.since.index import check  # noqa: PLC0415 - as above; so below
-    from webcrawl.record.since.sources import NoEarlier, sources  # noqa: PLC0415
-    from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415
-
-    folders = [Path(part.strip()) for part in argument.split(",") if part.strip()]
-    crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
-    lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
+    unread = _unread_stores(argument)
     try:
-        found = sources(argument, jobdir)
-        if not found.servers:
-            check(found.files)
-        for address in () if any(map(is_crawl, crawls_of(jobdir))) else found.servers:
-            with closing(CdxServer(address, "")) as server:
-                server.check()
+        _check_earlier(argument, jobdir)
     except (NoEarlier, NoAnswer) as error:
-        raise CannotStart("; ".join((_line(error), *lines))) from error
-    for line in lines:
+        raise CannotStart("; ".join((_line(error), *unread))) from error
+    for line in unread:
         logger.warning("since: %s", line)
 
 
+def _unread_stores(argument: str) -> list[str]:
+    """Return a line for each store that has a part of an earlier crawl, which is not read there."""
+    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415 - as above
+
+    lines: list[str] = []
+    for part in argument.split(","):
+        folder = part.strip()
+        if folder and Path(folder).is_dir():
+            for crawl in crawls_of(Path(folder)):
+                lines += not_looked_at(crawl, "warc", (ARCHIVE, INDEX))
+    return lines
+
+
+def _check_earlier(argument: str, jobdir: Path) -> None:
+    """Raise NoEarlier if an earlier crawl cannot be read, NoAnswer if a server is away."""
+    from webcrawl.record.since.cdx_server import CdxServer  # noqa: PLC0415 - as above
+    from webcrawl.record.since.index import check  # noqa: PLC0415 - as above
+    from webcrawl.record.since.sources import sources  # noqa: PLC0415 - as above
+
+    found = sources(argument, jobdir)
+    if not found.servers:
+        check(found.files)
+    is_resumed = any(map(is_crawl, crawls_of(jobdir)))
+    if is_resumed:  # only a new crawl needs servers that answer
+        return
+    for address in found.servers:
+        with closing(CdxServer(address, "")) as server:
+            server.check()
+
+
 def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[str, Any]) -> None:
-    """What a crawl that makes pages needs beside its settings."""
+    """Check what a crawl that makes pages needs beside its settings."""
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
     _seeds(spider, arguments, values)
     if arguments.get("since"):
-        _since(arguments["since"], Path(values["JOBDIR"]))
+        _check_since(arguments["since"], Path(values["JOBDIR"]))
     if not _are_private(arguments.get("seeds", "")):
         check_contact(values)
 
 
 def _are_private(seeds: str) -> bool:
-    """Return whether all seeds are URLs of this machine or of a private network: who crawls there
-    is known.
-    """
+    """Return whether all seeds are URLs of private networks, where it is known who crawls."""
     parts = list_paths(seeds)
     return bool(parts) and all(
         is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts
@@ -357,9 +394,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
 
 
 class Start(NamedTuple):
-    """The beginning of a crawl, if that is known before it runs: seeds, or the URLs of a spider's
-    own.
-    """
+    """The beginning of a crawl that is known before it runs: seeds, or a spider's own URLs."""
 
     seeds: str = ""
     limit: int | None = None
@@ -373,39 +408,43 @@ def _start(
     arguments: Mapping[str, str],
     values: Mapping[str, Any],
 ) -> Start | None:
-    """None: only the run itself can tell whether anything is left to do."""
-    if settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]:
+    """Return the beginning of the crawl, or None if only its run can tell what is left."""
+    if _shares_urls(settings, values):
         return None
-    if issubclass(spider, WebSpider):
-        limit = arguments.get("limit")
-        plain = spider.needs_seeds() and arguments.get("seeds")
-        return Start(arguments["seeds"], int(limit) if limit else None) if plain else None
-    urls = start_urls_of(spider)
-    return Start(urls=urls) if urls is not None else None
+    if not issubclass(spider, WebSpider):
+        urls = start_urls_of(spider)
+        return Start(urls=urls) if urls is not None else None
+    seeds = arguments.get("seeds")
+    if not seeds or not spider.needs_seeds():
+        return None
+    limit = arguments.get("limit")
+    return Start(seeds, int(limit) if limit else None)
+
+
+def _shares_urls(settings: BaseSettings, values: Mapping[str, Any]) -> bool:
+    """Return whether others may give the crawl URLs: a Redis server, or the drones of a hive."""
+    has_server = settings.get("REDIS_URL") or settings.get("REDIS_HOST")
+    return bool(has_server or values["HIVE_DRONES"])
 
 
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
-    """The URLs that the spider begins with, if that can be known before it runs."""
-    plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
-    own = (
+    """Return the URLs that the spider begins with, or None if only its run can tell them."""
+    has_own_start = spider.start is not Spider.start or hasattr(spider, "start_requests")
+    has_own_making = (
         spider.__init__ is not Spider.__init__
         or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
     )
-    return (
-        list(spider.start_urls)
-        if plain and not own and getattr(spider, "start_urls", None)
-        else None
-    )
+    if has_own_start or has_own_making:
+        return None
+    urls = getattr(spider, "start_urls", None)
+    return list(urls) if urls else None
 
 
 def _may_begin_anew(
     settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]
 ) -> bool:
-    """Return whether the spider is one that its user expects to crawl each time, as in plain
-    Scrapy.
-    """
-    shares = settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]
-    return not (shares or issubclass(spider, WebSpider))
+    """Return whether the user expects the spider to crawl each time, as in plain Scrapy."""
+    return not (_shares_urls(settings, values) or issubclass(spider, WebSpider))
 
 
 def _folder(
@@ -417,8 +456,7 @@ def _folder(
     *,
     anew: bool = False,
 ) -> None:
-    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of
-    another version.
+    """Open all of JOBDIR: it may be another process's or spider's, damaged, or of another version.
 
     `anew`: if the crawl there is complete, it is kept beside, and another one begins.
     """
@@ -449,13 +487,13 @@ def _folder(
 
 
 def _surroundings(values: Mapping[str, Any]) -> None:
-    """Whatever the crawl needs of others: name servers that answer, ports that are free."""
+    """Check what the crawl needs of others: name servers that answer, ports that are free."""
     _await(_name_servers(values["DNS_LOOKUP"], values["DNS_NAMESERVERS"]))
     _ports(values)
 
 
 def _ports(values: Mapping[str, Any]) -> None:
-    """Raises CannotListen if a port is taken. The crawl itself binds them when it runs."""
+    """Raise CannotListen if a port is taken. The crawl itself binds them when it runs."""
     if values["METRICS_PORT"] is not None:
         host, port = values["METRICS_PORT"]
         bound(host, port, "METRICS_PORT").close()
@@ -470,9 +508,9 @@ async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None
     if not servers:
         return  # the system's: a crawl of addresses or by a hosts file needs none
     start_threads()
-    # as long as a user waits
     lookup: Lookup
     if make is NameServers:
+        # no longer than a user waits
         lookup = NameServers(servers, timeout=2.0, tries=2)
     else:
         lookup = made("DNS_LOOKUP", path, Lookup, servers)

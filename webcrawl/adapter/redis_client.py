@@ -33,9 +33,7 @@ def has_redis(settings: BaseSettings) -> bool:
 
 
 def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
-    """A maker of clients that never connect anew on their own within a command; HiveError if the
-    settings are wrong.
-    """
+    """Return a maker of clients that do not connect anew within a command. Raise HiveError."""
     params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
     params |= {
         theirs: settings.get(ours)
@@ -44,7 +42,7 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
     }
     params |= OURS
     params.pop("retry_on_timeout", None)
-    # whoever calls decides, and looks whether it is still the same server
+    # the caller decides, and looks whether it is still the same server
     params["retry"] = Retry(NoBackoff(), 0)
     params["redis_cls"] = _client_class(params.get("redis_cls"))
     if settings.get("REDIS_PASSWORD_FILE"):
@@ -66,7 +64,7 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
 
 
 def password_in(path: Path) -> str:
-    """The text of the file, without the end of its line."""
+    """Return the text of the file, without the end of its line."""
     try:
         text, is_open = path.read_text(encoding="utf-8"), _is_open(path.stat())
     except OSError as error:
@@ -92,6 +90,6 @@ def _is_open(file: os.stat_result) -> bool:
 
 
 def _client_class(named: Any) -> type[Redis]:
-    """The user's, if it can be used without blocking; scrapy-redis' own parts need another one."""
+    """Return the user's class, if it does not block; scrapy-redis' own parts need another one."""
     found = load_object(named) if isinstance(named, str) else named
     return found if isinstance(found, type) and issubclass(found, Redis) else Redis

@@ -1,6 +1,4 @@
-"""What RENDER = auto needs: a browser, the library that drives it, and no other handler for its
-pages.
-"""
+"""What RENDER = auto needs: a browser, its library, and no other handler for its pages."""
 
 from __future__ import annotations
 
@@ -29,17 +27,17 @@ OURS = ("webcrawl.adapter.handlers.HttpHandler", "webcrawl.adapter.browser.Brows
 
 
 def chromium() -> str | None:
-    """The path of the system's own."""
+    """Return the path of the system's own browser."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def on_need(handlers: Mapping[str, Any]) -> dict[str, Any]:
-    """The download handlers by scheme, with the one that renders for http and https."""
+    """Return the download handlers by scheme, with the one that renders for http and https."""
     return {**handlers, **dict.fromkeys(SCHEMES, HANDLER)}
 
 
 def check_rendering(settings: BaseSettings) -> None:
-    """Raises SettingError."""
+    """Raise SettingError if RENDER = auto lacks what it needs."""
     if find_spec("scrapy_playwright") is None:
         raise SettingError("RENDER", "auto", "off", missing("scrapy_playwright"))
     if "executable_path" not in settings.getdict(LAUNCH) and chromium() is None:

@@ -1,6 +1,4 @@
-"""What Scrapy's scheduler, dupefilter and retry middleware count, under the names that monitors
-know.
-"""
+"""What Scrapy's scheduler, dupefilter and retry middleware count, by their names."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ class RequestCounts:
 
 
 def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
-    """Count a download that is retried, or that failed for the last time, as RetryMiddleware does."""
+    """Count a download that is retried or has failed for good, as RetryMiddleware does."""
     link, outcome = trip.link, trip.outcome
     if link is None or outcome is None or link.is_own or outcome.wall:
         return

@@ -39,9 +39,7 @@ NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download
 
 
 class CannotBeKept(Exception):  # noqa: N818 - reads as what it is
-    """A request that cannot be kept on disk: `kind` is what of it cannot, the message says what to
-    do.
-    """
+    """A request that cannot be kept on disk. `kind`: what of it; the message says what to do."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)
@@ -49,9 +47,7 @@ class CannotBeKept(Exception):  # noqa: N818 - reads as what it is
 
 
 class CannotBeMade(Exception):  # noqa: N818 - reads as what it is
-    """A link whose request the spider can no longer have: `kind` is what is missing, the message
-    says it.
-    """
+    """A link whose request the spider can no longer have. `kind`: what is missing."""
 
     def __init__(self, link: Link, kind: str, why: str) -> None:
         super().__init__(why)
@@ -62,8 +58,7 @@ class CannotBeMade(Exception):  # noqa: N818 - reads as what it is
 def to_link(
     request: Request, spider: Spider, *, classes: bool = True, held: HeldValues | None = None
 ) -> Link:
-    """The link that represents this request. InvalidUrl: its URL cannot be fetched; CannotBeKept:
-    something else.
+    """Return the link for this request. Raise InvalidUrl or CannotBeKept.
 
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with
     any scheduler that keeps requests on disk. Without `classes` it comes back as a plain Request,
@@ -77,9 +72,9 @@ def to_link(
     values: Values = {}
     for field in FIELDS:
         if given[field] and not _is_plain(given[field]):
-            given[field], left = _packed(
-                request, field, given[field], Packing(spider, classes=classes), held
-            )
+            packing = Packing(spider, classes=classes)
+            packed, left = _packed(request, field, given[field], packing, held)
+            given[field] = packed
             if left:
                 values[field] = left
     extra = {
@@ -87,12 +82,7 @@ def to_link(
     }
     if not classes:
         extra = {key: value for key, value in extra.items() if key in DEFAULTS}
-    try:
-        word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
-    except (TypeError, ValueError, OverflowError) as error:
-        key = next(key for key, value in extra.items() if not _is_plain(value))
-        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
-        raise CannotBeKept(key, why) from error
+    word = _word(extra)
     try:
         if request.priority:
             word = f"{request.priority:d}.{word}"
@@ -106,6 +96,18 @@ def to_link(
     return Link(url, path, via, request=word)
 
 
+def _word(extra: Mapping[str, Any]) -> str:
+    """Return what a request has beside its URL as one word, empty for a plain GET."""
+    if not extra:
+        return ""
+    try:
+        return urlsafe_b64encode(msgpack.packb(extra)).decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        key = next(key for key, value in extra.items() if not _is_plain(value))
+        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
+        raise CannotBeKept(key, why) from error
+
+
 def _packed(
     request: Request,
     field: str,
@@ -113,7 +115,7 @@ def _packed(
     packing: Packing,
     held: HeldValues | None,
 ) -> tuple[dict[Any, Any], dict[str, Any]]:
-    """The values as msgpack takes them, and those that are held in memory."""
+    """Return the values as msgpack takes them, and those that are held in memory."""
     packed, left = {}, {}
     for key, value in given.items():
         try:
@@ -143,7 +145,7 @@ def _as_dict(request: Request, spider: Spider) -> dict[str, Any]:
 
 
 def variant(request: Request) -> str:
-    """Tells a request from a GET of the same URL; the empty string if it is one."""
+    """Return what tells a request from a GET of the same URL; empty if it is one."""
     if request.method == "GET" and not request.body:
         return ""
     return f"{request.method} {sha256(request.body).hexdigest()}"
@@ -159,8 +161,7 @@ def is_start(request: Request) -> bool:
 
 
 def start_variant(link: Link, request: Request) -> str:
-    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one
-    without options.
+    """Return what tells a start request from others of its URL: one per cookie jar, say.
 
     With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be
     resumed.
@@ -176,9 +177,9 @@ def start_variant(link: Link, request: Request) -> str:
 def to_request(
     link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
 ) -> Request:
-    """The request again, with its trip.
+    """Return the request again, with its trip.
 
-    CannotBeMade: the spider has no such method or class, or nobody can read it.
+    CannotBeMade: the spider has no such method or class, or the word cannot be read.
     """
     if not link.request:
         errback = getattr(spider, "failed", None)
@@ -194,7 +195,7 @@ def to_request(
 def to_refused(
     link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
 ) -> Request:
-    """As above, for a request that goes straight to its errback: nobody calls its callback."""
+    """Return a request that goes straight to its errback: its callback is never called."""
     given = _given(link, spider, classes=classes, held=held)
     if held is not None:
         held.release(link.request)
@@ -220,7 +221,7 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
 
 
 def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None) -> dict[str, Any]:
-    """The fields of the request, with their values.
+    """Return the fields of the request, with their values.
 
     Which errors a value raises is its class's to say.
     """
@@ -249,7 +250,7 @@ def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None
 
 
 def cookies(link: Link) -> dict[str, bytes] | None:
-    """The header with the cookies that were set on the way to this link, if there are any."""
+    """Return the header with the cookies that were set on the way to this link, if any."""
     sent = cookie_header(link.chain, link.url) if link.chain else b""
     return {"Cookie": sent} if sent else None
 
@@ -260,12 +261,12 @@ def has_errback(link: Link) -> bool:
 
 
 def stored_meta(link: Link) -> dict[str, Any]:
-    """The meta of the request behind this link, without what is made anew."""
+    """Return the meta of the request behind this link, without what is made anew."""
     return dict(_readable(link).get("meta") or {})
 
 
 def _readable(link: Link) -> dict[str, Any]:
-    """The fields of the request word, with packed values as they are; none if nobody can read it.
+    """Return the fields of the request word, packed values as they are; none if it is unreadable.
 
     `to_request` says so when its turn comes.
     """
@@ -276,9 +277,7 @@ def _readable(link: Link) -> dict[str, Any]:
 
 
 def referer(request: Request) -> str:
-    """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it
-    does not.
-    """
+    """Return the page on which a request was found, as Scrapy's middleware notes it, or ""."""
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())
     except ValueError:
@@ -312,8 +311,7 @@ class Callbacks:
         self._kind = type(spider)
 
     def takes(self, kind: str, name: str, keywords: Mapping[str, Any]) -> bool:
-        """Return whether a plain method of the spider's class has this name, none that Scrapy or
-        the crawl calls.
+        """Return whether this names a plain method of the spider's class that may be a callback.
 
         What an add-on injects as further arguments may be missing. Of classes: whether it is of the
         spider's project.
@@ -335,9 +333,7 @@ class Callbacks:
         return True
 
     def _takes_class(self, module: str, name: str) -> bool:
-        """Return whether an object of this class may come from outside: a class of the project,
-        that can be kept.
-        """
+        """Return whether an object of this class may come from outside: the project's own."""
         found = loaded(module, name)
         own = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__} - {
             "scrapy",
@@ -347,8 +343,6 @@ class Callbacks:
         return found is not None and module.partition(".")[0] in own and bool(form_of(found))
 
     def _is_theirs(self, name: str) -> bool:
-        """Return whether the spider has the method from Scrapy or from this crawl, or in place of
-        one of theirs.
-        """
+        """Return whether Scrapy or this crawl has a method of this name."""
         theirs = (kind for kind in self._kind.__mro__ if kind.__module__.startswith(BUILT_UPON))
         return any(name in vars(kind) for kind in theirs)

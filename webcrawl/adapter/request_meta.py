@@ -1,5 +1,4 @@
-"""The keys of request.meta: those that ask something of the download, and those that have no effect
-here.
+"""The keys of request.meta: those that ask for something, and those without effect here.
 
 What no client has is refused in a line; a key without effect is named in a warning, once.
 """
@@ -39,7 +38,7 @@ class RequestOptions:
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
 
     def of(self, request: Request) -> Options:
-        """The options of a request; raises BadOption."""
+        """Return the options of a request. Raise BadOption."""
         meta = request.meta
         if self._environment is None and KEYS.isdisjoint(meta):
             return PLAIN
@@ -60,18 +59,14 @@ class RequestOptions:
         return PLAIN if options == PLAIN else options
 
     def _proxy(self, request: Request) -> Proxy | None:
-        """Return that of the request, or that of the environment unless the request names one, or
-        none.
-        """
+        """Return the request's proxy, or the environment's unless the request names one or none."""
         if self._environment is not None and "proxy" not in request.meta:
             return self._environment.of(request.url)
         return _proxy(request)
 
 
 def _environment(crawler: Crawler) -> EnvironmentProxies | None:
-    """Return the proxies of the environment, unless Scrapy's middleware passes the spider's
-    requests to them.
-    """
+    """Return the environment's proxies, unless Scrapy's middleware passes requests to them."""
     if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:
         return None
     return proxies_of(crawler.settings)
@@ -85,7 +80,7 @@ def proxies_of(settings: BaseSettings) -> EnvironmentProxies | None:
 
 
 def our_proxies(settings: BaseSettings) -> frozenset[Proxy]:
-    """Those of the environment, unless it is ignored: whatever needs them waits for them."""
+    """Return the environment's proxies, unless it is ignored: what needs them waits for them."""
     proxies = proxies_of(settings)
     return proxies.all if proxies is not None else frozenset()
 
@@ -152,7 +147,7 @@ class UnheardMeta:
         self._no_cookies = self._why.get(COOKIES, "")
 
     def check(self, request: Request) -> None:
-        """Warns of each key when it is first met."""
+        """Warn of each key when it is first met."""
         if not self._why.keys().isdisjoint(request.meta):
             for key in sorted(self._why.keys() & request.meta.keys()):
                 logger.warning("meta %s: no effect, %s (%s)", key, self._why.pop(key), request.url)

@@ -1,6 +1,4 @@
-"""Requests on their way through a crawl: a spider's become links, and links become requests when it
-is their turn.
-"""
+"""A spider's requests become links, and links become requests when it is their turn."""
 
 from __future__ import annotations
 
@@ -59,11 +57,10 @@ class Intake:
         classes: bool,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`classes`: links may name those of requests; in letters of a hive they may not, for it
-        would be loaded.
-        """
+        """`classes`: links may name classes, which would be loaded: not so in hives' letters."""
         self._counts = counts or RequestCounts()
-        self._hands_over = self._counts.is_ours = bool(getattr(dupefilter, "hands_over", False))
+        self._hands_over = bool(getattr(dupefilter, "hands_over", False))
+        self._counts.is_ours = self._hands_over
         # Of an answer without an exchange no page can be made.
         self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(
             spider, "has_callbacks", False
@@ -78,7 +75,7 @@ class Intake:
         self.held = HeldValues(parts.moments.on_ended)
 
     def link_of(self, request: Request) -> Link:
-        """The link that is kept for a request.
+        """Return the link that is kept for a request.
 
         IgnoreRequest: a middleware has made it of that for a robots.txt.
         """
@@ -94,7 +91,7 @@ class Intake:
         return self.held if post.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
-        """Accepts any request of a spider or middleware.
+        """Accept any request of a spider or middleware.
 
         Nothing may raise here: Scrapy would hang.
         """
@@ -140,7 +137,7 @@ class Intake:
             logger.exception("DUPEFILTER_CLASS: its log failed for %s", request)
 
     def _test(self, request: Request) -> None:
-        """Has the dupefilter look at a request.
+        """Have the dupefilter look at a request.
 
         Raise Duplicate, or any IgnoreRequest, if it is left out.
         """
@@ -189,9 +186,7 @@ MADE_IN_VAIN = 100
 
 
 class Turn:
-    """How long the present turn of the event loop has given out requests: the engine would go on
-    while any is due.
-    """
+    """How long this turn of the event loop has given out requests: the engine would go on."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -243,9 +238,7 @@ class Giving:
         self._turn = Turn()
 
     def next(self) -> Request | None:
-        """The next request for Scrapy's engine; None if there is none now, or if this turn of the
-        loop was long.
-        """
+        """Return the next request for Scrapy's engine; None if none is due, or the turn is long."""
         if self._turn.is_long():
             self._waking.engine_now()
             return None
@@ -258,7 +251,7 @@ class Giving:
         return None
 
     def trip(self) -> Trip | None:
-        """The next trip of the crawl's own loop; None if nothing is due.
+        """Return the next trip of the crawl's own loop, or None if nothing is due.
 
         A link that has a request is made one, and left to Scrapy's engine.
         """
@@ -291,7 +284,8 @@ class Giving:
         if parts.hostless.waiting:
             return self._hostless()
         if self.driven:
-            made, self._made = self._made, None
+            made = self._made
+            self._made = None
             if made is not None:
                 self._waking.now()
             return made
@@ -299,7 +293,7 @@ class Giving:
         return self._request_for(trip) if trip is not None else None
 
     def _request_for(self, trip: Trip) -> Request:
-        """The request that a trip begins with. CannotBeMade: the spider lacks what it names."""
+        """Return the request of a trip. Raise CannotBeMade if the spider lacks what it names."""
         link = trip.link
         if link is None:
             raise ValueError("a trip without a link has a request already")
@@ -312,7 +306,7 @@ class Giving:
         return request
 
     def request(self, link: Link, trip: Trip) -> Request:
-        """A link's request, as a spider knows it."""
+        """Return a link's request, as a spider knows it."""
         if link.is_own:
             return self._robots.request(link.url, trip)
         return to_request(link, self._spider, trip, classes=self._classes, held=self._held)
@@ -322,9 +316,7 @@ class Giving:
         self._crawl.refuse(error.link, Status.NO_METHOD)
 
     def _hostless(self) -> Request | None:
-        """The next request that needs no host; None if the spider no longer has its methods, which
-        the log says.
-        """
+        """Return the next request without a host; None if the spider lacks its methods."""
         number, record = self._crawl.parts.hostless.take()
         try:
             request = to_request(
@@ -340,7 +332,7 @@ class Giving:
         return request
 
     def _refused(self, refusal: Refusal) -> Request | None:
-        """The request for an errback; None if the spider no longer has that one."""
+        """Return the request for an errback, or None if the spider no longer has that one."""
         try:
             link, trip = unpack(refusal.record), Trip(refusal=refusal)
             return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)

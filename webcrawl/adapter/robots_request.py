@@ -27,9 +27,7 @@ class RobotsRequests(RobotsHearing):
     """Makes the requests where Scrapy's engine fetches, and hears their ends."""
 
     def request(self, url: str, trip: Trip) -> Request:
-        """The request of a link that is a prerequisite, or a probe, of which no spider hears
-        either.
-        """
+        """Return the request of a prerequisite or a probe, of which no spider hears."""
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         if trip.link is not None and trip.link.request:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
@@ -47,7 +45,7 @@ class RobotsRequests(RobotsHearing):
         return give_trip(request, trip)
 
     def answered(self, response: Response) -> list[Page]:
-        """The callback of these requests."""
+        """Return the page of the answer: the callback of these requests."""
         return self.pages_of(response.meta[KEY], response)
 
     def failed(self, failure: Failure) -> None:

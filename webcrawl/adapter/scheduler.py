@@ -88,7 +88,7 @@ def runs_here(folder: Path) -> bool:
 
 
 def in_use_here(folder: object) -> CannotStart:
-    """The error of a second crawl on a JOBDIR in one program."""
+    """Return the error of a second crawl on a JOBDIR in one program."""
     why = "another crawl of this program is using it. Give each crawl a JOBDIR of its own"
     return CannotStart(f"JOBDIR = {folder}: {why}")
 
@@ -172,9 +172,7 @@ class FrontierScheduler:
         return Path(values_of(self.crawler)["JOBDIR"]).absolute()
 
     def _begin(self, spider: Spider) -> Ahead | None:
-        """Opens the crawl, and connects it with Scrapy; returns what is done with answers before
-        they are processed.
-        """
+        """Open the crawl and connect it with Scrapy; return what answers have to pass."""
         start_threads()
         self._watch()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
@@ -212,7 +210,7 @@ class FrontierScheduler:
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
         if not makes_pages or frontier is not None:
-            # off, unless somebody has asked for them
+            # off, unless the user has asked for them
             values["SITEMAPS"] = values["SITEMAPS"] or False
         return assemble(
             values,
@@ -244,7 +242,7 @@ class FrontierScheduler:
     def _connect_requests(
         self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests
     ) -> PageEnd:
-        """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
+        """Connect the ways of requests: into the crawl, out of it, through Scrapy, to their end."""
         crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
         archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
@@ -258,7 +256,8 @@ class FrontierScheduler:
             classes=classes,
             counts=self.counts,
         )
-        self.held = held = self._intake.held
+        held = self._intake.held
+        self.held = held
         self._giving = Giving(
             crawl,
             spider,
@@ -311,7 +310,8 @@ class FrontierScheduler:
 
     def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:
         room = self.crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
-        self.waking.driver = driver = Driver(steps, downloader.barrier, room)
+        driver = Driver(steps, downloader.barrier, room)
+        self.waking.driver = driver
         return driver
 
     def _install(self, finished: Callable[[Any], None]) -> None:
@@ -324,7 +324,7 @@ class FrontierScheduler:
         self.end.unclosed = not await closed(close, lambda: self.hurries)
 
     def _overdue(self, pages: Iterable[Trip]) -> None:
-        """A checkpoint leaves them out."""
+        """Warn of pages that take too long: checkpoints leave them out."""
         fetched = {page: page.url for page in pages if page.refusal is None}
         refused = {page: page.url for page in pages if page.refusal is not None}
         coroutines = unreturned(self._ways)
@@ -371,14 +371,13 @@ class FrontierScheduler:
         return ahead
 
     async def _begin_since(self, argument: str) -> None:
-        """Reads what earlier crawls have, if the crawl is to begin from there."""
+        """Read what earlier crawls have, if the crawl is to begin from there."""
         if argument:
             from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
-            since = downloader.since = await since_of(
-                argument, values_of(self.crawler), self.crawl, self.fail
-            )
+            since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
+            downloader.since = since
             self.run.ends.callback(since.close)
             self.run.ends.callback(setattr, downloader, "since", None)
 
@@ -387,7 +386,7 @@ class FrontierScheduler:
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        """Takes the last checkpoint: no request is under way any more."""
+        """Take the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
         self.run.stops.close()
@@ -417,9 +416,7 @@ class FrontierScheduler:
             logger.warning(line, count(len(self.held), "request"))
 
     def _report_lost(self) -> int:
-        """The number of lost requests of the spider; a run that was told to stop leaves that to the
-        next one.
-        """
+        """Report the spider's lost requests; a run that is told to stop leaves that to the next."""
         return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
@@ -435,7 +432,7 @@ class FrontierScheduler:
 
     @property
     def rests(self) -> bool:
-        """True if nothing is left to do here but to try hosts that are set aside."""
+        """Return whether nothing is left to do here but to try hosts that are set aside."""
         return self.crawl.rests and not self._awaits()
 
     def _awaits(self) -> bool:
@@ -445,7 +442,7 @@ class FrontierScheduler:
         return downloader_of(self.crawler).inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Accepts any request of a spider or middleware.
+        """Accept any request of a spider or middleware.
 
         Nothing may raise here: Scrapy would hang.
         """
@@ -458,7 +455,7 @@ class FrontierScheduler:
         return taken
 
     def link_of(self, request: Request) -> Link:
-        """The link that is kept for a request."""
+        """Return the link that is kept for a request."""
         return self._intake.link_of(request)
 
     def next_request(self) -> Request | None:
@@ -474,19 +471,17 @@ class FrontierScheduler:
         return None
 
     def wake(self) -> None:
-        """Makes the engine ask again, at once: by itself it asks when a request ends, or every 5
-        seconds.
-        """
+        """Make the engine ask at once: else it asks when a request ends, or after 5 s."""
         self.waking.now()
 
     # -- the crawl's side
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
+        """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
         await self.keeping.checkpoint(last=last)
 
     def fail(self, error: Exception) -> None:
-        """Ends the crawl: the state on disk stays that of the last checkpoint."""
+        """End the crawl: the state on disk stays that of the last checkpoint."""
         self.keeping.fail(error)
 
     @property
@@ -496,14 +491,12 @@ class FrontierScheduler:
 
     @property
     def over(self) -> bool:
-        """True once the last checkpoint was taken: what is done now is lost."""
+        """Return whether the last checkpoint was taken: what is done now is lost."""
         return self.keeping.over
 
     @property
     def hurries(self) -> bool:
-        """True if the crawl was told to stop, by a signal or by command; a signal may come while it
-        closes.
-        """
+        """Return whether the crawl was told to stop, by command or signal, even while it closes."""
         engine = self.waking.engine
         return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
@@ -541,7 +534,7 @@ class FrontierScheduler:
 
     @property
     def _ways(self) -> list[Way]:
-        """The ways of pages through the spider and the pipelines."""
+        """Return the ways of pages through the spider and the pipelines."""
         ways: list[Way] = [self.driver] if self.driver is not None else []
         return [*ways, self.waking.engine.guests] if self.waking.engine is not None else ways
 
@@ -553,7 +546,7 @@ class FrontierScheduler:
 
 
 def scheduler_of(crawler: Crawler) -> FrontierScheduler:
-    """The crawler's scheduler, which has to be this one."""
+    """Return the crawler's scheduler, which has to be this one."""
     scheduler = crawler.engine.scheduler if crawler.engine else None
     if not isinstance(scheduler, FrontierScheduler):
         raise NotConfigured(f"SCHEDULER: {FrontierScheduler.__name__} is needed, not {scheduler}")

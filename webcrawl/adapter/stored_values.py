@@ -186,7 +186,7 @@ def loaded(module: object, name: object) -> type | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """What an object has in its slots and its dictionary."""
+    """Return what an object has in its slots and its dictionary."""
     slots = {
         name
         for base in type(value).__mro__
@@ -198,9 +198,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
-    """An object with these fields, past its constructor and whatever its class does when a field is
-    set.
-    """
+    """Return an object with these fields, made without its constructor and its class's setters."""
     made: Any = object.__new__(kind)
     members = {
         name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()
@@ -267,7 +265,7 @@ class Packing:
         self._classes = classes
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """The value, with an ExtType for whatever msgpack has no form of."""
+        """Return the value, with an ExtType for whatever msgpack has no form of."""
         kind = type(value)
         if kind in NATIVE:
             return value
@@ -307,7 +305,7 @@ class Packing:
         return self._plain(value, kind, depth)
 
     def _plain(self, value: Any, kind: type, depth: int) -> Any:
-        """A value of a class made of a plain type, as a value of that type."""
+        """Return a value of a class made of a plain type, as a value of that type."""
         for base in BASES:
             if isinstance(value, base):
                 return self.of(base(value), depth)
@@ -344,7 +342,7 @@ class Unpacking:
         self._depth = 0
 
     def ext(self, code: int, data: bytes) -> Any:
-        """What msgpack calls for an ExtType."""
+        """Return the value of an ExtType; msgpack calls this."""
         self._depth += 1
         try:
             if self._depth > 2 * DEEPEST:

@@ -10,14 +10,13 @@ KEY = "webcrawl"  # in request.meta
 
 
 def give_trip(request: Request, trip: Trip) -> Request:
-    """The request, with this trip."""
-    request.meta[KEY], trip.owner = trip, id(request)
+    """Give the request this trip, and return it."""
+    request.meta[KEY] = trip
+    trip.owner = id(request)
     return request
 
 
 def trip_of(request: Request) -> Trip | None:
-    """The trip of one of the scheduler's requests; None for a request that bypassed it, whatever
-    meta it copied.
-    """
+    """Return the trip of a scheduler's request; None if it bypassed it, whatever meta it copied."""
     trip: Trip | None = request.meta.get(KEY)
     return trip if trip is not None and trip.owner == id(request) else None

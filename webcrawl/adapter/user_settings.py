@@ -49,26 +49,43 @@ WISHES = {  # names that people try, and what does it here
 
 
 def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: type) -> Iterator[str]:
-    """One line for those of these names that nothing reads; `given`: the user's settings, which
-    name their code.
+    """Yield one line about those of these names that no code reads, if there are any.
+
+    `given`: the user's settings, which name the packages of the user's code.
     """
+    left = _unquoted(names, _packages(given, spider)) if names else set()
+    if left:
+        listed = ", ".join(sorted(left))
+        yield f"{listed}: no effect, nothing here reads a setting of this name{_advice(left)}"
+
+
+def _packages(given: Mapping[str, Any], spider: type) -> set[str]:
+    """Return the packages whose code may read settings: ours, the spider's, those in settings."""
     packages = {spider.__module__.partition(".")[0], *OURS}
     for value in given.values():
-        packages.update(PACKAGE.findall(str(dict(value) if isinstance(value, Mapping) else value)))
+        plain = dict(value) if isinstance(value, Mapping) else value
+        packages.update(PACKAGE.findall(str(plain)))
+    return packages
+
+
+def _unquoted(names: Collection[str], packages: Collection[str]) -> set[str]:
+    """Return the names that stand in quotes in no loaded module of these packages."""
     left = set(names)
-    for module, loaded in [*sys.modules.items()] if names else ():
+    for module, loaded in list(sys.modules.items()):
         if module.partition(".")[0] in packages:
             text = _text(loaded)
             left -= {name for name in left if f'"{name}"' in text or f"'{name}'" in text}
-    if left:
-        helps = {
-            does: name
-            for name in sorted(left)
-            for tried, does in WISHES.items()
-            if name.upper() in tried.split()
-        }
-        wanted = "".join(f"; for {name}: {does}" for does, name in helps.items())
-        yield f"{', '.join(sorted(left))}: no effect, nothing here reads a setting of this name{wanted}"
+    return left
+
+
+def _advice(names: Collection[str]) -> str:
+    """Return, for the end of a line, what does here what these names do elsewhere."""
+    name_by_advice: dict[str, str] = {}
+    for name in sorted(names):
+        for tried, does in WISHES.items():
+            if name.upper() in tried.split():
+                name_by_advice[does] = name
+    return "".join(f"; for {name}: {does}" for does, name in name_by_advice.items())
 
 
 def _text(module: Any) -> str:
@@ -99,32 +116,27 @@ def is_given(settings: BaseSettings, name: str) -> bool:
 
 
 def on_command_line(settings: BaseSettings) -> frozenset[str]:
-    """The names of the settings that the command line gives."""
+    """Return the names of the settings that the command line gives."""
     return frozenset(name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE)
 
 
 def origin(settings: BaseSettings, name: str) -> str:
-    """The place that a setting comes from."""
-    by = next(
-        (one.theirs for one in TAKEN if one.ours == name and is_given(settings, one.theirs)), None
-    )
+    """Return the place that a setting comes from, or the setting of Scrapy's that gives it."""
     if is_given(settings, name):
         priority = settings.getpriority(name) or 0
-        return (
-            "command line"
-            if priority >= COMMAND_LINE
-            else "spider"
-            if priority > USER
-            else "settings"
-        )
-    return "default" if by is None else by
+        if priority >= COMMAND_LINE:
+            return "command line"
+        return "spider" if priority > USER else "settings"
+    for one in TAKEN:
+        if one.ours == name and is_given(settings, one.theirs):
+            return one.theirs
+    return "default"
 
 
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """A line for each setting of the user's that is unknown but near a known one, or known and
-    without effect.
+    """Yield a line for each setting of the user's that has no effect, or is near a known one.
 
-    So for each signal that somebody listens to and nobody sends.
+    So for each signal that a component listens to and no code sends.
     """
     reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
 
@@ -141,11 +153,7 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         )
     yield from unknown(settings, spider)
     if reader is PAGES:
-        yield from unread(
-            settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or ""))
-        )
-        for name, hook in misspelt(type(spider), PAGES_HOOKS):
-            yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
+        yield from _unused_by_pages(settings, spider)
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
@@ -153,18 +161,25 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         yield from unsent(spider.crawler.signals.sender)
 
 
+def _unused_by_pages(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """Yield a line for each output and each method that a spider which makes pages does not use."""
+    outputs = map(str.lower, words(settings["OUTPUTS"] or ""))
+    yield from unread(settings["LINK_SOURCES"], outputs)
+    for name, hook in misspelt(type(spider), PAGES_HOOKS):
+        yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
+
+
 def unsent(sender: object) -> Iterator[str]:
-    """The signals by which Scrapy's own handlers let a listener stop a download."""
+    """Yield a line for each signal by which Scrapy's handlers let a listener stop a download."""
     for name, signal in UNSENT.items():
         if has_listener(signal, sender):
             yield f"signal {name}: never sent, and stops no download; DOWNLOAD_MAXSIZE and DOWNLOAD_TRUNCATE bound them"
 
 
 def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """A line for each setting of the user's that is near a known one, and one for those of the
-    command line left.
-    """
-    known, given = _known(), {name: settings[name] for name in settings if is_given(settings, name)}
+    """Yield a line for each setting near a known one, and one for other unknown ones of `-s`."""
+    known = _known()
+    given = {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
     yield from (f"{name}: unknown, is {meant} meant?" for name, meant in near.items())
     yield from read_by_nobody(
@@ -173,7 +188,7 @@ def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
 
 
 def enabled(settings: BaseSettings) -> set[str]:
-    """The names of the classes of those components that are enabled."""
+    """Return the names of the classes of those components that are enabled."""
     found = {_class(settings["LOG_FORMATTER"])}
     for kind in COMPONENTS:
         found |= {

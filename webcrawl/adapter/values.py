@@ -38,8 +38,9 @@ _known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
 
 
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
-    """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible
-    value.
+    """Return every setting that webcrawl reads, Scrapy's included.
+
+    Raise SettingError if one has an impossible value.
     """
     if settings.getbool("HTTPPROXY_ENABLED"):
         check_proxies(getproxies())
@@ -55,46 +56,54 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
 
 
 def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it
-    switches off.
-    """
-    theirs = {
-        path_of(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()
-    }
+    """Return the outputs of OUTPUTS, with those that ITEM_PIPELINES adds or switches off."""
+    pipelines = settings.getdict("ITEM_PIPELINES")
+    order_by_path = {path_of(pipeline): order for pipeline, order in pipelines.items()}
     wanted = set(values["OUTPUTS"])
     for name in NAMES:
         path, _ = PIPELINES[name]
-        if path in theirs and theirs[path] is None:
+        if path not in order_by_path:
+            continue
+        if order_by_path[path] is None:
             wanted.discard(name)
-        elif path in theirs and name not in BESIDE and name not in BRINGS:
+        elif name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     check_outputs(wanted, values, settings["OUTPUTS"])
     return tuple(name for name in NAMES if name in wanted)
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:
-    """The values of a crawler, with its spider's custom settings; the dict is the caller's own.
+    """Return the values of a crawler, its spider's custom settings included; the dict is a copy.
 
     Some forty components ask for them: that was more than a quarter of a crawl's start. So they are
     read once, and again only if a setting has changed, which extensions may do while they are made;
     the name is kept with them, for a spider may have another one than its class.
     """
-    name, settings = (crawler.spider or crawler.spidercls).name, crawler.settings
+    name = (crawler.spider or crawler.spidercls).name
+    settings = crawler.settings
     known = _known.get(crawler)
-    if known is None or known.name != name or not known.frozen:
-        given = ((name, settings[name]) for name in settings)
-        state = {
-            name: (settings.getpriority(name), type(setting), _as_it_is(setting))
-            for name, setting in given
-        }
-        same = known is not None and (known.name, known.settings) == (name, state)
-        values = known.values if known is not None and same else _values_of(crawler, name)
-        known = _known[crawler] = _Read(name, state, settings.frozen, values)
-    return known.values.copy()
+    if known is not None and known.name == name and known.frozen:
+        return known.values.copy()
+    state = _state_of(settings)
+    if known is not None and (known.name, known.settings) == (name, state):
+        values = known.values
+    else:
+        values = _values_of(crawler, name)
+    _known[crawler] = _Read(name, state, settings.frozen, values)
+    return values.copy()
+
+
+def _state_of(settings: BaseSettings) -> dict[str, tuple[int | None, type, Any]]:
+    """Return all settings in a form that differs once one of them has changed."""
+    state = {}
+    for name in settings:
+        setting = settings[name]
+        state[name] = (settings.getpriority(name), type(setting), _as_it_is(setting))
+    return state
 
 
 def _as_it_is(setting: Any) -> Any:
-    """A copy that a change of the setting in place does not reach."""
+    """Return a copy that a change of the setting in place does not reach."""
     if isinstance(setting, PLAIN):  # most are: the next question takes ten times as long
         return setting
     if isinstance(setting, Mapping):
@@ -104,7 +113,7 @@ def _as_it_is(setting: Any) -> Any:
 
 def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
     values = plain_values(crawler.settings, name)
-    # by their texts, perhaps, and whatever their kind
+    # it may choose by the texts of links, and links of any kind
     if getattr(crawler.spidercls, "chooses_links", False):
         values["LINK_LOG"] = True
     return values

@@ -8,7 +8,7 @@ from webcrawl.crawl.periodic import DueTimer
 
 
 class Waking:
-    """One timer, for the earliest due time."""
+    """Has the crawl asked again by one timer, for the earliest due time."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None  # until the crawl is open
@@ -16,13 +16,13 @@ class Waking:
         self.timer = DueTimer(self.now)
 
     def now(self) -> None:
-        """Has it ask at once."""
+        """Have it ask at once."""
         if self.driver is not None:
             self.driver.wake()
         else:
             self.engine_now()
 
     def engine_now(self) -> None:
-        """Has Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
+        """Have Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
         if self.engine is not None:
             self.engine.wake()

@@ -1,6 +1,4 @@
-"""Hides an answer whose owner does not want it used from all but the crawl itself
-(docs/preferences.md).
-"""
+"""Hides answers whose owner forbids their use from all but the crawl (docs/preferences.md)."""
 
 from __future__ import annotations
 
@@ -28,27 +26,26 @@ class Reader(Enum):
 
 
 class Judge:
-    """Has answers withheld in a crawl with a purpose, from whoever reads them."""
+    """Withholds answers, in a crawl with a purpose, from the code that reads them."""
 
     def __init__(self, visitor: Visitor, reader: Reader) -> None:
         self._visitor = visitor
         self._reader = reader
 
     def answer(self, trip: Trip, response: Response) -> Response:
-        """What others may have of a download's answer."""
+        """Return what others may have of a download's answer."""
         return withheld(self._visitor, trip, response, self._reader)
 
     def given(self, request: Request, response: Response) -> Response:
-        """The same, of what a middleware gives in its place."""
+        """Return what others may have of what a middleware gives in place of an answer."""
         return withheld_given(self._visitor, request, response, self._reader)
 
 
 def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
-    """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest
-    instead.
+    """Return the response for callbacks and those that await it, without a body.
 
-    The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks
-    the page is made all the same, for the sake of its links.
+    Raise IgnoreRequest for those who would take an empty page for the page. Of a WebSpider's
+    callbacks the page is made all the same, for the sake of its links.
     """
     link, exchange = trip.link, trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
@@ -65,21 +62,20 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
 def withheld_given(
     visitor: Visitor, request: Request, response: Response, reader: Reader
 ) -> Response:
-    """Hides a response that a middleware gives in place of the download's, such as one from a
-    cache.
+    """Hide a response that a middleware gives in place of the download's, as from a cache.
 
-    No page is made of it, so nobody counts or notes it later.
+    No page is made of it, so it is counted and noted here.
     """
     trip = trip_of(request)
-    if (FLAG in response.flags and not response.body) or (
-        trip is not None and trip.is_prerequisite
-    ):
+    is_hidden = FLAG in response.flags and not response.body
+    is_for_crawl = trip is not None and trip.is_prerequisite
+    if is_hidden or is_for_crawl:
         return response
     try:
         exchange = exchange_of(response)
         if not visitor.withholds(Link(canonical(request.url)), exchange):
             return response
-    except InvalidUrl:  # such as `data:`, which nobody owns
+    except InvalidUrl:  # such as `data:`, which has no owner
         return response
     if trip is not None:
         trip.withheld = exchange

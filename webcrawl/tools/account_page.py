@@ -1,6 +1,4 @@
-"""The account for a site's owner: one HTML page that can be sent, and CSV for those who reckon with
-it.
-"""
+"""The account for a site's owner: an HTML page that can be sent, and CSV for calculations."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
 
 
 def page(account: Account, now: float) -> str:
-    """The whole document. It has no script, and asks no other server for anything."""
+    """Return the whole document. It has no script, and asks no other server for anything."""
     header = tag(
         "header",
         tag("p", "Account of a crawl", class_="kind"),
@@ -88,7 +86,7 @@ def _lead(account: Account) -> list[str]:
 
 
 def _doubts(account: Account) -> Html | None:
-    """A warning about what is not known, before anything else."""
+    """Return a warning about what is not known, which stands before anything else."""
     found = []
     for since, until, drone in account.gaps:
         begin = numbers.when(since) if since else "its start"
@@ -141,7 +139,7 @@ def _wishes(account: Account, now: float) -> Iterator[Html]:
 
 
 def _figures(account: Account) -> Iterator[str]:
-    """The sums of the table."""
+    """Yield the sums of the table."""
     requests = account.requests
     answers = [one.end.size for one in requests if one.end is not None and one.end.size is not None]
     received = f"{numbers.count(len(answers), 'answer')} of {numbers.size(sum(answers))}"
@@ -239,7 +237,7 @@ def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
 
 
 def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
-    """A URL that robots.txt kept the crawl from."""
+    """Return the row of a URL that robots.txt kept the crawl from."""
     return (
         numbers.when(end.at),
         end.url,
@@ -251,7 +249,7 @@ def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
 
 
 def outcome(one: AccountRow, *, lost: bool) -> str:
-    """The end of the request in words; `lost`: a kill may have taken the answer."""
+    """Return the end of the request in words; `lost`: a kill may have taken the answer."""
     if one.end is None:
         return (
             "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
@@ -297,7 +295,7 @@ COLUMNS = (
 
 
 def sheet(account: Account) -> Iterator[str]:
-    """Lines as RFC 4180 has them."""
+    """Yield lines as RFC 4180 has them."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)

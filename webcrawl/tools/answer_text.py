@@ -24,7 +24,7 @@ def shown(answer: Any) -> Iterator[str]:
 
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
+    """Yield the progress of a crawl or a hive: the main figures of all that `--json` has."""
     state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(

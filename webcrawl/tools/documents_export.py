@@ -1,6 +1,4 @@
-"""Makes one file of a crawl's documents: Parquet, or lines of JSON with `text`, `id` and
-`metadata`.
-"""
+"""Makes one file of a crawl's documents: Parquet, or JSON lines with `text`, `id`, `metadata`."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def write(
 
 
 def ending(target: Path) -> str:
-    """That of WRITERS which the name has; ValueError if it has none."""
+    """Return the ending of WRITERS that the name has. Raise ValueError if it has none."""
     for found in WRITERS:
         if target.name.endswith(found):
             return found
@@ -59,7 +57,7 @@ def _json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
 
 
 def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
-    """In the memory of a row group."""
+    """Yield batches that need the memory of a row group."""
     for path in tables:
         with pq.ParquetFile(path) as table:
             for group in range(table.num_row_groups):

@@ -1,6 +1,4 @@
-"""The graph of hosts, by numbers: which of them link to which, from the links that a crawl has
-written.
-"""
+"""The graph of hosts, by numbers: which link to which, by the links that a crawl has written."""
 
 from __future__ import annotations
 
@@ -31,8 +29,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class Graph:
-    """Numbers hosts in the order in which they are met, and counts the links from each to each of
-    the others.
+    """Numbers hosts in the order in which they are met, and counts the links between them.
 
     A host costs some 150 bytes, an edge 16.
     """
@@ -86,7 +83,7 @@ class Graph:
         del self._waiting[:]
 
     def edges(self) -> Iterator[tuple[int, int, int]]:
-        """From, to, number of links; in the order of the numbers."""
+        """Yield from, to, and number of links, in the order of the numbers."""
         self._count()
         for at in range(0, len(self._edges), ROWS):
             some, links = self._edges[at : at + ROWS], self._links[at : at + ROWS]
@@ -96,7 +93,7 @@ class Graph:
 
 
 def write_graph(jobdir: Path, folder: Path) -> Graph:
-    """Writes hosts.tsv and edges.tsv; StoreError if the crawl has written no links."""
+    """Write hosts.tsv and edges.tsv. Raise StoreError if the crawl has written no links."""
     graph = Graph()
     for pairs in _links(jobdir, graph.left_out):
         graph.add(pairs)
@@ -112,7 +109,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     try:
-        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+        with new.open("x", encoding="utf-8") as file:  # follows no link that was put there
             file.writelines(lines)
         new.replace(path)
     finally:
@@ -120,7 +117,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 
 def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
-    """The links as of the last checkpoint, in batches; of tables those that are finished, and here."""
+    """Yield the links as of the last checkpoint, in batches; of tables the finished ones here."""
     for crawl in crawls_of(jobdir):
         length = JobDir.open(crawl).read(lengths).get(LINKS_LOG)
         if length is not None:

@@ -1,6 +1,4 @@
-"""Reads from states who wants to be left alone, and finds where in archives everything of a site
-lies.
-"""
+"""Reads from states who wants to be left alone, and finds in archives what is of a site."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, rules_of
 
 
 def records_of(crawls: Iterable[Path]) -> list[OptOut]:
-    """All records of these JOBDIRs as of their last checkpoints, each once.
+    """Return all records of these JOBDIRs as of their last checkpoints, each once.
 
     StoreError if one cannot be read.
     """
@@ -46,7 +44,7 @@ def records_as_saved(snapshot: Snapshot) -> list[OptOut]:
 
 
 def records_in(jobdir: Path) -> list[OptOut]:
-    """All records of a crawl, or of all drones of a hive."""
+    """Return all records of a crawl, or of all drones of a hive."""
     return records_of(crawls_of(jobdir))
 
 
@@ -62,15 +60,13 @@ class SavedRecords:
         self._records = records_of(crawls)
 
     def ask(self, *words: str) -> Answer:
-        """Answers the command `excluded`. Raises CommandError."""
+        """Answer the command `excluded`. Raise CommandError."""
         checked("excluded", *words)
         return excluded_among(self._records, *words)
 
 
 def crawls_with(archives: Sequence[Path]) -> list[Path]:
-    """The JOBDIRs in which these archive files lie, as far as they do, or the packages that they
-    are in.
-    """
+    """Return the JOBDIRs in which these archive files lie, or the packages that they are in."""
     found = [path.parent.parent for path in archives if path.parent.name == "warc"]
     packages = dict.fromkeys(
         package for path in archives if (package := package_of(path)) is not None
@@ -125,7 +121,7 @@ class Offsets:
                 yield from self._of(archive)
 
     def _of(self, archive: Path) -> Iterator[Place]:
-        """The whole file is read: records of answers whose bodies were withheld are in no index."""
+        """Read the whole file: records whose bodies were withheld are in no index."""
         at = 0
         with regular(archive) as file:
             try:

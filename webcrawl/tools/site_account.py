@@ -1,6 +1,4 @@
-"""Reads what a crawl, or the drones of a hive, asked one site, by its files
-(docs/report.md#the-owners-account).
-"""
+"""Reads what a crawl or hive asked one site (docs/report.md#the-owners-account)."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ class Gap(NamedTuple):
 
 @dataclass
 class Account:
-    """`requests` in the order of time, then what ended without one."""
+    """What was asked of a site: `requests` in the order of time, then what ended without one."""
 
     jobdir: Path
     site: Site
@@ -63,7 +61,7 @@ class Account:
 
     @property
     def first(self) -> CrawlLine | None:
-        """The line of the page by which the site was found first, of what has ended."""
+        """Return the line of the page by which the site was found first, of what has ended."""
         ends = [*(one.end for one in self.requests if one.end is not None), *self.unasked]
         pages = [end for end in ends if not end.is_prerequisite]
         return min(pages, key=attrgetter("at"), default=None)
@@ -75,7 +73,7 @@ class Account:
 
     @property
     def robots(self) -> list[AccountRow]:
-        """Requests for robots.txt."""
+        """Return the requests for robots.txt."""
         return [one for one in self.requests if one.path.endswith("P")]
 
 
@@ -127,9 +125,7 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
 
 
 def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float, float]]:
-    """Return the times of whose requests the log may lack some; the last is open if it goes on
-    after the checkpoint.
-    """
+    """Return the times of whose requests the log may lack some; the last may be open."""
     windows = [*saved.windows]
     if is_open(saved, last_request):
         windows.append((saved.at, float("inf")))
@@ -173,12 +169,12 @@ class Site:
 
     @property
     def wanted(self) -> bytes:
-        """Bytes that stand in every one of its URLs."""
+        """Return bytes that stand in every one of its URLs."""
         return self.name.encode()
 
 
 def site_of(text: str) -> Site:
-    """The site that somebody named, by a URL of it if they like."""
+    """Return the site that was named, perhaps by a URL of it."""
     url = text if "://" in text else f"http://{text}/"
     try:
         return Site(host_of(canonical(url)).removesuffix("."))
@@ -206,23 +202,21 @@ class AccountRow:
 
 
 def ends_of(path: Path, length: int, site: Site) -> Iterator[CrawlLine]:
-    """The site's lines among the first `length` bytes of crawl.log."""
+    """Yield the site's lines among the first `length` bytes of crawl.log."""
     for line in lines_with(path, site.wanted, length):
         if (end := crawl_line.read(line)) is not None and site.has(end.url):
             yield end
 
 
 def asked_of(path: Path, site: Site, drone: str = "") -> Iterator[AccountRow]:
-    """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
+    """Yield the site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, site.wanted):
         if (sent := read_request_line(line)) is not None and site.has(sent.url):
             yield AccountRow(*sent, drone=drone)
 
 
 def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
-    """Give the lines of a file, or of its first `length` bytes, that have these bytes; none if it
-    is not there.
-    """
+    """Yield the lines of a file, or of its first `length` bytes, that have these bytes."""
     try:
         file = regular(path)
     except FileNotFoundError:

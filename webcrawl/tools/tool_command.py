@@ -1,4 +1,4 @@
-"""Commands that are no crawl: their base classes, how they run without Scrapy, and how they print."""
+"""Commands that are no crawl: base classes, how they run without Scrapy, how they print."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def _underlined(line: str) -> tuple[str, ...]:
 
 
 def run_tool(words: Sequence[str]) -> int | None:
-    """The exit status of this command line; None, and nothing is done, if Scrapy is needed to run
-    it.
-    """
+    """Return the exit status of this command line, or None if Scrapy is needed to run it."""
     name, *rest = words
     command = _command(name)
     if command is None:
@@ -82,7 +80,7 @@ def run_tool(words: Sequence[str]) -> int | None:
 
 
 def refusal(words: Sequence[str]) -> str:
-    """A line if there is no such command, neither here nor among Scrapy's; empty if there is."""
+    """Return a line if no command, ours or Scrapy's, has the name; empty if one has."""
     name = next((word for word in words if not word.startswith("-")), "")
     if not name:
         return f"a command comes first: {program()} -h lists them"
@@ -110,7 +108,7 @@ def _names(package: ModuleType) -> list[str]:
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module of our command of this name."""
+    """Return the module of our command of this name."""
     if not name.isidentifier():
         return None
     found = [
@@ -121,7 +119,7 @@ def _module(name: str) -> ModuleType | None:
 
 
 def _command(name: str) -> ToolCommand | None:
-    """The command of this name, if it is none of those that Scrapy alone can run."""
+    """Return the command of this name, unless Scrapy alone can run it."""
     kind = getattr(_module(name), "Command", None)
     return kind() if isinstance(kind, type) and issubclass(kind, ToolCommand) else None
 
@@ -170,9 +168,9 @@ class ToolCommand:
 
     @cached_property
     def settings(self) -> Settings:
-        """Those of the project.
+        """Return the settings of the project.
 
-        Scrapy sets them; without it they are read when somebody asks for them.
+        Scrapy sets them; without it they are read when they are first needed.
         """
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
 
@@ -227,9 +225,7 @@ def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
 
 
 class CommandGroup(ToolCommand):
-    """`scrapy NAME MEMBER …` runs a command of the group with its own options, which stand behind
-    its name.
-    """
+    """Runs a command of a group, `scrapy NAME MEMBER …`, with its own options."""
 
     name: ClassVar[str]
     members: ClassVar[dict[str, type[ToolCommand]]]
@@ -280,9 +276,7 @@ class CannotPrint(OSError):  # noqa: N818 - reads as what it is
 
 
 def say(line: str) -> None:
-    """Prints a line at once, as `say_all` does, escaped: names of files and of hosts may contain
-    anything.
-    """
+    """Print a line at once, as `say_all` does, escaped: names may contain anything."""
     say_all(f"{readable(line)}\n")
 
 
@@ -290,7 +284,7 @@ def say_all(text: str | bytes) -> None:
     """Print a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
 
     A reader who has read enough stops nothing: the command goes on, and its exit status says how it
-    went. Nor does it matter if nobody wants to read anything (`>&-`).
+    went. Nor does it matter if standard output is closed (`>&-`).
     """
     output: TextIO | None = sys.stdout
     if output is None:
@@ -308,9 +302,7 @@ def say_all(text: str | bytes) -> None:
 
 
 def complain(why: object, *, as_json: bool = False) -> None:
-    """Print why nothing could be done as one line on standard error; `as_json` answers with it,
-    too.
-    """
+    """Print in one line on standard error why nothing could be done; `as_json` answers, too."""
     line = readable(" ".join(str(why).split()))
     sys.stderr.write(f"{line}\n")
     if as_json:
@@ -319,19 +311,19 @@ def complain(why: object, *, as_json: bool = False) -> None:
 
 
 def read_enough() -> None:
-    """Whoever reads what is printed has closed the pipe: nothing that follows is an error."""
+    """Ignore that the reader of what is printed has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replaces the file as a whole; what is no file, such as /dev/stdout, is written to."""
+    """Replace the file as a whole; what is no file, such as /dev/stdout, is written to."""
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
         return
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     try:
-        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+        with new.open("x", encoding="utf-8") as file:  # follows no link that was put there
             file.write(text)
         new.replace(path)
     except BaseException:
@@ -340,14 +332,14 @@ def write_page(path: Path, text: str) -> None:
 
 
 def port_of(text: str) -> int:
-    """A port to listen on. CannotStart."""
+    """Return a port to listen on. Raise CannotStart."""
     if not is_whole(text, 0, 65_535):
         raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
     return int(text)
 
 
 def whole(option: str, text: str, least: int, most: int) -> int:
-    """A whole number within bounds. UsageError."""
+    """Return a whole number within bounds. Raise UsageError."""
     if not is_whole(text, least, most):
         raise usage_error(f"{option} {text}: must be a whole number from {least} to {most}")
     return int(text)

@@ -53,7 +53,7 @@ TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 
 
 def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yields each damaged place; afterwards `found` has the summary's figures.
+    """Yield each damaged place; afterwards `found` has the summary's figures.
 
     StoreError: the check is impossible.
     """
@@ -78,7 +78,7 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """The damage found while nothing changes: a mixture of old and new would look damaged too."""
+    """Yield the damage found while nothing changes: a mixture would look damaged, too."""
     # before the snapshot: it opens and closes the log's index
     log = list(check_log(jobdir / "state/crawl.db-wal"))
     snapshot, files = opened(jobdir / "state")
@@ -142,9 +142,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
     stored, store = stored_in(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
-        """Count a file that is not here, if its owner or the crawl has taken it away; else it is
-        damage.
-        """
+        """Count a file that was taken away by its owner or the crawl, or report the damage."""
         if texts.holds(name):
             texts.absent()
         copy = stored.get(name)
@@ -153,13 +151,15 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
         if copy is not None and not copy.is_taken:
             found[f"{IN_STORE}{copy.address}"] += 1
             return
-        missing = f"missing, {length} bytes expected"
-        if store and copy is None and goes(name):
-            yield DamagedFile(jobdir / name, 0, f"{missing}: neither here nor in {store}")
+        should_be_stored = store and copy is None and goes(name)
+        if should_be_stored:
+            why = f"neither here nor in {store}"
         elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
-            yield DamagedFile(jobdir / name, 0, f"{missing}: its archive is here")
+            why = "its archive is here"
         else:
             found[f"{ABSENT}{name}"] += 1
+            return
+        yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: {why}")
 
     yield from each_noted(snapshot, jobdir, _Check(snapshot, found, texts), absent)
     yield from texts.rest()
@@ -171,9 +171,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
 
 
 def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
-    """The sizes of files begun since the last checkpoint; a running crawl may rename one at this
-    moment.
-    """
+    """Yield the sizes of files begun since the last checkpoint; a crawl may rename them."""
     for path in jobdir.glob(f"*/*{OPEN}"):
         name = path.relative_to(jobdir).as_posix()
         if length_of(name, noted) is None:
@@ -236,7 +234,7 @@ class _Check:
 def check_statistics(
     snapshot: Snapshot, jobdir: Path, damaged: AbstractSet[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Those that were kept from the crawl's beginning on, unless the log itself is `damaged`."""
+    """Check the statistics kept from the crawl's beginning, unless the log is `damaged`."""
     value = snapshot.get(STATISTICS)
     if value is None or jobdir / LOG in damaged:
         return

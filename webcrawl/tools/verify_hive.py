@@ -1,6 +1,4 @@
-"""Checks a hive: each drone as a crawl of its own, then what the drones say of each other
-(docs/operations.md).
-"""
+"""Checks a hive: each drone as a crawl, then what they say of each other (docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -17,6 +15,7 @@ from pathlib import Path
 from webcrawl.base.page_values import walled
 from webcrawl.base.url_text import visible
 from webcrawl.crawl.hive.drone_check import (
+    Standing,
     check_identities,
     check_owners,
     check_post,
@@ -59,7 +58,10 @@ Has = Callable[[Path], Named]  # what a drone has
 
 
 def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """As `verify` does for one crawl; the figures are sums. StoreError: the check is impossible."""
+    """Check all drones as `verify` checks one crawl; the figures are sums.
+
+    Raise StoreError if the check is impossible.
+    """
     crawls: dict[int, Path] = {}
     for number, crawl in enumerate(crawls_of(jobdir)):
         mine = Counter[str]()
@@ -80,21 +82,35 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     """Check what the drones say of each other, and whether each has kept to its own hosts."""
-    before, after = (
-        {crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2)
-    )
+    before = _standings(crawls)
+    after = _standings(crawls)
     yield from check_identities(after)
     yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
-    yield from check_post(*({one.drone: one for one in read.values()} for read in (before, after)))
+    yield from check_post(_by_drone(before), _by_drone(after))
     owner = owner_of(after.values())
-    if owner is not None:
-        for crawl, one in after.items():
-            urls = lines(crawl, (Line.PAGE, Line.PREREQUISITE, Line.REVISIT, Line.WALLED))
-            yield from _first(check_owners(one.drone, urls, owner))
+    if owner is None:
+        return
+    for crawl, standing in after.items():
+        urls = lines(crawl, (Line.PAGE, Line.PREREQUISITE, Line.REVISIT, Line.WALLED))
+        yield from _first(check_owners(standing.drone, urls, owner))
+
+
+def _standings(crawls: Collection[Path]) -> dict[Path, Standing]:
+    """Return what the crawls that belong to a hive say of it."""
+    found = {}
+    for crawl in crawls:
+        standing = standing_of(crawl)
+        if standing is not None:
+            found[crawl] = standing
+    return found
+
+
+def _by_drone(standings: Mapping[Path, Standing]) -> dict[int, Standing]:
+    return {standing.drone: standing for standing in standings.values()}
 
 
 def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
-    """Some of them, and how many more there are."""
+    """Yield some of the damages, and how many more there are."""
     path = None
     for damage in islice(damages, TOLD):
         path = damage.path
@@ -106,30 +122,30 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
 
 def _named(figure: str, crawl: Path) -> str:
     """Return a name as it is in the hive: names of absent files are below the drone's folder."""
-    return (
-        f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
-        if figure.startswith(ABSENT)
-        else figure
-    )
+    if not figure.startswith(ABSENT):
+        return figure
+    return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
 
 
 def _once(
     crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str
 ) -> Iterator[DamagedFile]:
-    found[figure], twice = shared({number: partial(has, crawl) for number, crawl in crawls.items()})
+    names, twice = shared({number: partial(has, crawl) for number, crawl in crawls.items()})
+    found[figure] = names
     yield from _first(_told(crawls, twice, why))
 
 
 def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Several drones may ask for a robots.txt, and for what pages await; only the log says which
+    """Check that no two drones have archived the same URL for good.
+
+    Several drones may ask for a robots.txt, and for what pages await; only the log says which
     URLs are such.
 
     A host may change hands between two attempts at a URL, those that a wall answers too, and
     between two fetches of a page.
     """
-    found["archived"], twice = shared(
-        {number: partial(archived, crawl) for number, crawl in crawls.items()}
-    )
+    names, twice = shared({number: partial(archived, crawl) for number, crawl in crawls.items()})
+    found["archived"] = names
     by_log = {visible(one.name.decode()).encode(): one for one in twice}
     if by_log:
         for crawl in crawls.values():
@@ -201,7 +217,7 @@ def pages(crawl: Path) -> Named:
 
 
 def hosts(crawl: Path) -> Named:
-    """Hosts with URLs. A record without any stays behind when its slot moves."""
+    """Yield hosts with URLs. A record without any stays behind when its slot moves."""
     with Snapshot(crawl / "state") as snapshot:
         for (name,) in snapshot.rows("SELECT name FROM host WHERE state > 0"):
             yield name.encode(), snapshot.path, 0
@@ -209,9 +225,7 @@ def hosts(crawl: Path) -> Named:
 
 
 def archived(crawl: Path) -> Named:
-    """The URLs of which the archive holds an answer: by its index, or by its records where it has
-    none.
-    """
+    """Yield the URLs of which the archive has an answer: by its index, or else its records."""
     noted = _noted(crawl)
     for name, length in noted.items():
         if name.removesuffix(OPEN).endswith(INDEX):
@@ -233,8 +247,7 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """Return whether the archive has this answer as one after which another attempt was made,
-    perhaps by another drone.
+    """Return whether the archive has this answer as one that was not the last attempt.
 
     `path` and `at`: the place of the answer's first record, or of its line in an index.
     """
@@ -273,7 +286,7 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
 
 
 def _noted(crawl: Path) -> dict[str, int]:
-    """The outputs of the last checkpoint, and how many bytes of them count."""
+    """Return the outputs of the last checkpoint, and how many bytes of them count."""
     return JobDir(crawl).read(lengths)
 
 
@@ -293,8 +306,7 @@ class SharedName:
 
 
 def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
-    """The number of names read, each counted once per drone that has it; and those that several
-    have, MOST at most.
+    """Return the number of names, once per drone that has it; and the first that several have.
 
     SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are
     equal then count, so that what a running crawl moves meanwhile does not.
@@ -311,9 +323,7 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
 
 
 def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
-    """Return how many different names the drones have, added up, and the hashes that several have,
-    MOST at most.
-    """
+    """Return the drones' different names, added up; and hashes that several have."""
     try:
         with closing(sqlite3.connect("")) as db:  # a file that SQLite removes
             db.execute("PRAGMA journal_mode = OFF")

@@ -12,8 +12,21 @@ import pytest
 from webcrawl.adapter.extensions.breaker import ErrorBreaker
 
 
-async def opened(folder, many=100, engine=None):
-    breaker = ErrorBreaker(SimpleNamespace(stats=None, engine=engine), folder, many, 1.0)
+class Engine:
+    """Has the reasons for which it was to end the crawl."""
+
+    spider, scheduler = "web", None
+
+    def __init__(self):
+        self.reasons = []
+
+    async def close_spider_async(self, reason):
+        self.reasons.append(reason)
+
+
+async def opened(folder, many=100, engine=None, spider=None):
+    crawler = SimpleNamespace(stats=None, engine=engine, spider=spider)
+    breaker = ErrorBreaker(crawler, folder, many, 1.0)
     breaker.opened()
     return breaker
 
@@ -81,19 +94,26 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
     assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 3
 
 
-def test_of_another_crawl_of_this_process(breaker, tmp_path):
+def test_of_another_crawl_of_this_process(tmp_path):
     """What Scrapy says is another spider's belongs in that one's file, and counts for its
     ERROR_BREAKER alone.
     """
-    breaker._crawler.spider = ours = object()
-    for spider in (ours, object()):
-        try:
-            raise_it()
-        except ValueError:
-            logging.getLogger("somewhere").exception("a mistake", extra={"spider": spider})
+    ours, engine = object(), Engine()
+
+    async def crawl():
+        breaker = await opened(tmp_path, many=2, engine=engine, spider=ours)
+        for spider in (ours, object()):
+            try:
+                raise_it()
+            except ValueError:
+                logging.getLogger("somewhere").exception("a mistake", extra={"spider": spider})
+        await asyncio.sleep(0.01)
+        breaker.closed()
+
+    asyncio.run(crawl())
 
     assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 1
-    assert len(breaker._times) == 1
+    assert engine.reasons == []
 
 
 def test_errors_that_are_alike(tmp_path):
@@ -134,16 +154,10 @@ def test_errors_that_are_alike_and_not_in_the_file(tmp_path):
 
 def test_errors_in_other_threads(tmp_path):
     """They end the crawl as well, and whoever logs them there gets no error for that."""
-    reasons = []
-
-    class Engine:
-        spider, scheduler = "web", None
-
-        async def close_spider_async(self, reason):
-            reasons.append(reason)
+    engine = Engine()
 
     async def crawl():
-        breaker = await opened(tmp_path, many=3, engine=Engine())
+        breaker = await opened(tmp_path, many=3, engine=engine)
         try:
             await asyncio.to_thread(fail)
             await asyncio.sleep(0.01)
@@ -152,13 +166,22 @@ def test_errors_in_other_threads(tmp_path):
 
     asyncio.run(crawl())
 
-    assert reasons == ["error_breaker"]
+    assert engine.reasons == ["error_breaker"]
 
 
-def test_another_rate(breaker):
+@pytest.mark.parametrize(("many", "reasons"), [(4, ["error_breaker"]), (7, [])])
+def test_another_rate(tmp_path, many, reasons):
     """A rate that changes while the crawl runs counts the errors before it too."""
-    breaker._times.extend([1.0, 2.0])
+    engine = Engine()
 
-    breaker.change({"ERROR_BREAKER": (2, 5)})
+    async def crawl():
+        breaker = await opened(tmp_path, engine=engine)
+        fail()
+        breaker.change({"ERROR_BREAKER": (many, 60.0)})
+        logging.getLogger("somewhere").error("another", exc_info=ValueError("elsewhere"))
+        await asyncio.sleep(0.01)
+        breaker.closed()
 
-    assert ([*breaker._times], breaker._times.maxlen, breaker._seconds) == ([1.0, 2.0], 2, 5)
+    asyncio.run(crawl())
+
+    assert engine.reasons == reasons

@@ -13,20 +13,50 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.store.errors import StoreError
 
 
-@pytest.fixture(name="extension")
-def _extension(tmp_path, monkeypatch):
-    monkeypatch.setattr(control, "scheduler_of", lambda _: None)
-    return Control(SimpleNamespace(), tmp_path)
+@pytest.fixture(name="extension_of")
+def _extension_of(tmp_path, monkeypatch):
+    """Makes the extension of a crawl that is as its commands see it."""
+
+    def make(**crawl):
+        monkeypatch.setattr(control, "scheduler_of", lambda _: None)
+        monkeypatch.setattr(control, "Commanding", lambda *_: SimpleNamespace(**crawl))
+        return Control(SimpleNamespace(), tmp_path)
+
+    return make
+
+
+@pytest.fixture(name="command")
+def _command(extension_of, monkeypatch):
+    """Gives a command to such a crawl, as its socket does, and returns the answer."""
+
+    def command(name, words, **crawl):
+        servers = []
+
+        class Server:
+            def __init__(self, folder, obey):
+                self.obey = obey
+                servers.append(self)
+
+            def start(self):
+                pass
+
+        monkeypatch.setattr(control, "ControlServer", Server)
+        extension_of(**crawl).opened()
+        (server,) = servers
+        return asyncio.run(server.obey(name, words))
+
+    return command
 
 
 @pytest.mark.parametrize("why", ["Operation not permitted", "Operation not supported"])
-def test_no_sockets_here(extension, monkeypatch, caplog, why):
+def test_no_sockets_here(extension_of, monkeypatch, caplog, why):
     """On a file system without sockets the crawl goes on, and says that it cannot be asked."""
 
     def refuse(*_):
         raise OSError(95, why)
 
     monkeypatch.setattr(control, "ControlServer", refuse)
+    extension = extension_of()
     extension.opened()
     extension.closed()
 
@@ -43,28 +73,23 @@ def test_no_sockets_here(extension, monkeypatch, caplog, why):
         (lambda: fail(CommandError("switched off")), "done, but it is not kept: switched off"),
     ],
 )
-def test_what_is_not_kept(extension, monkeypatch, checkpoint, why):
+def test_what_is_not_kept(command, monkeypatch, checkpoint, why):
     """A command that lasts is not answered as done if no checkpoint has it."""
     monkeypatch.setattr(control, "PATIENCE", 0.01)
-    extension._commanding = SimpleNamespace(crawl=MagicMock(), checkpoint=checkpoint)
 
     with pytest.raises(CommandError, match=why):
-        asyncio.run(extension._obey("pause", []))
+        command("pause", [], crawl=MagicMock(), checkpoint=checkpoint)
 
 
-def test_what_changes_nothing(extension):
+def test_what_changes_nothing(command):
     """What does not last needs no checkpoint."""
-    extension._commanding = SimpleNamespace(status=lambda: {"pages": 1})
-
-    assert asyncio.run(extension._obey("status", [])) == {"pages": 1}
+    assert command("status", [], status=lambda: {"pages": 1}) == {"pages": 1}
 
 
-def test_seeds_at_the_end(extension):
+def test_seeds_at_the_end(command):
     """A crawl that closes takes none, for it would end as finished without them."""
-    extension._commanding = SimpleNamespace(status=lambda: {"state": "stopping"})
-
     with pytest.raises(CommandError, match="the crawl is ending"):
-        asyncio.run(extension._obey("seeds", ["add", "http://a.org/"]))
+        command("seeds", ["add", "http://a.org/"], status=lambda: {"state": "stopping"})
 
 
 async def fail(error):

@@ -15,19 +15,25 @@ from webcrawl.tools.dashboard.crawls import Finder, Watch
 
 @pytest.fixture(name="watched")
 def _watched(tmp_path):
-    """Runs a script with a watch of a crawl and the list of looks at it."""
+    """Runs a script with a watch of a crawl and the list of looks at it.
+
+    `asks`: gets each question before the crawl, with the list and a function that asks the crawl.
+    """
     (known,) = Finder([made(tmp_path / "web")], tmp_path).look()
 
-    def run(script):
+    def run(script, asks=None):
         looks = []
 
         def ask(jobdir, command, *words):
             looks.append((command, *words))
             return Crawls({"status": FIGURES, "pause": "paused"}).ask(jobdir, command, *words)
 
+        def question(*words):
+            return asks(looks, ask, *words) if asks is not None else ask(*words)
+
         async def running():
             with ThreadPoolExecutor(4) as executor:
-                await asyncio.wait_for(script(Watch(known, ask, executor), looks), 120)
+                await asyncio.wait_for(script(Watch(known, question, executor), looks), 120)
 
         asyncio.run(running())
 
@@ -105,46 +111,42 @@ def test_a_page_that_goes_away(watched):
 
 def test_a_look_that_an_order_overtakes(watched):
     """What was seen before an order was carried out is not shown after it."""
+    gate, begun = threading.Event(), threading.Event()
+
+    def asks(looks, ask, jobdir, command, *words):
+        state = "paused" if ("pause",) in looks else "running"
+        if command == "status" and not begun.is_set():
+            begun.set()
+            gate.wait(120)
+        looks.append((command, *words))
+        return {**FIGURES, "state": state}
 
     async def script(watch, looks):
-        gate, begun = threading.Event(), threading.Event()
-
-        def ask(jobdir, command, *words):
-            state = "paused" if ("pause",) in looks else "running"
-            if command == "status" and not begun.is_set():
-                begun.set()
-                gate.wait(120)
-            looks.append((command, *words))
-            return {**FIGURES, "state": state}
-
-        watch._ask = ask
         slow = asyncio.create_task(watch.sample())
         await asyncio.to_thread(begun.wait, 20)
         await watch.order("pause")
         gate.set()
         assert (await slow).state == (await watch.sample()).state == "paused"
 
-    watched(script)
+    watched(script, asks)
 
 
 def test_a_look_that_fails(watched, monkeypatch):
     """Pages hear that a look failed; the one after may be well."""
     monkeypatch.setattr(watching, "FRESH", 0)
+    lacks = [OSError("no descriptors")]
+
+    def asks(looks, ask, *question):
+        if lacks:
+            raise lacks.pop()
+        return ask(*question)
 
     async def script(watch, looks):
-        asks, lacks = watch._ask, [OSError("no descriptors")]
-
-        def ask(*question):
-            if lacks:
-                raise lacks.pop()
-            return asks(*question)
-
-        watch._ask = ask
         with pytest.raises(OSError, match="no descriptors"):
             await watch.sample()
         assert (await watch.sample()).answers
 
-    watched(script)
+    watched(script, asks)
 
 
 def test_a_drone_that_begins_to_answer(tmp_path):

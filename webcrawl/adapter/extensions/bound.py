@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from typing import Self
+from typing import NamedTuple, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -34,13 +34,34 @@ BEAT = 0.1  # seconds between two calls that show by their lateness what holds u
 # the time until the next look is at least so many times this one's CPU time: 3 ms with 30,000 hosts
 CHEAP = 500.0
 HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
-Used = tuple[float, float, float, float, float, int, int]
+
+
+class Used(NamedTuple):
+    """What was used, from some beginning on."""
+
+    seconds: float
+    ran: float  # seconds of the event loop's thread on a core
+    crowded: float  # seconds that it waited for a core
+    stalled: float  # seconds that it waited for the disk
+    late: float  # seconds by which the event loop's turns came too late
+    pages: int
+    received: int  # bytes
+
+    def since(self, before: Used) -> Used:
+        """Return what was used after an earlier moment."""
+        return Used(
+            seconds=self.seconds - before.seconds,
+            ran=self.ran - before.ran,
+            crowded=self.crowded - before.crowded,
+            stalled=self.stalled - before.stalled,
+            late=self.late - before.late,
+            pages=self.pages - before.pages,
+            received=self.received - before.received,
+        )
 
 
 class Bound:
-    """Counts whole seconds by cause, and has the crawl say what bounds it: lately and, in the end,
-    in the whole run.
-    """
+    """Counts whole seconds by cause, and has the crawl say what bounds it, lately and in all."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -49,11 +70,13 @@ class Bound:
         self._now = Tally()
         self._before = Tally()
         self._rest = dict.fromkeys(Cause, 0.0)  # parts of seconds that are not counted yet
-        self._turned = self._due = 0.0
+        self._turned = 0.0
+        self._due = 0.0
         self._beats = Loop(self._beat)
-        self._late = self._beaten = 0.0
+        self._late = 0.0
+        self._beaten = 0.0
         self._no_way = False  # at the last look: none of the hosts that wait has a way to it
-        # the process was stopped by a signal, and goes on: the time is nobody's
+        # the process was stopped by a signal, and goes on: no cause is charged for that time
         self._stood = False
 
     @classmethod
@@ -70,7 +93,8 @@ class Bound:
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl.outlook.bound = lambda: self._said(self._now.plus(self._before))
         self._used = self._use()
-        self._turned = self._beaten = self._used[0]
+        self._turned = self._used.seconds
+        self._beaten = self._used.seconds
         self._loop.start(INTERVAL, now=False)
         self._beats.start(BEAT, now=False)
         if threading.current_thread() is threading.main_thread():
@@ -95,8 +119,9 @@ class Bound:
         self._stood = True
 
     def look(self) -> None:
-        """Charges the time since the look before to one cause."""
-        begun, spent = time.monotonic(), time.thread_time()
+        """Charge the time since the look before to one cause."""
+        begun = time.monotonic()
+        spent = time.thread_time()
         # nothing is counted that the last checkpoint lacks
         ends = self._scheduler.end.begun or self._scheduler.over
         if begun < self._due or ends:
@@ -104,45 +129,50 @@ class Bound:
         look = self._look()
         cause = judge(look)
         if begun - self._turned >= HALF:
-            self._turned, self._before, self._now = begun, self._now, Tally()
+            self._turned = begun
+            self._before = self._now
+            self._now = Tally()
         for tally in (self._run, self._now):
             tally.add(look, cause)
-        whole, self._rest[cause] = divmod(self._rest[cause] + look.seconds, 1.0)
+        whole, rest = divmod(self._rest[cause] + look.seconds, 1.0)
+        self._rest[cause] = rest
         self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(whole)})
         self._due = begun + CHEAP * (time.thread_time() - spent) - INTERVAL / 2
 
     def _use(self) -> Used:
         parts = self._crawl.parts
-        pages, received = parts.counters["pages"], parts.counters["bytes"]
-        return (
-            time.monotonic(),
-            *thread_seconds(),
-            parts.db.disk.waited,
-            self._late,
-            pages,
-            received,
+        seconds = time.monotonic()
+        ran, crowded = thread_seconds()
+        return Used(
+            seconds=seconds,
+            ran=ran,
+            crowded=crowded,
+            stalled=parts.db.disk.waited,
+            late=self._late,
+            pages=parts.counters["pages"],
+            received=parts.counters["bytes"],
         )
 
     def _look(self) -> Look:
-        crawl, downloader = self._crawl, self._downloader
-        before, self._used = self._used, self._use()
-        seconds, ran, crowded, stalled, late, pages, received = (
-            now - then for now, then in zip(self._used, before, strict=True)
-        )
+        crawl = self._crawl
+        downloader = self._downloader
+        before = self._used
+        self._used = self._use()
+        used = self._used.since(before)
         if self._stood:
-            self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
-        doing, state, ready = (
-            phases(downloader),
-            crawl.parts.frontier.look.figures(),
-            crawl.outlook.ready_hosts(),
-        )
+            self._stood = False
+            used = used._replace(seconds=max(used.seconds - used.late, 0.0), late=0.0)
+        doing = phases(downloader)
+        state = crawl.parts.frontier.look.figures()
+        ready = crawl.outlook.ready_hosts()
         # these wait for their hosts, and pages for them
         asked = sum(doing.values()) - doing["queued"]
         turns = HostTurns.of({**state, "ready": ready})
         rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
         self._no_way = rules[NO_WAY] == turns.waiting > 0
+        revisiting = crawl.parts.revisiting
         return Look(
-            seconds=seconds,
+            seconds=used.seconds,
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
@@ -165,18 +195,18 @@ class Bound:
             queued=int(state.get("queued", 0)),
             aside=int(state.get("aside", 0)),
             over_budget=int(state.get("over_budget", 0)),
-            revisited=crawl.parts.revisiting.fetched_again
-            if crawl.parts.revisiting is not None
-            else 0,
-            ran=ran,
-            crowded=crowded,
-            stalled=stalled,
-            late=late,
-            pages=int(pages),
-            bytes=int(received),
+            revisited=revisiting.fetched_again if revisiting is not None else 0,
+            ran=used.ran,
+            crowded=used.crowded,
+            stalled=used.stalled,
+            late=used.late,
+            pages=used.pages,
+            bytes=used.received,
         )
 
 
 def stopped_by(outlook: Outlook, *, no_way: bool) -> str:
-    """Why nothing is fetched, if nothing is; `no_way`: all hosts that wait lack a way to them."""
-    return outlook.stopped_by or (outlook.trouble or NO_WAY_OUT if no_way else "")
+    """Return why nothing is fetched, if nothing is; `no_way`: no way leads to the hosts that wait."""
+    if outlook.stopped_by or not no_way:
+        return outlook.stopped_by
+    return outlook.trouble or NO_WAY_OUT

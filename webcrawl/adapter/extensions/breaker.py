@@ -1,6 +1,4 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many
-(crawl/error_breaker.py).
-"""
+"""Writes unexpected errors to logs/errors.log; too many end the crawl (crawl/error_breaker.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from webcrawl.crawl import error_breaker
 
 
 class ErrorBreaker(error_breaker.ErrorBreaker):
-    """Counts in Scrapy's stats."""
+    """The crawl's error breaker as an extension, which counts in Scrapy's stats."""
 
     def __init__(self, crawler: Crawler, folder: Path, many: int, seconds: float) -> None:
         super().__init__(folder, many, seconds, partial(close_spider, crawler))
@@ -35,7 +33,7 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
 
     def opened(self) -> None:
         super().opened()
-        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+        with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
             scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self.change)
 
     def is_ours(self, record: logging.LogRecord) -> bool:

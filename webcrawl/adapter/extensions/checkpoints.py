@@ -1,6 +1,4 @@
-"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1; pipelines may take
-part in it.
-"""
+"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and on SIGUSR1; pipelines may take part."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from webcrawl.crawl.checkpointing import RegularCheckpoints
 
 
 class Checkpoints:
-    """From the spider's opening to its closing; the last checkpoint is the scheduler's own.
+    """Takes checkpoints while the spider is open; the last one is the scheduler's own.
 
     Pipelines are open when the spider is: those with hooks are restored here, before the first
     page.
@@ -36,9 +34,9 @@ class Checkpoints:
     def opened(self) -> None:
         loop = asyncio.get_running_loop()
         run = scheduler_of(self._crawler).run
-        self.regular = regular = RegularCheckpoints(
-            run.keeping, values_of(self._crawler)["CHECKPOINT_INTERVAL"]
-        )
+        interval = values_of(self._crawler)["CHECKPOINT_INTERVAL"]
+        regular = RegularCheckpoints(run.keeping, interval)
+        self.regular = regular
         self._hear(lambda *_: loop.call_soon_threadsafe(regular.take))
         regular.begin(run.crawl, _pipelines(self._crawler))
 
@@ -49,15 +47,13 @@ class Checkpoints:
 
     @staticmethod
     def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
-        """Not by the event loop, which has a signal end the process for a moment when it no longer
-        listens to it.
-        """
+        """Have Python handle the signal: the event loop would let it end the process at times."""
         with contextlib.suppress(ValueError):  # only the main thread may handle signals
             signal.signal(signal.SIGUSR1, handler)
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:
-    """In their order. Any ITEM_PROCESSOR keeps them where Scrapy's own does."""
+    """Return the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
     pipelines: tuple[object, ...] = (
         crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
     )

@@ -25,14 +25,12 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0  # seconds that whoever gave a command waits for the checkpoint that has it
+PATIENCE = 20.0  # seconds that a command waits for the checkpoint that has it
 NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now forgets it"
 
 
 class Control:
-    """Logs each command that changes the crawl, and answers when a checkpoint has it: a crash does
-    not take it back.
-    """
+    """Logs each command that changes the crawl, and answers when a checkpoint has it."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler = crawler
@@ -79,7 +77,7 @@ class Control:
         return answer
 
     async def _keep(self) -> None:
-        """Has a checkpoint taken. CommandError if there is none soon, or ever."""
+        """Have a checkpoint taken. Raise CommandError if there is none soon, or ever."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._commanding.checkpoint()

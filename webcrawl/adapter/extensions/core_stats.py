@@ -1,4 +1,4 @@
-"""Scrapy's counters of items and answers, under the names that its users and their monitors know."""
+"""Scrapy's counters of items and answers, under the names that monitors know."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ class SpidersCoreStats(CoreStats):
 
 
 class PagesCoreStats(CoreStats):
-    """Copies the crawl's counters at every checkpoint and at the end: listening costs three signals
-    per page.
-    """
+    """Copies the crawl's counters at every checkpoint: listening costs three signals per page."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler.stats)
@@ -39,7 +37,7 @@ class PagesCoreStats(CoreStats):
 
     def spider_opened(self, spider: Spider) -> None:
         super().spider_opened(spider)
-        # under somebody else's scheduler nothing is counted
+        # under another scheduler nothing is counted
         with contextlib.suppress(NotConfigured):
             scheduler = scheduler_of(self._crawler)
             self._counters = scheduler.crawl.parts.counters

@@ -20,8 +20,7 @@ _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
 def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
-    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way
-    is finished.
+    """Pause the engine for this holder, or let it go on unless others hold it.
 
     `why`: in a few words, for progress and status. Of several holders the first one's are said.
     Returns what comes of it, for a line.
@@ -33,7 +32,7 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
     else:
         holders.pop(holder, None)
     trouble = next(iter(holders.values()), "")
-    with suppress(NotConfigured):  # somebody else's scheduler has no status
+    with suppress(NotConfigured):  # another scheduler has no status
         crawl = scheduler_of(crawler).crawl
         crawl.parts.hold(trouble)
         trouble = crawl.outlook.stopped_by
@@ -48,7 +47,7 @@ def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
         engine.pause()
         return
     engine.unpause()
-    with suppress(NotConfigured):  # somebody else's scheduler is asked every few seconds
+    with suppress(NotConfigured):  # another scheduler is asked every few seconds
         scheduler_of(crawler).wake()
 
 
@@ -65,7 +64,7 @@ class DiskSpace:
         return listening(crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"]))
 
     def opened(self) -> None:
-        with suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+        with suppress(NotConfigured):  # under another scheduler nothing changes
             scheduler_of(self._crawler).crawl.parts.in_force.listen(
                 ["MIN_FREE_DISK"], self.space.change
             )

@@ -43,14 +43,15 @@ class Waiting:
         self._export = export
 
     def __call__(self) -> None:
-        """Export them."""
-        items, self.items = self.items, []
+        """Export the items that waited."""
+        items = self.items
+        self.items = []
         for item in items:
             self._export(item)
 
 
 class CheckpointedFeeds(FeedExporter):
-    """In the place of Scrapy's own, unless EXTENSIONS names that."""
+    """Exports feeds in place of Scrapy's extension, unless EXTENSIONS names that."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -12,7 +12,7 @@ from webcrawl.crawl import history
 
 
 class History(history.History):
-    """A line every now and then."""
+    """Writes a line of the crawl's history every now and then."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -24,8 +24,7 @@ TIMEOUT = "CLOSESPIDER_TIMEOUT"
 
 
 class Limits(CloseSpider):
-    """Scrapy's own, also where none of them is set: then it hears nothing of pages and items, which
-    cost nothing more.
+    """Scrapy's own limits; where none is set, it hears nothing of pages and items.
 
     What is counted, is counted from when there is a limit; seconds are those of the run.
     """
@@ -42,7 +41,7 @@ class Limits(CloseSpider):
         crawler.signals.connect(self.opened, signal=signals.spider_opened)
 
     def opened(self) -> None:
-        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+        with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
             scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
     def _change(self, values: Mapping[str, Any]) -> None:
@@ -75,7 +74,7 @@ class Limits(CloseSpider):
 
 
 def _key(name: str) -> str:
-    """The name of a limit in Scrapy's class."""
+    """Return the name of a limit in Scrapy's class."""
     return name.removeprefix("CLOSESPIDER_").lower()
 
 
@@ -85,14 +84,13 @@ REASON = "closespider_bytes"
 
 
 class ByteLimit:
-    """Hears the end of each URL, but only once there is a limit: a crawl without one pays nothing
-    for this.
-    """
+    """Hears the end of each URL once there is a limit: a crawl without one pays nothing."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._most = 0
-        self._hears = self._over = False
+        self._hears = False
+        self._over = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

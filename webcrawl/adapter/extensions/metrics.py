@@ -19,7 +19,7 @@ from webcrawl.crawl.metrics_serving import MetricsServing
 
 
 class Metrics:
-    """Begins them with the spider, and ends them with it."""
+    """Begins the metrics with the spider, and ends them with it."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler = crawler

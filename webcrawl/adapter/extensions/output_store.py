@@ -1,4 +1,4 @@
-"""Brings finished output files to a store, as OUTPUT_STORE says (docs/outputs.md#object-storage)."""
+"""Brings finished output files to OUTPUT_STORE (docs/outputs.md#object-storage)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from webcrawl.store.jobdir.crawls import folder_of
 
 
 class OutputStore:
-    """`address`: of this crawl alone; without one, what an earlier run stored stays stored."""
+    """Brings finished files to a store.
+
+    `address`: of this crawl alone; without one, what an earlier run stored stays stored.
+    """
 
     def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
         self._crawler = crawler
@@ -40,7 +43,7 @@ class OutputStore:
     def opened(self) -> None:
         try:
             scheduler = scheduler_of(self._crawler)
-        except NotConfigured:  # under somebody else's scheduler nothing is written
+        except NotConfigured:  # under another scheduler nothing is written
             return
         crawl, address = scheduler.crawl, self._address
         if address is None:
@@ -67,9 +70,7 @@ class OutputStore:
 
 
 def address_of(values: Mapping[str, Any]) -> str | None:
-    """The place of this crawl's files: a drone of a hive has a folder of its own, as in the hive's
-    JOBDIR.
-    """
+    """Return the place of this crawl's files: a drone has a folder of its own, as in the JOBDIR."""
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:
         return address

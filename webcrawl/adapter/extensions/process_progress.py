@@ -55,7 +55,7 @@ class RereadingSummary(Summary):
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def stopped(self, reason: str) -> list[str]:
-        """Nothing: `end` says how much is left, whatever the reason."""
+        """Return nothing: `end` says how much is left, whatever the reason."""
         del reason
         return []
 
@@ -74,9 +74,7 @@ class RereadingSummary(Summary):
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:
-    """The lines that say what a run did, what of the archives could not be read, and where
-    everything lies.
-    """
+    """Return the lines that say what a run did, what it could not read, and where all lies."""
     pages = figures["pages"] - before
     total = f", {figures['pages']} with earlier runs" if before else ""
     lines = [
@@ -103,12 +101,12 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
 
 
 def archives_of(crawler: Crawler) -> Archives:
-    """The archives that are read."""
+    """Return the archives that are read."""
     return reader_of(crawler).pages.archives
 
 
 def reader_of(crawler: Crawler) -> RereadingScheduler:
-    """The crawler's scheduler, which has to be this one."""
+    """Return the crawler's scheduler, which has to be this one."""
     scheduler = scheduler_of(crawler)
     if not isinstance(scheduler, RereadingScheduler):
         raise TypeError(f"{scheduler} reads no archives")

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """`live`: standard error is a terminal.
+    """Shows the progress of the crawl. `live`: standard error is a terminal.
 
     `logged`: the log goes elsewhere, so it gets lines too.
     """
@@ -69,9 +69,7 @@ class Progress:
         logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives
-        anything, or it waits.
-        """
+        """Return the figures of the crawl, and why nothing is fetched if that is so."""
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
         fates = scheduler.run.fates

@@ -50,7 +50,7 @@ class SeedEntries:
         self._own = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
-        """The links and requests of an entry; BadLineError says why there are none."""
+        """Yield the links and requests of an entry. Raise BadLineError, which says why not."""
         found = [self._own(data)] if self._own is not None else [self._meaning(data)]
         if isinstance(found[0], Iterable):
             found = list(found[0])
@@ -111,14 +111,16 @@ class SeedEntries:
 
 INTERVAL = 1.0  # seconds between two looks
 SOON = 0.02  # while there are more seeds, and no host to ask
-LATER = 10.0  # after an error that somebody has to mend
+LATER = 10.0  # seconds after an error that the operator has to mend
 LAST = 2.0  # for removing what the last checkpoint has
 TOLD = 5  # bad entries that are logged
 META = "redis_seeds"
 
 
 class RedisSeeds:
-    """`patience`: idle seconds before the crawl may end; None: none, once nothing is left; 0: it
+    """Takes seeds from a key of a Redis server.
+
+    `patience`: idle seconds before the crawl may end; None: it ends once nothing is left; 0: it
     never ends.
     """
 
@@ -136,7 +138,8 @@ class RedisSeeds:
         self._patience: int | None = values["MAX_IDLE_TIME_BEFORE_CLOSE"]
         self._task: asyncio.Task[None] | None = None
         self._looked = False  # whether the server has answered, and nothing was there
-        self._connected = self._away = False
+        self._connected = False
+        self._away = False
         # the server does not answer, or refuses us; by the machine's clock
         self._absent_since: float | None = None
         self._told: set[str] = set()
@@ -164,7 +167,8 @@ class RedisSeeds:
     def opened(self, spider: Spider) -> None:
         from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
 
-        self._scheduler = scheduler = scheduler_of(self._crawler)
+        scheduler = scheduler_of(self._crawler)
+        self._scheduler = scheduler
         values = self._values
         self._source = (getattr(spider, "redis_key", None) or values["REDIS_START_URLS_KEY"]) % {
             "name": spider.name
@@ -189,9 +193,7 @@ class RedisSeeds:
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
-        """The name of this crawl among those that take seeds from the same key, kept before
-        anything is taken.
-        """
+        """Return this crawl's name among those that share the key, kept before it takes seeds."""
         found = crawl.parts.db.get(META)
         if found is None:
             found = os.urandom(8).hex().encode()
@@ -231,7 +233,7 @@ class RedisSeeds:
         return self._patience is not None and now - self._idle_since < self._patience
 
     def absence(self) -> Absence | None:
-        """The time since when no seeds come from the server; None if it answers."""
+        """Return the time since when no seeds come from the server, or None if it answers."""
         since = self._absent_since
         return None if since is None else Absence("the server of the seeds", since)
 
@@ -279,7 +281,7 @@ class RedisSeeds:
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
         """At the start it ends the crawl.
 
-        Later somebody can mend it, and the crawl has other things to do.
+        The operator can mend it later, and the crawl has other things to do.
         """
         self._looked = False
         self._absent_since = self._absent_since or time.time()

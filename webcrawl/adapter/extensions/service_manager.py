@@ -1,6 +1,4 @@
-"""Tells systemd how the crawl is: that it has begun, that its event loop turns, that it ends
-(sd_notify(3)).
-"""
+"""Tells systemd that the crawl has begun, that its loop turns, and that it ends (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ SOCKET, WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"
 
 
 class ServiceManager:
-    """Sends a sign of life twice in the time after which systemd takes the process for hung, and
-    restarts it.
-    """
+    """Sends a sign of life twice in the time after which systemd restarts a hung process."""
 
     def __init__(self, address: str, watchdog: float) -> None:
         """`watchdog`: that time in seconds; 0 without one."""
@@ -46,7 +42,7 @@ class ServiceManager:
         self._say("STOPPING=1")
 
     def _say(self, state: str) -> None:
-        # it may restart
+        # systemd may restart just now
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
             out.setblocking(False)
             out.sendto(state.encode(), self._address)

@@ -14,9 +14,7 @@ from webcrawl.crawl.stats_writing import StatsWriting
 
 
 class Statistics:
-    """Scrapy's stats have the same figures, and what Scrapy's own scheduler and dupefilter would
-    count.
-    """
+    """Gives Scrapy's stats the same figures, and those of Scrapy's own scheduler and dupefilter."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

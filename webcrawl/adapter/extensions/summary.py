@@ -28,14 +28,18 @@ logger = logging.getLogger(__name__)
 
 
 class Summary:
-    """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
+    """Logs the first and the last lines of a run.
+
+    `aloud`: on a terminal whose log goes to a file, the last lines are printed too.
+    """
 
     def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
         self._crawler = crawler
         self._folder = folder
         self._aloud = aloud
         self._reason = ""  # for which the crawl has ended
-        self._before = self._answers_before = 0  # pages and answers of earlier runs
+        self._before = 0  # pages of earlier runs
+        self._answers_before = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -54,7 +58,7 @@ class Summary:
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:
-        """The text of the first line behind the folder."""
+        """Return the text of the first line behind the folder."""
         queued = int(self._crawl.stats()["queued"])
         if self._answers_before or queued:
             again = "; the last run was killed, or failed: what it did after that is dropped, and done again"
@@ -68,7 +72,7 @@ class Summary:
         return f": a new crawl{self._far()}"
 
     def _added(self) -> str:
-        """A warning for whoever gives other seeds than before, and may have meant another crawl."""
+        """Return a warning about other seeds than before: another crawl may have been meant."""
         former = self._crawl.parts.seeding.former
         if not former:
             return ""
@@ -80,7 +84,7 @@ class Summary:
         return f"{was}; {seeds} is added: for a crawl of its own take another JOBDIR"
 
     def _far(self) -> str:
-        """A warning for whoever gives the address of one site, and may expect only that."""
+        """Return a warning about one site's address, of which only that site may be expected."""
         lists = str(getattr(self._crawler.spider, "seed_lists", ""))
         if "://" not in lists or values_of(self._crawler)["URL_SCOPE"] != "any":
             return ""
@@ -117,15 +121,15 @@ class Summary:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
 
     def afterwards(self) -> list[str]:
-        """The commands for what is there."""
+        """Return the commands for what is there."""
         return next_commands(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def stopped(self, reason: str) -> list[str]:
-        """A line on what ended the run, if that was not that nothing is left."""
+        """Return a line on what ended the run, unless nothing was left."""
         return [said] if (said := stopped_by(reason)) else []
 
     def end(self, seconds: float) -> list[str]:
-        """The last lines, of a run of so many seconds."""
+        """Return the last lines, of a run of so many seconds."""
         # what would help is in the fates of the seeds
         bound = "" if self._fates() else self._crawl.outlook.bound()
         now = {"outcomes": self._crawl.parts.statistics.outcomes}
@@ -138,7 +142,7 @@ class Summary:
         )
 
     def figures(self) -> dict[str, Any]:
-        """The crawl's, and the errors of this run."""
+        """Return the figures of the crawl, and the errors of this run."""
         told = self._crawler.stats
         stats = scheduler_of(self._crawler).run.kept(self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0

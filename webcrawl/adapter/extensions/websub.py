@@ -1,6 +1,4 @@
-"""Subscribes to hubs that pages name, and takes what they push, on WEBSUB_PORT
-(docs/revisits.md#websub).
-"""
+"""Subscribes to hubs that pages name, and takes what they push (docs/revisits.md#websub)."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class WebSub:
-    """Requests to hubs wait for their hosts' turns and obey robots.txt, as all inline downloads do."""
+    """Asks hubs, in their hosts' turns and by robots.txt, and reads what they push."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler = crawler
@@ -75,8 +73,10 @@ class WebSub:
         return extension
 
     def opened(self) -> None:
-        self._scheduler = scheduler = scheduler_of(self._crawler)
-        self._crawl = crawl = scheduler.crawl
+        scheduler = scheduler_of(self._crawler)
+        crawl = scheduler.crawl
+        self._scheduler = scheduler
+        self._crawl = crawl
         if crawl.parts.signalling is None:  # a spider that makes its requests itself
             logger.warning("WEBSUB_PORT: no effect, no page of this crawl is fetched again")
             return
@@ -114,7 +114,7 @@ class WebSub:
     # -- hubs are asked
 
     def _offered(self, page: Page) -> None:
-        """A page was read, which may name a hub."""
+        """Note a hub that a page may name, once the page was read."""
         entries = page.found.entries if page.found is not None else ()
         found = offer(page.url, page.headers, entries, self._signalling.site_of)
         if found is not None and page.link is not None:
@@ -151,9 +151,7 @@ class WebSub:
             self._scheduler.fail(error)
 
     async def _posted(self, one: Subscription) -> int | None:
-        """The status of the hub's answer, redirects followed; 0 if there is none, None if the crawl
-        ends.
-        """
+        """Return the status of the hub's answer, 0 if there is none; None if the crawl ends."""
         engine: Any = self._crawler.engine
         url, form = one.hub, self._subscriptions.form(one)
         for _ in range(HOPS + 1):
@@ -204,7 +202,7 @@ class WebSub:
         self._read_next()
 
     def _read_next(self) -> None:
-        """One push at a time, after a pause: others wait, so that no hub holds up the crawl."""
+        """Read one push after a pause: the others wait, so that no hub holds up the crawl."""
         if self._pushes and self._reading is None:
             loop = asyncio.get_running_loop()
             self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
@@ -238,12 +236,12 @@ class WebSub:
 
 
 def place(values: Mapping[str, Any]) -> tuple[str, int]:
-    """The address and port of the callback: each drone of a hive has a port of its own."""
+    """Return the address and port of the callback: each drone of a hive has a port of its own."""
     host, _ = values["WEBSUB_HOST"] or LOOPBACK
     return host, values["WEBSUB_PORT"] + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
 
 
 def address_of(values: Mapping[str, Any]) -> str:
-    """The URL at which hubs reach it; of a drone, below its number."""
+    """Return the URL at which hubs reach the crawl; of a drone, below its number."""
     address: str = values["WEBSUB_ADDRESS"]
     return f"{address}/{values['HIVE_DRONE']}" if values["HIVE_DRONES"] else address

@@ -1,6 +1,4 @@
-"""The slot of Scrapy's engine, which only private names reach, and which exists from the
-scheduler's `open` on.
-"""
+"""The slot of Scrapy's engine, which exists from the scheduler's `open` on, under private names."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ class Lenient(set[Request]):
 class Engine:
     """Wakes the engine, reports that it begins to close, and fails when the crawl did.
 
-    `failure` is asked at the end, and what it returns is raised to whoever started the crawl.
+    `failure` is asked at the end, and what it returns is raised where the crawl was started.
     Scrapy's commands then end with exit status 1, which they do for no reason why a spider was
     closed.
     """
@@ -92,16 +90,14 @@ class Engine:
     def close_pipelines_by(
         self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
     ) -> None:
-        """Has this called with what closes the pipelines."""
+        """Have this called with what closes the pipelines."""
         pipelines: Any = self.engine.scraper.itemproc
         # not all of other people's ITEM_PROCESSORs have it
         if hasattr(pipelines, "close_spider_async"):
             pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
 
     def give_up_pages(self, requests: Iterable[Request] = ()) -> None:
-        """Pages that are in the spider or the pipelines will not come back: the scraper does not
-        wait for them.
-        """
+        """Keep the scraper from waiting for pages in the spider or the pipelines."""
         slot = self.engine.scraper.slot
         if slot is not None:
             slot.active = Lenient(slot.active.difference(requests))
@@ -109,8 +105,7 @@ class Engine:
             self.engine.scraper._check_if_closing()  # noqa: SLF001
 
     def wake(self) -> None:
-        """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends,
-        or every 5 seconds.
+        """Make the engine ask the scheduler now: else it asks when a request ends, or after 5 s.
 
         Before the scraper is open, when a letter or a merge may wake it already, Scrapy would fail;
         it asks when it begins.

@@ -40,7 +40,8 @@ class GuestRequests:
     def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
         self._handle = handle
         self._finished = finished
-        engine, self._scraper = handle.engine, handle.engine.scraper
+        engine = handle.engine
+        self._scraper = engine.scraper
         self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
         handle.slot.inprogress = Ending(self._ended)
         if engine._start is not None:  # noqa: SLF001
@@ -51,7 +52,7 @@ class GuestRequests:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
 
     async def _call(self, result: Response | Failure, request: Request) -> Any:
-        """Calls the spider; what it and the pipelines do from here on belongs to this page."""
+        """Call the spider; what it and the pipelines do from here on belongs to this page."""
         trip, task = trip_of(request), asyncio.current_task()
         if trip is not None and task is not None:
             PAGE.set(trip)
@@ -64,9 +65,7 @@ class GuestRequests:
         request: Request,
         response: Response | Failure,
     ) -> None:
-        """One after the other, in the task of the page, so that the end of the crawl can say where
-        it waits.
-        """
+        """Take the outputs in the page's task, so that the crawl's end can say where it waits."""
         wrong = self._scraper.handle_spider_error
         if isinstance(result, AsyncIterator):
             async for output in aiter_errback(result, wrong, request, response):
@@ -84,30 +83,26 @@ class GuestRequests:
     def _ended(self, request: Request) -> None:
         self._processed.pop(request, None)
         trip = trip_of(request)
-        # who awaits a download hears of its end himself
+        # the code that awaits a download hears of its end itself
         if trip is not None and not (trip.booked or trip.inline):
             self._finished(trip)
 
     # -- the end of the crawl
 
     def unreturned(self) -> dict[Trip, Any]:
-        """The coroutines of pages that are in the spider or the pipelines, where they wait for
-        something.
-        """
+        """Return the coroutines of pages in the spider or the pipelines, where they wait."""
         pages = [(trip_of(request), task) for request, task in self._processed.items()]
         return {trip: task.get_coro() for trip, task in pages if trip is not None}
 
     def cancel(self) -> None:
-        """Leaves these pages to the next run."""
+        """Leave these pages to the next run."""
         for request, task in [*self._processed.items()]:
             if (trip := trip_of(request)) is not None:
                 trip.abandoned = True
             task.cancel()
 
     def forsake(self) -> None:
-        """Ends the way of pages that have gone on for all that; whatever they still do counts for
-        nothing.
-        """
+        """End the way of pages that have gone on for all that: what they still do is lost."""
         left = [*self._processed]
         if left:
             self._handle.give_up_pages(left)

@@ -20,13 +20,13 @@ def install(
     closing: Callable[[], Awaitable[None] | None],
     failure: Callable[[], Exception | None],
 ) -> Engine:
-    """Takes part in an engine; call it in the scheduler's `open`.
+    """Take part in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its
     failure is handled. Scrapy has no signal for that. `closing` is called when the spider begins to
     close, which waits for what it returns, and `failure` when all is over: what it returns is
-    raised to whoever started the crawl. Raises ForeignScrapy if the installed Scrapy lacks a
-    private name that is used here.
+    raised where the crawl was started. Raise ForeignScrapy if the installed Scrapy lacks a private
+    name that is used here.
     """
     check()
     handle = Engine(engine, closing, failure)

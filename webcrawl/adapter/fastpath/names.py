@@ -1,5 +1,4 @@
-"""Scrapy's private names that this package uses, checked at the start against the Scrapy that is
-installed.
+"""Scrapy's private names that this package uses, checked at the start.
 
 docs/decisions/adapter-fastpath.md says how to move to the next minor version.
 """
@@ -42,15 +41,13 @@ UNDOCUMENTED: dict[type, tuple[str, ...]] = {
 
 
 class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
-    """The installed Scrapy is not one that this version of webcrawl was tested with; the message is
-    one line.
-    """
+    """The installed Scrapy is not one that was tested; the message is one line."""
 
 
 def check(
     version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]
 ) -> None:
-    """Raises ForeignScrapy unless version and names are those that this package was written for."""
+    """Raise ForeignScrapy unless version and names are those that this package was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
     if version[:2] != SCRAPY:
@@ -71,6 +68,6 @@ def _has(kind: type, name: str) -> bool:
 
 
 def _set_by(kind: type) -> tuple[str, ...]:
-    """Names of the attributes that a class's own constructor may set."""
+    """Return the names of the attributes that a class's own constructor may set."""
     constructor = vars(kind).get("__init__")
     return constructor.__code__.co_names if isinstance(constructor, FunctionType) else ()

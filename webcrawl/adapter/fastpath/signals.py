@@ -1,6 +1,4 @@
-"""Shortens the sending of signals: to nobody it costs next to nothing, and to plain functions it
-needs no task.
-"""
+"""Sends signals without a task: at next to no cost where no listener is connected."""
 
 from __future__ import annotations
 
@@ -32,47 +30,46 @@ class _Plain(NamedTuple):
 
 
 def shorten_signals(manager: SignalManager) -> None:
-    """A signal without a listener costs 0.3 us in place of 1.9; each page causes seven.
+    """Make a signal without a listener cost 0.3 us in place of 1.9; each page causes seven.
 
     Scrapy makes a coroutine and a task for each listener of a signal that it awaits, and the page
     waits for them: a feed, which hears `item_scraped`, cost 45 us for each page, 38 of them for the
     signal, and took the page out of its batch. Where all listeners are plain functions they are
     called directly, in the same order, for 2 us.
     """
-    send, send_async = manager.send_catch_log, manager.send_catch_log_async
-    # by signal; as long as these are connected
+    send = manager.send_catch_log
+    send_async = manager.send_catch_log_async
+    # by signal: its connections, and the listeners behind exactly these
     known: dict[object, tuple[tuple[Any, ...], list[_Plain] | None]] = {}
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[Answer]:
-        return (
-            send(signal, **kwargs)
-            if has_listener(signal, kwargs.get("sender", manager.sender))
-            else []
-        )
+        if not has_listener(signal, kwargs.get("sender", manager.sender)):
+            return []
+        return send(signal, **kwargs)
 
     async def send_catch_log_async(signal: object, **kwargs: Any) -> list[Answer]:
         sender = kwargs.get("sender", manager.sender)
         connections = connected(signal, sender)
         if connections == ():
             return []
-        if connections is not None and known.get(signal, NOBODY)[0] != connections:
+        if connections is None or "dont_log" in kwargs:
+            return await send_async(signal, **kwargs)
+        if known.get(signal, NOBODY)[0] != connections:
             known[signal] = connections, _plain(connections)
-        listeners = known[signal][1] if connections is not None else None
-        if listeners is None or "dont_log" in kwargs:
+        _, listeners = known[signal]
+        if listeners is None:
             return await send_async(signal, **kwargs)
         answers = _call_all(listeners, {**kwargs, "signal": signal, "sender": sender})
-        if any(result is not None for _, result in answers):
-            return await asyncio.gather(*(_awaited(*answer, kwargs) for answer in answers))
-        return answers
+        if all(result is None for _, result in answers):
+            return answers
+        return await asyncio.gather(*(_awaited(*answer, kwargs) for answer in answers))
 
     manager.send_catch_log = send_catch_log  # type: ignore[method-assign]
     manager.send_catch_log_async = send_catch_log_async  # type: ignore[method-assign]
 
 
 def _plain(connections: tuple[Any, ...]) -> list[_Plain] | None:
-    """The listeners behind these connections, or None if one of them is a coroutine or not known to
-    be none.
-    """
+    """Return the listeners behind these connections, or None if one may be a coroutine."""
     listeners = []
     for connection in connections:
         receiver = _receiver(connection)
@@ -90,10 +87,10 @@ def _plain(connections: tuple[Any, ...]) -> list[_Plain] | None:
 
 
 def _receiver(connection: Any) -> Callable[..., Any] | None:
-    """None if it does not exist any more."""
-    receiver: Callable[..., Any] | None = (
-        connection() if isinstance(connection, WEAKREF_TYPES) else connection
-    )
+    """Return the listener of a connection, or None if it does not exist any more."""
+    receiver: Callable[..., Any] | None = connection
+    if isinstance(connection, WEAKREF_TYPES):
+        receiver = connection()
     return receiver
 
 
@@ -115,7 +112,7 @@ def _call_all(listeners: list[_Plain], named: dict[str, Any]) -> list[Answer]:
 
 
 async def _awaited(receiver: Callable[..., Any], result: Any, named: dict[str, Any]) -> Answer:
-    """Awaits the result of a plain function, which may be awaitable all the same."""
+    """Await the result of a plain function, which may be awaitable all the same."""
     try:
         return receiver, await ensure_awaitable(result, _warn=global_object_name(receiver))
     except Exception as error:  # noqa: BLE001 - as above

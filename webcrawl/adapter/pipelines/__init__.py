@@ -1,3 +1,1 @@
-"""The outputs of a crawl as item pipelines of Scrapy, by the names in `OUTPUTS`; yours use
-`output`.
-"""
+"""The outputs of a crawl as item pipelines, by the names in `OUTPUTS`; yours use `output`."""

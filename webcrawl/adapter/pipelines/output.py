@@ -1,6 +1,4 @@
-"""For pipelines that write: files as safe as the archive, and the end of every URL
-(docs/extending.md).
-"""
+"""For pipelines that write files as safe as the archive (docs/extending.md)."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from webcrawl.crawl.run import Run
 
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
-    """Opens `path` below JOBDIR, which is none of the crawl's own files; for a pipeline's
-    `open_spider`.
-    """
+    """Open `path` below JOBDIR, none of the crawl's own files, for a pipeline's `open_spider`."""
     return outputs.open_output(run_of(crawler), path, DropItem)
 
 
@@ -33,9 +29,7 @@ def on_end(crawler: Crawler, hook: Hook) -> None:
 
 
 def run_of(crawler: Crawler) -> Run:
-    """The run that the crawler's scheduler has opened; of a command that is no crawl, one that
-    never opens.
-    """
+    """Return the run that the crawler's scheduler has opened; a command's run never opens."""
     return Run(_nothing) if _is_plain(crawler) else scheduler_of(crawler).run
 
 
@@ -51,4 +45,4 @@ def _is_plain(crawler: Crawler) -> bool:
 
 
 def _nothing(_: Any) -> None:
-    """A run without a crawl has no end of its own."""
+    """Do nothing: a run without a crawl has no end of its own."""

@@ -84,7 +84,7 @@ class WebSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Not `custom_settings`, which a subclass would replace as a whole."""
+        """Set these here, for a subclass would replace `custom_settings` as a whole."""
         settings.setdict(
             SETTINGS | OF_CALLBACKS if cls.has_callbacks else SETTINGS, priority="spider"
         )
@@ -103,9 +103,7 @@ class WebSpider(Spider):
 
     @classmethod
     def known_arguments(cls) -> list[str]:
-        """The names that `-a` may give: parameters of constructors, and plain attributes that a
-        subclass defines.
-        """
+        """Return the names for `-a`: of constructors, and a subclass's plain attributes."""
         names: dict[str, None] = {}
         for kind in reversed(cls.__mro__):
             if kind not in Spider.__mro__:
@@ -131,11 +129,11 @@ class WebSpider(Spider):
         return not own and not getattr(cls, "start_urls", None)
 
     async def start(self) -> AsyncIterator[Request]:
-        """The `start_urls` of a subclass. The crawl reads the seeds itself, a few at a time."""
-        # raises with another one: nothing would be fetched, and nobody told
+        """Yield the `start_urls` of a subclass. The crawl reads the seeds itself."""
+        # raises with another scheduler: nothing would be fetched, and no line would say so
         scheduler = scheduler_of(self.crawler)
         nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
-        # one of its own may ask for this one's, too
+        # a spider's own `start` may call this one, too
         if nothing and type(self).start is WebSpider.start:
             logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
             raise CloseSpider("no_seeds")
@@ -143,7 +141,7 @@ class WebSpider(Spider):
             yield Request(url)
 
     def links_to_follow(self, page: Page) -> Iterable[PageLink]:
-        """Of the links of a page, those to submit; called for each page with a status of 2xx.
+        """Return the links of a page to submit; called for each page with a status of 2xx.
 
         It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the
         seen store have their say afterwards.
@@ -156,7 +154,7 @@ class WebSpider(Spider):
 
     @cached_property
     def making(self) -> PageMaking:
-        """Makes pages of answers, and follows their links."""
+        """Make pages of answers, and follow their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
         return PageMaking(
@@ -168,7 +166,7 @@ class WebSpider(Spider):
             self._scheduler.visitor.follow(page, self._found(page))
 
     def _found(self, page: Page) -> list[FoundLink]:
-        """Those of `links_to_follow`.
+        """Return what `links_to_follow` returns.
 
         Raise TypeError, with the value, if it gives anything but links.
         """
@@ -184,9 +182,7 @@ class WebSpider(Spider):
         return found
 
     def parse(self, response: Response) -> Iterable[Any]:
-        """The method that a subclass overrides: the page is made, and its links are followed, all
-        the same.
-        """
+        """Return the page. A subclass may override this: its links are followed all the same."""
         if PlainScrapy in self.settings["ADDONS"]:
             return looked_at(
                 response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow
@@ -199,7 +195,7 @@ class WebSpider(Spider):
         return self.pages_of(response)
 
     def pages_of(self, response: Response) -> Iterable[Page]:
-        """The page of an answer, the first time that it is asked for; then its links are followed."""
+        """Return the page of an answer, on the first call, and follow its links."""
         trip = trip_of(response.request) if response.request is not None else None
         if trip is None or trip.link is None or trip.link.is_prerequisite or trip.visited:
             return []
@@ -209,11 +205,11 @@ class WebSpider(Spider):
         return output
 
     def parse_all(self, responses: Sequence[Response]) -> list[Iterable[Page] | Exception]:
-        """All pages at hand: reads each, then submits the links of each."""
+        """Read all pages at hand, then submit the links of each."""
         return self.making.pages([response.meta[KEY] for response in responses])
 
     def failed(self, failure: Failure) -> None:
-        """A download that failed: the scheduler books it."""
+        """Ignore a download that failed: the scheduler books it."""
 
 
 def _has_callbacks(spider: type[WebSpider]) -> bool:
@@ -232,7 +228,7 @@ def _has_callbacks(spider: type[WebSpider]) -> bool:
 
 
 def _parameters(constructor: Any) -> list[str]:
-    """The names that a constructor's caller may give it."""
+    """Return the names that a constructor's caller may give it."""
     if constructor is None:
         return []
     parameters = [*inspect.signature(constructor).parameters.values()][1:]
@@ -253,8 +249,7 @@ def _plain_attributes(kind: type) -> list[str]:
 
 
 class PagesMiddleware:
-    """A spider middleware: what a callback yields, or raises, is followed by the page of the
-    answer.
+    """A spider middleware: the page of an answer follows what a callback yields or raises.
 
     A callback that has called `super().parse(response)` has the page already, and may yield it,
     changed, or not.
@@ -277,6 +272,6 @@ class PagesMiddleware:
             yield page
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Page]:
-        """The exception takes its way as before, once the page has left."""
+        """Let the exception take its way as before, once the page has left."""
         yield from self._pages_of(response)
         raise exception

@@ -21,9 +21,7 @@ from webcrawl.tools.tool_command import (
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on
-    the page.
-    """
+    """Reads the last checkpoint and the logs, and changes nothing (docs/report.md)."""
 
     says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
     usage = "JOBDIR DOMAIN [options]"

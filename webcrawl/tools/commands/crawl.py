@@ -57,13 +57,11 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 def _none() -> None:
-    """For a program without such a watch."""
+    """Do nothing, for a program without such a watch."""
 
 
 class OneSignal:
-    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second,
-    which forces it.
-    """
+    """Stands before Scrapy's handlers, of which the first ends the crawl, the second forces it."""
 
     def __init__(
         self,
@@ -94,7 +92,7 @@ class OneSignal:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
-        # shell and kernel send one each: nobody is in haste
+        # shell and kernel send one each: the second is no sign of haste
         if number == signal.SIGHUP and self._last > float("-inf"):
             return
         if now - self._last < SAME:
@@ -140,7 +138,7 @@ class Command(CrawlCommand):
         return name in spider_names(settings)
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
-        """The spider that the command line names; from URLs and files `web` crawls."""
+        """Return the spider that the command line names; from URLs and files `web` crawls."""
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
         del opts
@@ -174,7 +172,7 @@ class Command(CrawlCommand):
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        """Run the checks here, where Scrapy has logged nothing yet: their line stands alone."""
         try:
             self._prepare(args, opts)
         except KeyboardInterrupt:
@@ -252,8 +250,9 @@ class Command(CrawlCommand):
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
             OneSignal(still=partial(_still, self._crawler)).install_soon()
             self.crawler_process.start()
-        except SystemExit as error:  # whoever called it: it has ended the event loop
-            line, self.exitcode = _of_exit(error)
+        except SystemExit as error:  # wherever it was raised, it has ended the event loop
+            line, status = _of_exit(error)
+            self.exitcode = status
             logger.critical(self._on_exit, line)
             return
         if self.crawler_process.bootstrap_failed:
@@ -279,8 +278,7 @@ class Command(CrawlCommand):
             self.exitcode = values["STOPPED_STATUS"]
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line,
-        without a traceback.
+        """Print one line, without a traceback, if a sound state cannot be opened after all.
 
         A crawl that ended badly has said why.
         """
@@ -320,8 +318,7 @@ def _of_system(error: BaseException) -> bool:
 
 
 def _of_exit(error: SystemExit) -> tuple[str, int]:
-    """Who called `sys.exit`, and the status to end with: a crawl cut short by user code is never a
-    success.
+    """Return who called `sys.exit`, and the status: a crawl cut short by user code is no success.
 
     The add-on's own is raised again: it has said why.
     """
@@ -356,7 +353,7 @@ DETAILS: dict[str, str | tuple[str, ...]] = {
 
 
 def demote(record: logging.LogRecord) -> bool:
-    """A filter that makes such notices details."""
+    """Make such notices details, as a filter of the log."""
     if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
         record.levelno = logging.DEBUG
         record.levelname = "DEBUG"
@@ -364,6 +361,6 @@ def demote(record: logging.LogRecord) -> bool:
 
 
 def demote_details() -> None:
-    """Filters outlive Scrapy's configuration of the log, which resets the levels of its loggers."""
+    """Have notices demoted by filters, which outlive Scrapy's configuration of the log."""
     for name in DETAILS:
         logging.getLogger(name).addFilter(demote)

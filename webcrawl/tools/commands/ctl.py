@@ -83,9 +83,7 @@ class Command(ToolCommand):
         return self._asked_crawl(jobdir, command, words)
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
-        """The sites that are left alone, also of a crawl that does not run: as of its last
-        checkpoint.
-        """
+        """Return the sites that are left alone; without a running crawl, by its checkpoint."""
         from webcrawl.tools.optout_records import SavedRecords  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -118,8 +116,7 @@ def ask(
     command: str,
     *words: str,
 ) -> Any:
-    """Return the answer of a crawl, or of the hive of a folder or a server; `stdin` is what a
-    hive's seeds `-` are.
+    """Return the answer of a crawl or hive; `stdin` is what a hive's seeds `-` are.
 
     `settings` are read for a hive alone: that loads Scrapy. Raise CommandError or NotRunning.
     """
@@ -168,7 +165,7 @@ def _why(jobdir: Path, words: Sequence[str]) -> Answer:
 
 
 def _line(usage: str, says: str) -> str:
-    """Of the help, in two columns; what does not fit into the first one has a line for itself."""
+    """Return a line of the help in two columns; what is too long for the first has its own line."""
     between = "\n" + " " * (WIDTH + 3) if len(usage) > WIDTH else " "
     return f"  {usage:<{WIDTH}}{between}{says}"
 

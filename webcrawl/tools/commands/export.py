@@ -37,8 +37,7 @@ SOURCES = "sources"  # in it: of what archives
 
 
 class Documents(ToolCommand):
-    """Exit status 0; 1 and one line if nothing was made, or if something in the archives could not
-    be read.
+    """Exit status 0; 1 if nothing was made, or something in the archives could not be read.
 
     So if a crawl that does not run has documents in no finished file.
     """
@@ -69,9 +68,7 @@ class Documents(ToolCommand):
             self.exitcode = INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
-        """Documents that the crawls have made are taken as they are; else they are made of the
-        archives.
-        """
+        """Take the documents that the crawls have made, or else make them of the archives."""
         if lack := missing_library():
             raise ValueError(lack)
         from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
@@ -102,7 +99,7 @@ class Documents(ToolCommand):
         say(f"{target}: {how}{count(rows, 'document')}")
 
     def _tell_left_out(self, made: Mapping[str, CrawlTable]) -> None:
-        """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
+        """Print a line for each file left out; exit status 1 if no run will finish it."""
         for source, its in made.items():
             if not (its.files or its.left_out):
                 complain(
@@ -134,7 +131,7 @@ class Documents(ToolCommand):
 
 
 def missing_library() -> str:
-    """A line for those that are not installed."""
+    """Return a line on the libraries that are not installed."""
     lacks = [one for one in LIBRARIES["documents"] if find_spec(one) is None]
     return missing(*lacks) if lacks else ""
 
@@ -148,7 +145,7 @@ def _crawls(folder: Path) -> Iterator[Path]:
 
 
 def _made_by(crawls: Iterable[Path]) -> CrawlTable:
-    """All documents that these crawls have made."""
+    """Return all documents that these crawls have made."""
     from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
 
     made = CrawlTable("documents")
@@ -158,7 +155,7 @@ def _made_by(crawls: Iterable[Path]) -> CrawlTable:
 
 
 def _forgotten(crawls: list[Path]) -> Forgotten:
-    """Of whom these crawls' documents are left out. ValueError if a state cannot be read."""
+    """Return whose documents are left out. Raise ValueError if a state cannot be read."""
     from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - as above
     from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
 
@@ -182,7 +179,7 @@ def _note(sources: list[str], note: Path) -> None:
 
 
 def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
-    """Has `scrapy process` make them in this folder, or go on with it; returns its exit status."""
+    """Have `scrapy process` make them in this folder, or go on with it; return its exit status."""
     from webcrawl.tools.supervisor.hive_run import given_by_command  # noqa: PLC0415 - as above
 
     given = {
@@ -235,9 +232,7 @@ STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 
 
 class StoreExport(ToolCommand):
-    """Exit status 0 if all finished files are in the store, or 1 and a line for each reason;
-    docs/outputs.md.
-    """
+    """Exit status 0 if all finished files are in the store, else 1 and the reasons."""
 
     says = "Copy the finished files of a crawl or hive to its store"
     usage = "JOBDIR"
@@ -343,7 +338,7 @@ def _wacz_figures(found: Mapping[str, int]) -> str:
 
 
 class Command(CommandGroup):
-    """One command per kind of export."""
+    """`scrapy export`: one command per kind of export."""
 
     name = "export"
     says = "Pack a crawl's archive into one WACZ file, copy files to a store, make documents or the graph of hosts"

@@ -1,5 +1,4 @@
-"""`scrapy hive`: one crawl on all cores, and its drones. All other orders go by `scrapy ctl`, as to
-one crawl.
+"""`scrapy hive`: one crawl on all cores, and its drones. `scrapy ctl` gives all other orders.
 
 Scrapy imports every command for any of them, in every project on the machine: what takes long is
 imported later.
@@ -181,7 +180,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     target = Target(settings, hive)
     if opts.lost:
         return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
-    if not opts.jobdir:  # it runs, or somebody starts it
+    if not opts.jobdir:  # it runs, or is started elsewhere
         return give_up(target, drone, say)
     found = _found(Path(opts.jobdir))
     words = drone_command(settings, target, drone, opts.jobdir, opts.spargs)

@@ -1,6 +1,4 @@
-"""`scrapy identity`: makes the crawler's key, writes and checks its key directory, and a page on
-the crawler.
-"""
+"""`scrapy identity`: makes the key, its directory, and a page on the crawler; checks them."""
 
 from __future__ import annotations
 
@@ -160,9 +158,7 @@ class Command(ToolCommand):
             self.fail(f"{error.filename or place}: {error.strerror or error}")
 
     def _check_names(self, networks: Sequence[Network]) -> None:
-        """Whether servers that look up the name of an address, and then the address of that name,
-        know this crawl.
-        """
+        """Check whether this crawl's address has a name, and the name leads to the address."""
         from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
         from webcrawl.net.errors import DnsFailed  # noqa: PLC0415 - as above
 

@@ -30,8 +30,7 @@ ADDON = "webcrawl.WebcrawlAddon"
 
 
 class Command(CrawlCommand):
-    """Each answer in the archives becomes a Page, as in the crawl, and passes the pipelines; nobody
-    is asked.
+    """Each answer in the archives becomes a Page and passes the pipelines; no server is asked.
 
     Exit status 1 if something in the archives cannot be read, once the rest is processed.
     """
@@ -61,7 +60,8 @@ class Command(CrawlCommand):
 
         lines = [line for argument in args for line in _in_store(argument)]
         try:
-            self._files, again = archive_files(args)
+            files, again = archive_files(args)
+            self._files = files
         except NoArchive as error:
             raise CannotStart("; ".join((str(error), *lines))) from error
         for line in lines:
@@ -92,7 +92,7 @@ class Command(CrawlCommand):
         opts.spargs["forgotten"] = self._forgotten()
 
     def _forgotten(self) -> Forgotten:
-        """By the states of the crawls in whose folders the archives lie.
+        """Return whom to forget, by the states of the crawls in whose folders the archives lie.
 
         CannotStart if one cannot be read.
         """
@@ -115,9 +115,7 @@ class Command(CrawlCommand):
 
 
 def _in_store(argument: str) -> Iterator[str]:
-    """A line for each crawl that the argument names whose archive lies in a store, in part or
-    whole.
-    """
+    """Yield a line for each crawl whose archive lies in a store, in part or whole."""
     from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
     from webcrawl.store.errors import StoreError  # noqa: PLC0415
     from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415

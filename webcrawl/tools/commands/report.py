@@ -17,9 +17,7 @@ FARTHEST = 6
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on
-    the page.
-    """
+    """Reads the last checkpoint, and changes nothing of the crawl (docs/report.md)."""
 
     says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
     usage = "JOBDIR [options]"
@@ -68,7 +66,7 @@ class Command(ToolCommand):
 
 
 def default_terms() -> Mapping[str, str]:
-    """The defaults of all settings, as the state keeps them."""
+    """Return the defaults of all settings, as the state keeps them."""
     from scrapy.settings import Settings  # noqa: PLC0415 - as above, and what follows
 
     from webcrawl import settings  # noqa: PLC0415

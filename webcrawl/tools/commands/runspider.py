@@ -19,9 +19,7 @@ from webcrawl.tools.commands.crawl import Command as CrawlCommand
 
 
 class Command(CrawlCommand):
-    """Runs the last spider of a Python file as `crawl` runs one of the project's, in a JOBDIR of
-    its own.
-    """
+    """Runs the last spider of a Python file as `crawl` does, in a JOBDIR of its own."""
 
     begins_from_urls = False
     requires_project = RunSpiderCommand.requires_project
@@ -46,7 +44,7 @@ class Command(CrawlCommand):
 
 
 def _module(path: Path) -> ModuleType:
-    """The module in a file, which may import its neighbours."""
+    """Return the module in a file, which may import its neighbours."""
     if not path.exists():
         raise UsageError(f"file not found: {path}", print_help=False)
     if path.suffix not in (".py", ".pyw"):

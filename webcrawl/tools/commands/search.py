@@ -25,9 +25,7 @@ MOST = 10_000
 
 
 class Command(ToolCommand):
-    """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is
-    not understood.
-    """
+    """Exit status 0, found or not; 1 if an index is missing, 2 if the query is not understood."""
 
     says = "Find pages of a crawl or hive, running or not, by their words"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
@@ -114,7 +112,7 @@ def _as_text(total: int, answers: Iterable[Answer]) -> None:
 
 
 def _marked(snippet: Snippet) -> str:
-    """Return the words in bold; what the page's text has of a terminal's language is spelled out."""
+    """Return the words in bold; what a terminal would obey in the page's text is spelled out."""
     text, ranges = snippet
     pieces, at = [], 0
     for start, end in ranges:
@@ -124,5 +122,5 @@ def _marked(snippet: Snippet) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, harmless to a terminal."""
+    """Return a text on one line, harmless to a terminal."""
     return readable(text.replace("\n", " "))

@@ -27,7 +27,7 @@ STORES = {
 
 
 class Command(ToolCommand):
-    """Exit status 0; 1 and one line if it cannot be done, or if tables could not be read."""
+    """`scrapy segments`: exit status 1 and one line if it fails, or tables could not be read."""
 
     says = "Crawl offline: build segments of new URLs from what crawls left"
     usage = "build JOBDIR... [options]"
@@ -125,7 +125,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
 
 
 def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the project, then the crawl's own, then those of the command line."""
+    """Return the project's settings, then the crawl's own, then those of the command line."""
     from webcrawl.adapter.user_settings import on_command_line  # noqa: PLC0415 - as above
     from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
 

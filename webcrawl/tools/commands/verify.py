@@ -22,9 +22,7 @@ FIGURES = {
 
 
 class Command(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has
-    examples.
-    """
+    """Exit status 0 and a summary, or 1 and one line per damaged place (docs/operations.md)."""
 
     says = "Check every file of a crawl or hive, running or not, without changing any"
     usage = "JOBDIR [--json]"
@@ -134,7 +132,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
 
 
 def _beyond(found: Counter[str]) -> Iterator[str]:
-    """What lies behind the last checkpoint."""
+    """Yield lines on what lies behind the last checkpoint."""
     if found["behind"]:
         again = (
             "the last run was killed, or failed; resumed, it drops them and does those pages again"

@@ -25,9 +25,7 @@ USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
 
 class Command(ToolCommand):
-    """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the
-    reason in a line.
-    """
+    """Exit status 0, whatever the answer; 1 and a line if the folder cannot be read as a crawl."""
 
     says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
     usage = "JOBDIR URL | JOBDIR --file URLS"
@@ -80,9 +78,7 @@ class Command(ToolCommand):
 
 
 class _OfProject(Container[str]):
-    """The code that the project's settings name, which are read once a crawl has named code that is
-    not webcrawl's.
-    """
+    """The code that the project's settings name, read once a crawl has named foreign code."""
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -94,7 +90,7 @@ class _OfProject(Container[str]):
 
 
 def _print_many(answers: Iterator[Answer], none: str, *, as_json: bool) -> None:
-    """An answer a line, and how many have which reason; that there is `none`."""
+    """Print an answer a line, and how many have which reason, or that there is `none`."""
     from webcrawl.tools.why.why_text import line_of  # noqa: PLC0415 - as above
 
     kinds: Counter[tuple[str, str]] = Counter()

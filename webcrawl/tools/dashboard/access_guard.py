@@ -46,7 +46,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Guard:
-    """One per process: its token, and the path below which everything lies."""
+    """Checks requests by the token of this process, and the path below which everything lies."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host.lower()
@@ -56,7 +56,7 @@ class Guard:
 
     @property
     def form_token(self) -> str:
-        """The token that a form must bring along; it says nothing about the token of the cookie."""
+        """Return the token that a form must bring along; it tells nothing of the cookie's."""
         return hmac.new(self.token.encode(), b"forms", sha256).hexdigest()
 
     def address(self) -> str:
@@ -66,9 +66,7 @@ class Guard:
         return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
 
     def knows_host(self, header: str | None) -> bool:
-        """Return whether the Host header names us: an attacker's name is none of these, wherever it
-        leads.
-        """
+        """Return whether the Host header names us: no name of an attacker's does."""
         name, port = http_answerer.split_host(header or "")
         return port == self.port and http_answerer.is_own_name(name, self._host)
 
@@ -91,7 +89,7 @@ class Guard:
 
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Lets through what the rules above let through, and says how the answer may be used."""
+        """Let through what the rules above let through, and say how the answer may be used."""
         try:
             answer = await self._checked(request, handler)
         except web.HTTPException as error:
@@ -119,7 +117,7 @@ class Guard:
         return await handler(request)
 
     def _enter(self, request: web.Request) -> web.StreamResponse:
-        """The token in the address becomes a cookie, and the address is left."""
+        """Turn the token in the address into a cookie, and leave the address."""
         if not self.has_token(request.query["token"]):
             raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
         answer = web.Response(status=303, headers={"Location": f"{self.base}/"})

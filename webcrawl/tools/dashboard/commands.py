@@ -1,6 +1,4 @@
-"""The commands that a page can give, by the table in crawl/control/commands.py: their forms, and
-their answers.
-"""
+"""The commands that a page can give (crawl/control/commands.py): their forms and answers."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ def _has_parts(value: Any) -> bool:
 
 
 def _items(answer: Sequence[Any], link: Link, depth: int) -> Html:
-    """Return a list: a table of mappings, a line of plain values, or an item for each of what is
-    mixed.
-    """
+    """Return a list: a table of mappings, a line of plain values, or an item for each value."""
     if not answer:
         return tag("p", NOTHING, class_="note")
     if all(isinstance(item, Mapping) for item in answer):
@@ -89,7 +85,7 @@ def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
 
 
 def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "Answer") -> Html:
-    """A row for each mapping, a column for each name in any of them."""
+    """Return a row for each mapping, a column for each name in any of them."""
     shown = rows[:MOST_ROWS]
     names = list(dict.fromkeys(name for row in shown for name in row))
     columns = [Column(words(name), _kind(name, [row.get(name) for row in shown])) for name in names]
@@ -123,7 +119,7 @@ def _more(number: int) -> Html | None:
 
 
 def said(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     if value is None or value in ("", [], {}):
         return "-"
     if isinstance(value, bool):
@@ -170,14 +166,14 @@ class Order:
 
     @property
     def destroys(self) -> str:
-        """What it does that cannot be taken back: then somebody must say twice that it is wanted."""
+        """Return what the order does that cannot be taken back: it must be confirmed."""
         if self.name == "host" and self.words[1:2] == ("drop",):
             return DROPPING
         return DESTROYING.get(self.name, "")
 
 
 def read(form: Mapping[str, str]) -> Order:
-    """The order of a form that was sent, whose words are as in a shell.
+    """Return the order of a form that was sent, whose words are as in a shell.
 
     CommandError if it cannot be one.
     """
@@ -196,7 +192,7 @@ def read(form: Mapping[str, str]) -> Order:
 
 
 def commands_content(shown: Shown, host: str) -> Html:
-    """A form for each command."""
+    """Return a form for each command."""
     if not shown.sample.answers:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
         return section(None, "Commands", note(why))
@@ -254,9 +250,7 @@ class Ordering:
         self._kept: dict[str, tuple[Order, Any, str]] = {}
 
     async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
-        """Gives a command; returns the name of its answer, or the order if somebody must say first
-        that it is meant.
-        """
+        """Give a command; return the name of its answer, or the order if it must be confirmed."""
         order = Order(form.get("command", ""))
         try:
             order = read(form)
@@ -293,5 +287,5 @@ class Ordering:
 
 
 def _heading(error: Exception) -> str:
-    """Of an order without an answer."""
+    """Return the heading of an order without an answer."""
     return "Perhaps done" if isinstance(error, NoAnswer) else "Refused"

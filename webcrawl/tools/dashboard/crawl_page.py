@@ -1,6 +1,4 @@
-"""The list of all crawls, and of each its header and figures: what one wants to know and to do
-first.
-"""
+"""The list of all crawls, and of each its header and figures: what to know and do first."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "st
 
 @dataclass(frozen=True)
 class Shown:
-    """One crawl at one moment."""
+    """A crawl as its page shows it at one moment."""
 
     site: Site
     known: WatchedCrawl
@@ -47,7 +45,7 @@ class Shown:
         return self.site.at("c", self.known.id, *parts, **query)
 
     def link(self, name: str, text: str) -> str | None:
-        """Return the address of what is known of a URL or host in an answer; `name` is its column."""
+        """Return the address of what is known of a URL or host; `name` is its column."""
         if "://" in text[:12]:
             return self.at("why", url=text)
         return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
@@ -136,7 +134,7 @@ FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
 def crawl_page(
     shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None
 ) -> str:
-    """A document of a crawl, with one of the tabs open."""
+    """Return the document of a crawl, with one of the tabs open."""
     links = {words: shown.at(name) if name else shown.at() for name, words in TABS.items()}
     header = tag(
         "header",
@@ -178,7 +176,7 @@ def state(shown: Shown) -> Html:
 
 
 def _bound(sample: Sample) -> Html | None:
-    """The cause that limits it now, or has limited it in the end; of a hive what has, in all."""
+    """Return what limits the crawl now, or limited it in the end; of a hive what does in all."""
     said = sample.figures.get("bound") or in_words(sample.figures)
     return (
         tag("p", f"Bound by {said}."[:LONGEST], class_="note")
@@ -294,7 +292,7 @@ LITTLE_DISK = 2 << 30  # bytes
 
 
 def lately(moments: Sequence[Moment], seconds: float = RECENT) -> tuple[Moment, Moment] | None:
-    """The last moment and one about so many seconds before it; None if there are no two."""
+    """Return the last moment and one about so many seconds before; None if there are not two."""
     if len(moments) < 2:
         return None
     last = moments[-1]
@@ -305,7 +303,7 @@ def lately(moments: Sequence[Moment], seconds: float = RECENT) -> tuple[Moment, 
 
 
 def rate_of(moments: Sequence[Moment]) -> float:
-    """Pages per second, lately."""
+    """Return the pages per second, lately."""
     return _growth(moments, "pages") or 0.0
 
 
@@ -319,17 +317,17 @@ def _growth(moments: Sequence[Moment], name: str) -> float | None:
 
 
 def pages_per_second(moments: Sequence[Moment]) -> str:
-    """The present rate in words."""
+    """Return the present rate in words."""
     return per_second(rate_of(moments))
 
 
 def per_second(rate: float) -> str:
-    """With as many digits as say something."""
+    """Return a rate with as many digits as say something."""
     return f"{numbers.number(float(f'{rate:.3g}'))}/s"
 
 
 def bytes_per_second(moments: Sequence[Moment]) -> str | None:
-    """The same of what is received; None if it is not known yet."""
+    """Return the rate of bytes received, or None if it is not known yet."""
     rate = _growth(moments, "bytes")
     return None if rate is None else f"{numbers.size(rate)}/s"
 
@@ -380,17 +378,23 @@ def _turns(sample: Sample, rate: float) -> str:
 
 
 def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
-    """Sentences on what is wrong, or may be."""
+    """Yield sentences on what is wrong, or may be."""
     if sample.note and sample.runs and sample.state != "silent":
         yield as_sentence(sample.note)
-    if errors := int(sample.number("errors")):
+    errors = int(sample.number("errors"))
+    if errors:
         yield f"{numbers.count(errors, 'unexpected error')}: logs/errors.log says which."
-    if (free := free_bytes(jobdir)) is not None and free < LITTLE_DISK:
+    free = free_bytes(jobdir)
+    if free is not None and free < LITTLE_DISK:
         yield f"The disk has {numbers.size(free)} left."
-    pair = lately(moments, STILL) if sample.state == "running" else None
-    if pair is None:
-        return
-    before, last = pair
+    if sample.state == "running":
+        pair = lately(moments, STILL)
+        if pair is not None:
+            yield from _signs_between(*pair)
+
+
+def _signs_between(before: Moment, last: Moment) -> Iterator[str]:
+    """Yield what is wrong with a running crawl, by what it did between two moments."""
     queued = last.figures["queued"]
     if last.figures["pages"] == before.figures["pages"] and queued:
         seconds = numbers.seconds(last.at - before.at)

@@ -1,6 +1,6 @@
 """Finds the crawls that there are, and looks at each: at what it says itself, or at what it left.
 
-While somebody watches, a look serves all pages that are open.
+A look serves all pages that are open.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ AHEAD = 60.0
 
 @dataclass(frozen=True)
 class Sample:
-    """`state`: running, paused, stopping; stopped, killed, new, gone; silent: it runs and does not
-    answer.
+    """A crawl at a moment. `state`: running, paused, stopping, stopped, killed, new, gone, silent.
+
+    silent: it runs and does not answer.
     """
 
     at: float
@@ -69,16 +70,16 @@ class Sample:
         )
 
     def number(self, name: str) -> float:
-        """A figure, if it is a number."""
+        """Return a figure, if it is a number."""
         value = self.figures.get(name, 0)
         return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
 
 
 def look(known: WatchedCrawl, ask: Ask) -> Sample:
-    """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
+    """Ask a crawl, or each drone of a hive, which takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
-        # of a hive it may be on another machine
+        # a drone's folder may be on another machine
         if sample.state == "new" and not known.jobdir.is_dir():
             return replace(sample, state="gone", note="its folder is no longer there")
         return sample
@@ -100,7 +101,7 @@ def _look(jobdir: Path, ask: Ask) -> Sample:
 
 
 def _left(jobdir: Path, now: float) -> Sample:
-    """Of a crawl that nobody answers for."""
+    """Return the sample of a crawl that does not answer."""
     figures = _saved(jobdir)
     if is_locked(jobdir):
         return Sample(
@@ -123,9 +124,7 @@ def _left(jobdir: Path, now: float) -> Sample:
 
 
 def together(drones: Mapping[str, Sample]) -> Sample:
-    """Return the sample of a hive: the sums of its drones, and the state that most concerns an
-    operator.
-    """
+    """Return the sample of a hive: sums, and the state that most concerns an operator."""
     samples = [*drones.values()]
     states = {sample.state for sample in samples}
     state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
@@ -152,7 +151,7 @@ def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _hive_note(samples: Sequence[Sample], state: str) -> str:
-    """Return how many drones run if not all do, or the note of a drone in this state if none runs."""
+    """Return how many drones run if not all do; if none runs, the note of one in this state."""
     running = sum(1 for sample in samples if sample.runs)
     if not running:
         return next((sample.note for sample in samples if sample.state == state), "")
@@ -162,9 +161,7 @@ def _hive_note(samples: Sequence[Sample], state: str) -> str:
 
 
 def _saved(jobdir: Path) -> dict[str, Any]:
-    """Its stats.json, with the figures of the history, which is written more often, if they are
-    newer.
-    """
+    """Return its stats.json, with the figures of the history if these are newer."""
     figures = stats_file.read(jobdir)
     last = next(iter(recent(jobdir)[-1:]), None)
     if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
@@ -181,7 +178,7 @@ def saved_at(figures: Mapping[str, Any]) -> float | None:
 
 
 def recent(jobdir: Path) -> list[Moment]:
-    """The last moments of its history, without those of a clock that was ahead."""
+    """Return the last moments of its history, without those of a clock that was ahead."""
     try:
         with regular(jobdir / PATH) as file:
             file.seek(max(file.seek(0, 2) - TAIL, 0))
@@ -196,7 +193,7 @@ def recent(jobdir: Path) -> list[Moment]:
 
 
 def told(sample: Sample) -> Moment | None:
-    """The moment that a crawl has just told, if it tells enough."""
+    """Return the moment that a crawl has just told, if it tells enough."""
     try:
         return moment_of(moment(sample.figures, sample.at))
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -227,7 +224,7 @@ class WatchedCrawl:
 
 
 class Finder:
-    """`given` folders are crawls; without any, all crawls below `root`."""
+    """Finds crawls: the `given` folders or, without any, all crawls below `root`."""
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
         self._given = given
@@ -235,7 +232,7 @@ class Finder:
         self._by_id: dict[str, WatchedCrawl] = {}
 
     def look(self) -> list[WatchedCrawl]:
-        """All that are there now, by name."""
+        """Return all crawls that are there now, by name."""
         if self._given:
             found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
         else:
@@ -247,7 +244,7 @@ class Finder:
         return found
 
     def get(self, name: str) -> WatchedCrawl | None:
-        """The one with this id, among those that the last look found."""
+        """Return the crawl with this id, among those that the last look found."""
         return self._by_id.get(name)
 
 
@@ -266,7 +263,7 @@ def _known(jobdir: Path, name: str) -> WatchedCrawl:
 
 
 def _id(jobdir: Path) -> str:
-    """An id that is the same in every run, so that a page can be bookmarked."""
+    """Return an id that is the same in every run, so that a page can be bookmarked."""
     return blake2b(os.fsencode(jobdir.resolve()), digest_size=6).hexdigest()
 
 
@@ -285,8 +282,7 @@ def _below(root: Path) -> list[Path]:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Yield the crawls below this folder, the nearest first; none within another crawl, none behind
-    a symbolic link.
+    """Yield the crawls below a folder, the nearest first; none in a crawl, none behind a link.
 
     A folder that cannot be read is left out.
     """
@@ -320,7 +316,7 @@ PATIENCE = 2.0  # seconds for which a page waits for the report
 
 
 class Watch:
-    """Of one crawl or hive."""
+    """Watches one crawl or hive."""
 
     def __init__(
         self,
@@ -343,12 +339,12 @@ class Watch:
         self._orders = 0  # given from here
 
     async def sample(self) -> Sample:
-        """Its state now, or a moment ago."""
+        """Return its state now, or a moment ago."""
         sample: Sample = await self.answer("look", self._look, FRESH)
         return sample
 
     async def _look(self) -> Sample:
-        """Moments are of the same drones: others would seem to have fetched much at once."""
+        """Look, and drop the moments of other drones, which would seem to have fetched much."""
         if not self._moments and not self.known.drones:
             self._moments.extend(await self.run(lambda: recent(self.known.jobdir)))
         sample: Sample = await self.run(lambda: look(self.known, self._ask))
@@ -361,15 +357,15 @@ class Watch:
         return sample
 
     def moments(self) -> list[Moment]:
-        """Its last minutes, as they were seen here, or as its history has them."""
+        """Return its last minutes, as they were seen here, or as its history has them."""
         return [*self._moments]
 
     async def asked(self, what: Hashable, call: Callable[[], Any]) -> Any:
-        """The result of `call` in a thread, as `answer` gives it."""
+        """Return the result of `call` in a thread, as `answer` gives it."""
         return await self.answer(what, lambda: self.run(call), LASTS)
 
     async def answer(self, what: Hashable, call: Call, lasts: float) -> Any:
-        """The result of `call`, for all pages that want the same within some seconds; errors too."""
+        """Return the result of `call`, for all pages that want it within seconds; errors too."""
         while True:
             orders = self._orders
             begun, task = self._answers.get(what, (0.0, None))
@@ -385,9 +381,7 @@ class Watch:
                 return found
 
     async def report(self) -> Mapping[str, Html]:
-        """The report's sections as of the last checkpoint; they are read again while pages show
-        them.
-        """
+        """Return the report's sections as of a checkpoint; read again while pages show them."""
         if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
             self._reading = asyncio.get_running_loop().create_task(self._read_report())
             self._reading.add_done_callback(_heard)
@@ -416,9 +410,7 @@ class Watch:
             self.forget()
 
     async def add_seeds(self, written: bytes) -> Any:
-        """Give a crawl seeds, in a file of its own; a hive knows itself where its drones can read
-        them.
-        """
+        """Give a crawl seeds, in a file of its own; a hive knows where its drones can read them."""
         jobdir = self.known.jobdir
         if self.known.drones:
             return await self.order("seeds", "add", "-", written=written)
@@ -432,11 +424,11 @@ class Watch:
             self.forget()
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """The result of `call`, in a thread."""
+        """Return the result of `call`, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
 
 def _heard(task: asyncio.Task[Any]) -> None:
-    """An error is the business of whoever waits for the answer, even if nobody does any more."""
+    """Ignore an error here: it is for the task that waits for the answer, if one still does."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""The dashboard's pages over HTTP (aiohttp), and events for those that stay open; docs/report.md."""
+"""The dashboard's pages over HTTP (aiohttp), and events for pages that stay open."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ KEPT = ("by", "name", "find")  # what a page was asked for, which its events mus
 
 
 class Server:
-    """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of
-    ours.
-    """
+    """Serves the pages. Nothing of a request is a path: ids and names of ours stand for files."""
 
     def __init__(
         self,
@@ -104,7 +102,7 @@ class Server:
     # -- all crawls
 
     async def _found(self) -> list[WatchedCrawl]:
-        """Those there are, or were a moment ago: folders are not searched for each page anew."""
+        """Return the crawls of a moment ago: folders are not searched for each page anew."""
         if self._finding is None or (
             self._finding.done() and time.monotonic() - self._searched > FRESH
         ):
@@ -117,9 +115,8 @@ class Server:
     def _watch(self, known: WatchedCrawl) -> Watch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = self._watches[known.id] = Watch(
-                known, self._ask, self._executor, self._defaults
-            )
+            watch = Watch(known, self._ask, self._executor, self._defaults)
+            self._watches[known.id] = watch
         return watch
 
     async def _all(self) -> list[Shown]:
@@ -225,7 +222,7 @@ MOST = 32  # pages that stay open
 
 
 class Streams:
-    """All that are open."""
+    """The streams of events that are open."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()
@@ -233,7 +230,7 @@ class Streams:
     async def serve(
         self, request: web.Request, parts: Callable[[], Awaitable[Parts]]
     ) -> web.StreamResponse:
-        """Until the browser goes away: those parts that have changed, every two seconds."""
+        """Send the parts that have changed, every two seconds, until the browser goes away."""
         task = asyncio.current_task()
         if len(self._open) >= MOST or task is None:
             raise web.HTTPServiceUnavailable(
@@ -282,7 +279,7 @@ def run(
     say: Callable[[str], None],
     defaults: Mapping[str, str],
 ) -> None:
-    """Says where the dashboard is, and serves it until SIGINT or SIGTERM.
+    """Say where the dashboard is, and serve it until SIGINT or SIGTERM.
 
     `where` it looks for crawls, for people; `defaults`: of the settings, as texts.
     """
@@ -312,9 +309,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class Lack:
-    """Says in a line that no more connections can be taken; asyncio would write a traceback for
-    each, without end.
-    """
+    """Says in one line that no more connections can be taken; asyncio would write tracebacks."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say

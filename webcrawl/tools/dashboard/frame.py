@@ -1,6 +1,4 @@
-"""The parts that all pages have: head, header, ways to other pages, and what changes while they are
-open.
-"""
+"""The parts that all pages have: head, header, links, and what changes while they are open."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class Site:
         return f"{self.base}/{path}{'?' if given else ''}{urlencode(given, errors='replace')}"
 
     def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
-        """A form that changes something."""
+        """Return a form that changes something."""
         return tag(
             "form",
             hidden("form", self.form_token),
@@ -51,7 +49,7 @@ class Site:
 def page(
     site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None
 ) -> str:
-    """A whole document.
+    """Return a whole document.
 
     `events`: where the script hears of changes; a browser without it loads the page again.
     """
@@ -72,7 +70,7 @@ def page(
 
 
 def part(name: str, content: Child) -> Html:
-    """An element whose content changes while the page is open."""
+    """Return an element whose content changes while the page is open."""
     return tag("div", content, id=name, data_part="")
 
 
@@ -99,7 +97,7 @@ def badge(state: str) -> Html:
 
 
 def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html:
-    """Links of which one is where one is; `name` is for the style."""
+    """Return links, of which one is the present place; `name` is for the style."""
     made = [
         tag("a", words, href=where, aria_current="true" if words == chosen else None)
         for words, where in links.items()

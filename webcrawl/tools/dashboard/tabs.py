@@ -1,6 +1,4 @@
-"""The pages of a crawl, one per tab: what it answers now, what its logs have, and the report's
-sections on it.
-"""
+"""The pages of a crawl, one per tab: what it answers, its logs, and the report's sections."""
 
 from __future__ import annotations
 
@@ -42,14 +40,14 @@ Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
 
 class Contents:
-    """`ask` and `why` may block; they run in threads."""
+    """Makes the contents of a crawl's tabs. `ask` and `why` may block; they run in threads."""
 
     def __init__(self, ask: Ask, why: Why) -> None:
         self._ask = ask
         self._why = why
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
-        """All that is on a page below its header."""
+        """Return all that is on a page below its header."""
         if tab == "why":
             return await self._why_page(watch, shown, query.get("url", "").strip())
         if tab == "commands":
@@ -75,9 +73,7 @@ class Contents:
         return join(now, *report)
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """Return the parts that change of a page that stays open: what is so now, and what the
-        report says.
-        """
+        """Return the parts that change of a page that stays open: what is so, and the report."""
         now = await self._now(watch, shown, tab, query)
         if tab not in REPORTED:
             return {"now": now}
@@ -156,7 +152,7 @@ def _by_drone(found: Any) -> Any:
 
 
 async def _lines(watch: Watch, name: str, find: str) -> list[str]:
-    """The latest first, but tracebacks as they are; of a hive, those of all drones."""
+    """Return the lines, the latest first, tracebacks as they are; of a hive, of all drones."""
 
     def read() -> list[str]:
         each = [tail(one.jobdir, name, find, MOST_LINES) for one in watch.known.crawls]
@@ -191,7 +187,7 @@ def _of(given: str | None, allowed: Iterable[str]) -> str:
 
 
 def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any) -> Html:
-    """One host: its record, its next URLs, and what it can be told."""
+    """Return one host: its record, its next URLs, and what it can be told."""
     back = tag("a", "All hosts", href=shown.at("hosts"))
     if found is None:
         return section(None, host, note(why_not), tag("p", back))
@@ -245,7 +241,7 @@ def _seed_form(shown: Shown) -> Html:
 
 
 def _with_finder(shown: Shown, name: str, wanted: str, now: Html) -> Html:
-    """A log below the ways to others, and to lines with a word in them."""
+    """Return a log below the ways to others, and to lines with a word in them."""
     links = {one: shown.at("log", name=one, find=wanted) for one in LOGS}
     finder = tag(
         "form",
@@ -264,7 +260,7 @@ def _as_written(found: Sequence[str]) -> Html:
 
 
 def _log(shown: Shown, name: str, found: Sequence[str]) -> Html:
-    """The latest first; crawl.log as a table."""
+    """Return a log, the latest line first; crawl.log as a table."""
     if not found:
         return note("No such line in the last part of this log, or no such log yet.")
     split = [line.split() for line in found]
@@ -290,7 +286,7 @@ def _row(fields: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
-    """Everything that is known of one URL."""
+    """Return everything that is known of one URL."""
     form = tag(
         "form",
         field(

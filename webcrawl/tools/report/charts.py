@@ -1,5 +1,4 @@
-"""Charts as SVG: for pages, where it stretches to any width; and a plot of lines as a file that
-needs nothing else.
+"""Charts as SVG, for pages of any width; and a plot of lines as a file of its own.
 
 The dashboard's pages do not allow inline style. A drawing on a page is stretched; labels are texts
 around it, at places in percent, so that they stay readable on a phone.
@@ -20,7 +19,7 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Axis:
-    """From a value to a place, and which values have a label."""
+    """A scale: the way from a value to a place, and the values that have a label."""
 
     low: float
     high: float
@@ -36,7 +35,7 @@ class Axis:
 
 
 def linear(high: float, label: Callable[[float], str], *, least: float = 1e-9) -> Axis:
-    """From 0 to a round number that is not below `high`; `label` makes the text of a value."""
+    """Return a scale from 0 to a round number not below `high`; `label` makes a value's text."""
     step = nice(max(high, least) / TICKS)
     steps = max(math.ceil(max(high, least) / step - 1e-9), 1)
     values = [step * at for at in range(steps + 1)]
@@ -44,7 +43,7 @@ def linear(high: float, label: Callable[[float], str], *, least: float = 1e-9) -
 
 
 def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
-    """From a power of ten that is not above `low` to one that is not below `high`."""
+    """Return a scale from a power of ten not above `low` to one not below `high`."""
     bottom = math.floor(math.log10(max(low, 1)) + 1e-9)
     top = max(math.ceil(math.log10(max(high, 1)) - 1e-9), bottom + 1)
     step = max(math.ceil((top - bottom) / TICKS), 1)
@@ -55,7 +54,7 @@ def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
 
 
 def time_axis(lasted: float) -> Axis:
-    """From 0 to so many seconds, in the unit that suits them."""
+    """Return a scale from 0 to so many seconds, in the unit that suits them."""
     unit, word = next(
         (one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s")
     )
@@ -68,7 +67,7 @@ def time_axis(lasted: float) -> Axis:
 
 
 def nice(step: float) -> float:
-    """The next larger 1, 2 or 5 times a power of ten."""
+    """Return the next larger 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(one * power for one in (1, 2, 5, 10) if one * power >= step * (1 - 1e-9))
 
@@ -76,7 +75,7 @@ def nice(step: float) -> float:
 def area(
     values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
 ) -> Html:
-    """A line with its area, one value per slot of equal width."""
+    """Return a line with its area, one value per slot of equal width."""
     slots = Axis(0.0, max(len(values), 1), [])
     steps = [(float(edge), value) for at, value in enumerate(values) for edge in (at, at + 1)]
     points = " L".join(f"{slots.place(at) * WIDE:.1f} {_y(y, value):.1f}" for at, value in steps)
@@ -94,9 +93,7 @@ def dots(
     about: tuple[str, str],
     units: tuple[str, str],
 ) -> Html:
-    """One dot per point; lines of no length, because those stay round when the drawing is
-    stretched.
-    """
+    """Return one dot per point, as lines of no length: they stay round in a stretched drawing."""
     path = "".join(f"M{x.place(one) * WIDE:.1f} {_y(y, other):.1f}h0" for one, other in points)
     return _plot([tag("path", class_="dots", d=path)], x, y, about, units)
 
@@ -113,7 +110,7 @@ class Column:
 def columns(
     stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
 ) -> Html:
-    """A histogram; every column says on demand what it is.
+    """Return a histogram; every column says on demand what it is.
 
     `x`: what stands below instead of the columns' labels.
     """
@@ -151,7 +148,7 @@ def columns(
 
 
 def legend(names: Sequence[str]) -> Html:
-    """The meaning of the colours of a stack."""
+    """Return the meaning of the colours of a stack."""
     marks = [tag("li", tag("span", class_=f"key c{at}"), name) for at, name in enumerate(names)]
     return tag("ul", *marks, class_="legend")
 
@@ -167,9 +164,7 @@ def _y(axis: Axis, value: float) -> float:
 def _plot(
     shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
 ) -> Html:
-    """The drawing, its grid, and the labels at their places in percent; `about` is its title and
-    description.
-    """
+    """Return the drawing with its grid and labels; `about` is its title and description."""
     grid = _grid(y)
     if x.logarithmic:
         grid += [
@@ -212,7 +207,7 @@ def _plot(
 
 
 def _side(at: int, last: int, place: float) -> str:
-    """Labels at the edges point inwards; every other one gives way on a narrow screen."""
+    """Return the side of a label: at the edges inwards; every other gives way on narrow screens."""
     if place < 0.02:
         side = "first"
     elif place > 0.98:
@@ -223,7 +218,7 @@ def _side(at: int, last: int, place: float) -> str:
 
 
 def both(*charts: Html | None) -> Html:
-    """Charts side by side, or one below the other where there is no room."""
+    """Return charts side by side, or one below the other where there is no room."""
     return tag("div", join(*charts), class_="pair")
 
 
@@ -261,7 +256,7 @@ class Line:
 
 
 def plot_file(title: str, lines: Sequence[Line], x: Sequence[tuple[float, str]], below: str) -> str:
-    """An SVG document with these lines, and their names beside them.
+    """Return an SVG document with these lines, and their names beside them.
 
     `x`: labels at places from 0 to 1.
     """

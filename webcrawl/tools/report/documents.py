@@ -1,6 +1,4 @@
-"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, how deep they
-lie, the largest.
-"""
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, and copies."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ ALIKE = 0.9  # what the note on near-duplicates says how well it finds
 
 
 def types(source: Source) -> Html:
-    """Documents by content type (figure 7)."""
+    """Return the documents by content type (figure 7)."""
     statistics = source.statistics
     if not statistics.documents:
         return section("types", "Content types", note("There are no documents yet."))
@@ -43,7 +41,7 @@ def types(source: Source) -> Html:
 
 
 def sizes(source: Source) -> Html:
-    """Documents by size (figure 8)."""
+    """Return the documents by size (figure 8)."""
     bins = source.statistics.sizes
     if not source.statistics.documents:
         return section("sizes", "Document sizes", note("There are no documents yet."))
@@ -90,7 +88,7 @@ def _details(made: Html) -> Html:
 
 
 def copies(source: Source, distance: int = DISTANCE) -> Html:
-    """Bodies that were seen before, and pages whose fingerprints differ in so many bits at most."""
+    """Return bodies that were seen before, and pages whose fingerprints differ in few bits."""
     statistics = source.statistics
     if statistics.duplicates:
         share = numbers.percent(statistics.duplicates, statistics.documents)
@@ -105,9 +103,7 @@ def copies(source: Source, distance: int = DISTANCE) -> Html:
 
 
 def _near(source: Source, distance: int) -> Html | None:
-    """Return the number of pages nearly the same as another one, of a crawl that noted their
-    fingerprints.
-    """
+    """Return how many pages are nearly the same as another, if fingerprints were noted."""
     logs = [
         (crawl.jobdir / NEAR, crawl.outputs[NEAR])
         for crawl in source.crawls
@@ -135,7 +131,7 @@ def _near(source: Source, distance: int) -> Html | None:
 
 
 def _lines(path: Path, length: int) -> Iterator[bytes]:
-    """The whole lines among the first so many bytes."""
+    """Yield the whole lines among the first so many bytes."""
     with regular(path) as log:
         for line in log:
             length -= len(line)
@@ -145,7 +141,7 @@ def _lines(path: Path, length: int) -> Iterator[bytes]:
 
 
 def depth(source: Source) -> Html:
-    """Links followed since the seed, and how long downloads took."""
+    """Return the links followed since the seed, and how long downloads took."""
     statistics = source.statistics
     depths, times = statistics.depths, statistics.times
     if not statistics.documents:
@@ -192,7 +188,7 @@ def depth(source: Source) -> Html:
 
 
 def extremes(log: Log) -> Html:
-    """The slowest and the largest answers."""
+    """Return the slowest and the largest answers."""
     if not log.slowest and not log.largest:
         return section("extremes", "Slowest and largest", note("There are no answers yet."))
     return section(

@@ -11,7 +11,7 @@ from webcrawl.base.markup import Child, Html, document, tag
 
 
 def standalone_page(title: str, body: Html, policy: str) -> str:
-    """A page that needs no other file; `policy`: what it may load and run."""
+    """Return a page that needs no other file; `policy`: what it may load and run."""
     style = Html(
         (files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8")
     )
@@ -50,9 +50,7 @@ class Column:
 def table(
     name: str | None, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str
 ) -> Html:
-    """`name` identifies it on the page, so that it can be sorted; one without shows no caption, and
-    only says it.
-    """
+    """Return a table. `name` lets it be sorted; without a name it only says its caption."""
     body = [
         tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True)))
         for row in rows
@@ -106,9 +104,7 @@ def _cell(column: Column, value: Cell) -> Html:
 
 
 def section(name: str | None, title: str, *children: Child, more: Child = None) -> Html:
-    """A section with its heading, to which a table of contents may link; `more` stands beside the
-    heading.
-    """
+    """Return a section with its heading, to which contents may link; `more` stands beside it."""
     heading = tag("h2", title)
     return tag(
         "section",
@@ -119,7 +115,7 @@ def section(name: str | None, title: str, *children: Child, more: Child = None) 
 
 
 def note(*words: Child) -> Html:
-    """A sentence or two."""
+    """Return a sentence or two."""
     return tag("p", *words, class_="note")
 
 

@@ -1,6 +1,4 @@
-"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper, and the
-slowest hosts.
-"""
+"""The report's sections on servers and drones: figures 9 and 10 of the Mercator paper."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ SLOW = 3  # downloads of a host from which on their mean says something
 
 
 def servers(source: Source) -> Html:
-    """The spread of content over servers (figure 9), and the first of them."""
+    """Return the spread of content over servers (figure 9), and the first of them."""
     hosts = source.statistics.hosts
     rows = [*hosts]
     if not any(row.documents for row in rows):
@@ -58,9 +56,7 @@ def _exactness(hosts: Hosts) -> Html:
 
 
 def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
-    """For each value that occurs, how many hosts have at least so much: (hosts, value), the largest
-    value first.
-    """
+    """Return (hosts, value) for each value: how many hosts have at least so much, largest first."""
     weights: Counter[int] = Counter()
     for row, weight in hosts.weighed(measure):
         weights[(row.documents, row.size)[measure]] += weight
@@ -151,9 +147,7 @@ def _failing(rows: Iterable[HostRow]) -> Html:
 
 
 def _scripted(scripted: Tally) -> Html | None:
-    """The hosts whose pages show next to nothing without a browser; none of them is shown where all
-    have text.
-    """
+    """Return the hosts whose pages show next to nothing without a browser, if there are any."""
     rows = scripted.rows()
     if not rows:
         return None
@@ -166,7 +160,7 @@ def _scripted(scripted: Tally) -> Html | None:
 
 
 def domains(source: Source) -> Html:
-    """Hosts and documents by top-level domain (figure 10)."""
+    """Return hosts and documents by top-level domain (figure 10)."""
     statistics = source.statistics
     if not statistics.documents:
         return section("domains", "Top-level domains", note("There are no documents yet."))
@@ -222,7 +216,7 @@ HEAD = [
 
 
 def drones(source: Source) -> Html | None:
-    """A row for each; nothing for a crawl that is no hive."""
+    """Return a row for each drone; nothing for a crawl that is no hive."""
     if not source.drones:
         return None
     whole = max(source.statistics.documents, 1)

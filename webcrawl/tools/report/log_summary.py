@@ -1,6 +1,4 @@
-"""One pass over crawl.log, for what is kept nowhere else: seeds, URLs behind walls, the slowest and
-largest answers.
-"""
+"""One pass over crawl.log: seeds, URLs behind walls, the slowest and largest answers."""
 
 from __future__ import annotations
 
@@ -60,13 +58,11 @@ class SeedTable:
 
     @property
     def ended(self) -> int:
-        """How many have an outcome: of the others only URLs that were found from them do, as by
-        their sitemaps.
-        """
+        """Return how many seeds have an outcome; of others only URLs found from them do."""
         return len(self) - self._status.count(0)
 
     def add(self, seed: bytes, path: bytes, status: int, size: int, *, wall: bool = False) -> None:
-        """A line of the log; `path` is its discovery path.
+        """Add a line of the log; `path` is its discovery path.
 
         What a wall has answered is no document.
         """
@@ -85,7 +81,8 @@ class SeedTable:
             if not self._redirects[at]:
                 self._status[at] = status
         elif not path.strip(b"R"):
-            self._status[at], self._redirects[at] = status, 1
+            self._status[at] = status
+            self._redirects[at] = 1
 
     def take_back(self, seed: bytes, status: int) -> None:
         """Such an answer of a wall was not the end of its URL."""
@@ -108,9 +105,7 @@ class SeedTable:
         return Counter(self._status)
 
     def rows(self, most: int) -> list[SeedRow]:
-        """So many of them: those that failed first, then those that gave nothing, then the others,
-        each in order.
-        """
+        """Return so many seeds: those that failed, then those that gave nothing, then others."""
         return [
             self._row(url, at) for url, at in sorted(self._index.items(), key=self._rank)[:most]
         ]
@@ -133,9 +128,7 @@ class SeedTable:
         )
 
     def missing(self, src: str, read: int) -> Iterator[str]:
-        """Seeds among the first `read` of these lists that have no line; nothing if the lists are
-        no longer there.
-        """
+        """Yield the seeds among the first `read` without a line; none if the lists are gone."""
         try:
             # gone, or a pipe
             if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):
@@ -177,13 +170,13 @@ class Log:
     room: int = ROOM  # of those URLs
 
     def ended(self, url: bytes, seed: bytes, status: int, *, wall: bool) -> None:
-        """A URL has a line: if a wall has answered it before, that was not its end."""
+        """Note a line of a URL: if a wall has answered it before, that was not its end."""
         self._go_on(url)
         if wall and len(self.walls) < self.room:
             self.walls[url] = seed, status
 
     def leave_out(self, hosts: Container[str]) -> None:
-        """The URLs of these hosts wait for their walls to open."""
+        """Leave out the URLs of these hosts, which wait for their walls to open."""
         for url in [
             url for url in self.walls if host_if_any(url.decode("utf-8", "replace")) in hosts
         ]:
@@ -220,6 +213,7 @@ class Log:
             raise ValueError("no line of this log")
         _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
         status = int(code)
+        # a dash: the field has no value
         size = 0 if sent == b"-" else int(sent)
         milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
         if statistics is not None:
@@ -229,7 +223,8 @@ class Log:
             self.ended(url, seed, status, wall=wall)
             if seed != b"-":
                 self.seeds.add(seed, path, status, size, wall=wall)
-            if size >= self.large and 200 <= status < 300 and not wall:
+            is_document = 200 <= status < 300 and not wall
+            if is_document and size >= self.large:
                 self.large = _keep(self.largest, (size, url))
         if milliseconds > self.slow:
             self.slow = _keep(self.slowest, (milliseconds, url))
@@ -251,10 +246,9 @@ def _keep(heap: list[Extreme], one: Extreme) -> int:
 
 
 def _batches(file: BinaryIO, length: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the whole lines of some megabytes at a time, and their bytes: that takes half the time
-    of single ones.
-    """
-    left, rest = length, b""
+    """Yield whole lines, some megabytes at a time, and their bytes: twice as fast as singly."""
+    left = length
+    rest = b""
     while left and (data := file.read(min(BATCH, left))):
         left -= len(data)
         size = len(rest) + len(data)

@@ -1,5 +1,4 @@
-"""The report's sections on the whole crawl: how much, how fast, how URLs ended, what bounded it,
-disk and settings.
+"""The report's sections on the whole crawl: rate, outcomes, bounds, disk and settings.
 
 Figures 5 and 6 of the Mercator paper are among them.
 """
@@ -67,7 +66,7 @@ def overview(source: Source, log: Log) -> Html:
 
 
 def rate(series: Series) -> str:
-    """Documents per second, of the time in which anything came."""
+    """Return documents per second, of the time in which anything came."""
     if not series.active:
         return "none yet"
     return f"{numbers.number(round(sum(series.documents) / series.active, 1))} per second"
@@ -87,7 +86,7 @@ def _queued(source: Source) -> str:
 
 
 def over_time(source: Source) -> Html:
-    """Documents and megabits per second (figure 5)."""
+    """Return documents and megabits per second (figure 5)."""
     series = source.statistics.series
     if not series.downloads:
         return section("time", "Over time", note("Nothing was downloaded yet."))
@@ -136,7 +135,7 @@ def _merged(values: Sequence[int], several: int) -> list[int]:
 
 
 def outcomes(source: Source) -> Html:
-    """Outcomes of URLs (figure 6)."""
+    """Return the outcomes of URLs (figure 6)."""
     statistics = source.statistics
     return section(
         "outcomes",
@@ -174,9 +173,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
 
 
 def _notes(source: Source, of: Sentences) -> Iterator[Html]:
-    """What the last lines of a run say of all runs as well; here a redirect is none of what went
-    wrong.
-    """
+    """Yield what the last lines of a run say, of all runs; a redirect is not among what failed."""
     outcomes = {
         status: many
         for status, many in source.statistics.outcomes.items()
@@ -191,7 +188,7 @@ def _notes(source: Source, of: Sentences) -> Iterator[Html]:
 
 
 def _cut(source: Source) -> Iterator[Html]:
-    """The answers of which a part is missing."""
+    """Yield the answers of which a part is missing."""
     if cut := source.statistics.truncated.rows():
         head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
         yield table("cut-table", head, cut, "Answers that were not taken whole")
@@ -244,7 +241,7 @@ HEAD = [
 
 
 def bound(source: Source) -> Html:
-    """A row for each cause; of a hive the time of all drones."""
+    """Return a row for each cause; of a hive the time of all drones."""
     rows: list[list[Cell]] = [
         [WORDS[cause], seconds, share, help_for(cause, revisits=source.revisits is not None)]
         for cause, (seconds, share) in shares(source.counters).items()
@@ -260,7 +257,7 @@ def bound(source: Source) -> Html:
 
 
 def disk(source: Source) -> Html:
-    """Sizes of what was written, and whether the rest will fit."""
+    """Return the sizes of what was written, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for crawl in source.crawls:
@@ -316,9 +313,7 @@ def _min_free_bytes(terms: Mapping[str, str]) -> int:
 
 
 def terms(source: Source, defaults: Mapping[str, str]) -> Html:
-    """Return the section of the settings of the last run: the spider and its arguments, then what
-    is no default.
-    """
+    """Return the settings of the last run: spider and arguments, then what is no default."""
     rows: list[list[Cell]] = []
     settings: list[list[Cell]] = []
     for name, value in source.terms.items():

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no network, no other file, no script to be read."""
+"""The report as one page that needs nothing else: no network, no other file, no script."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from webcrawl.tools.report.report_source import Source, read_source
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
-    """Return the page on this crawl or hive; StoreError if the folder holds none. `defaults` of the
-    settings are texts.
+    """Return the page on this crawl or hive. Raise StoreError if the folder holds none.
 
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
@@ -48,9 +47,7 @@ def read_all(jobdir: Path, read: Callable[[Path], Source] = read_source) -> Sour
 
 
 def _read(jobdir: Path, log: Log) -> Source:
-    """Reads a crawl and its log, and makes the statistics from that if none were kept from the
-    beginning on.
-    """
+    """Read a crawl and its log, which gives the statistics if none were kept from the beginning."""
     source = read_source(jobdir)
     if not source.complete:
         source.statistics = Statistics(source.key)
@@ -66,7 +63,7 @@ def _read(jobdir: Path, log: Log) -> Source:
 def page(
     source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE
 ) -> str:
-    """The whole document."""
+    """Return the whole document."""
     script = Html(
         (files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8")
     )
@@ -91,9 +88,7 @@ def page(
 
 
 class Section(NamedTuple):
-    """A section of the report, and what the table of contents calls it; nothing: it has no place
-    there.
-    """
+    """A section of the report, and its name in the table of contents, if it has a place there."""
 
     name: str
     title: str
@@ -168,7 +163,7 @@ def _state(source: Source) -> Html:
 
 
 def odd(source: Source, log: Log) -> Html | None:
-    """A warning about what the report could not read."""
+    """Return a warning about what the report could not read."""
     found = [f"{one}." for one in source.odd]
     if log.damaged:
         found.append(
@@ -250,9 +245,7 @@ class LiveReport:
         return sum(size - self._places[path] for path, size in sizes.items())
 
     def _behind_walls(self, source: Source) -> Counter[int]:
-        """Return answers of walls to URLs that wait for these to open: not their end, as
-        `Log.leave_out` has it.
-        """
+        """Return answers of walls to URLs that wait for these to open: not their end."""
         shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
         hosts = (
             (host_if_any(url.decode("utf-8", "replace")), status)

@@ -1,6 +1,4 @@
-"""Reads what a crawl left as of its last checkpoint: the state, what waits, and which part of its
-files counts.
-"""
+"""Reads what a crawl left as of its last checkpoint: state, what waits, lengths of files."""
 
 from __future__ import annotations
 
@@ -206,35 +204,35 @@ class Source:
 
     @property
     def crawls(self) -> list[Source]:
-        """Itself, or the drones of a hive."""
+        """Return the drones of a hive, or the crawl itself."""
         return self.drones or [self]
 
     @property
     def figures(self) -> dict[str, int]:
-        """All counters by the names that they have in stats.json."""
+        """Return all counters by the names that they have in stats.json."""
         filtered = {f"{FILTERED}{name}": many for name, many in self.filtered.items()}
         frontier = {f"frontier/{name}": many for name, many in self.frontier.items()}
         return {**self.counters, **filtered, **frontier}
 
     @property
     def seeds_read(self) -> int:
+        good = int(self.seeds.get("good", 0))
         place = self.seeds.get("place")
-        return int(self.seeds.get("good", 0)) + int(
-            place.get("good", 0) if isinstance(place, dict) else 0
-        )
+        if isinstance(place, dict):
+            good += int(place.get("good", 0))
+        return good
 
     @classmethod
     def together(cls, jobdir: Path, drones: Sequence[Source]) -> Self:
         """Return the source of all drones, once the statistics of each are complete."""
-        first = drones[0]
+        key = drones[0].key
+        statistics = joined([drone.statistics for drone in drones], key)
         clean = all(drone.clean for drone in drones)
         times = [drone.at for drone in drones]
-        free = [drone.free for drone in drones if drone.free is not None]
-        aside_urls, aside_hosts = zip(*(drone.aside for drone in drones), strict=True)
-        whole = cls(
+        return cls(
             jobdir=jobdir,
-            key=first.key,
-            statistics=joined([drone.statistics for drone in drones], first.key),
+            key=key,
+            statistics=statistics,
             complete=all(drone.complete for drone in drones),
             counters=_sum_of(drone.counters for drone in drones),
             filtered=_sum_of(drone.filtered for drone in drones),
@@ -245,24 +243,33 @@ class Source:
             outputs={},
             state=State.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
-            aside=(sum(aside_urls), sum(aside_hosts)),
+            aside=_sum_of_pairs(drone.aside for drone in drones),
             clean=clean,
             at=max(times) if clean else min(times),
-            free=min(free, default=None),
+            free=min((drone.free for drone in drones if drone.free is not None), default=None),
             stats=merged(_end_of(drone.stats) for drone in drones),
-            odd=[f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd],
+            odd=_odd_of(drones, statistics),
             drones=[*drones],
             revisits=of_hive(drone.revisits for drone in drones),
         )
-        if whole.statistics.hosts.level and len({drone.key for drone in drones}) > 1:
-            whole.odd.append(
-                "the drones have different hash keys, so the figures of small hosts are wrong"
-            )
-        return whole
 
 
 def _sum_of(counters: Iterable[Counter[str]]) -> Counter[str]:
     return sum(counters, Counter())
+
+
+def _sum_of_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    firsts, seconds = zip(*pairs, strict=True)
+    return sum(firsts), sum(seconds)
+
+
+def _odd_of(drones: Sequence[Source], statistics: Statistics) -> list[str]:
+    """Return what could not be read of each drone, and what is wrong with their sum."""
+    odd = [f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd]
+    has_several_keys = len({drone.key for drone in drones}) > 1
+    if statistics.hosts.level and has_several_keys:
+        odd.append("the drones have different hash keys, so the figures of small hosts are wrong")
+    return odd
 
 
 def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +278,7 @@ def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _terms(drones: Sequence[Source]) -> dict[str, str]:
-    """The settings; the values of one that differs, such as the drone's number, stand side by side."""
+    """Return the settings. Values that differ, such as the drones' numbers, stand side by side."""
     names = dict.fromkeys(chain.from_iterable(drone.terms for drone in drones))
     return {
         name: ", ".join(dict.fromkeys(drone.terms.get(name, "none") for drone in drones))
@@ -291,7 +298,8 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
         return meta_row.readable(snapshot, name, odd)
 
     key = meta_row.key(snapshot)
-    statistics, complete = Statistics(key), False
+    statistics = Statistics(key)
+    complete = False
     saved = unpacked("statistics")
     if saved:
         try:
@@ -299,7 +307,8 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
             complete = not statistics.since
         except (KeyError, TypeError, ValueError):
             odd.append("the statistics of the checkpoint cannot be read")
-    tallies, frontier = unpacked("tallies"), unpacked("frontier")
+    tallies = unpacked("tallies")
+    frontier = unpacked("frontier")
     last, ahead = meta_row.times(snapshot)
     outputs = lengths(snapshot)
     return Source(
@@ -326,7 +335,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return how many bytes are free on the disk of a folder, or None if the system does not tell."""
+    """Return how many bytes are free on a folder's disk, or None if the system does not tell."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -1,6 +1,4 @@
-"""The report's section on pages fetched again: how fresh copies are, how often they change, and who
-announces it.
-"""
+"""The report's section on pages fetched again: how fresh copies are, how often they change."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class AnnouncingHost(NamedTuple):
 
 @dataclass
 class Revisits:
-    """`past` is of one crawl in each list."""
+    """The revisits of a crawl or hive. `past` has a list for each crawl."""
 
     figures: RevisitFigures
     hosts: list[AnnouncingHost] = field(default_factory=list)  # those with most announcements
@@ -57,7 +55,7 @@ class Revisits:
 def read_revisits(
     snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]
 ) -> Revisits | None:
-    """None of a crawl that fetches nothing again; `history` gives its lines."""
+    """Return the figures, or None if nothing is fetched again; `history` gives its lines."""
     data = snapshot.get(META)
     if data is None:
         return None
@@ -73,7 +71,7 @@ def read_revisits(
 
 
 def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
-    """All drones together."""
+    """Return the revisits of all drones together."""
     found = [one for one in each if one is not None]
     if not found:
         return None
@@ -84,14 +82,14 @@ def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
 
 
 def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
-    """The last lines of its history, up to this length; nothing if it is not there."""
+    """Yield the last lines of its history, up to this length; none if it is not there."""
     with suppress(OSError), regular(jobdir / PATH) as file:
         file.seek(max(0, length - AT_ONCE))
         yield from file.read(min(length, AT_ONCE)).splitlines()
 
 
 def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
-    """Rows that are damaged are left out: `scrapy verify` names them."""
+    """Yield the hosts. Damaged rows are left out: `scrapy verify` names them."""
     if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
@@ -109,7 +107,7 @@ def _past(found: Iterator[bytes]) -> list[Moment]:
 
 
 def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
-    """States of all together at times of equal distance: sums, and means by the number of records.
+    """Return the state of all together at times of equal distance: sums, and weighted means.
 
     Where nothing was written, because the crawl did not run, it is as at the last moment before.
     """
@@ -128,9 +126,7 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
 
 
 def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[RevisitMoment | None]:
-    """The state at each of these times: nothing before the first moment, and after a broken one
-    that of the last.
-    """
+    """Yield the state at each time: nothing before the first moment, the last after a break."""
     place = 0
     for at in times:
         while place + 1 < len(moments) and moments[place + 1].at <= at:
@@ -151,7 +147,7 @@ def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Rev
 
 
 def _broken(before: Moment, after: Moment) -> bool:
-    """By a kill, or a pause."""
+    """Return whether a kill or a pause lies between two moments."""
     return after.state.taken < before.state.taken or after.at - before.at > GAP
 
 
@@ -174,7 +170,7 @@ FOUND = ("changed", "unchanged", "gone")  # from below: what matters most has a 
 
 
 def revisits(found: Revisits | None) -> Html | None:
-    """Nothing of a crawl that fetches nothing again."""
+    """Return the section; nothing for a crawl that fetches nothing again."""
     if found is None:
         return None
     return section(
@@ -244,7 +240,7 @@ def _over_time(found: Revisits) -> Html:
 
 
 def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
-    """Revisits by what they found, in slots of equal length."""
+    """Return revisits by what they found, in slots of equal length."""
     marks = slots(found.past, COLUMNS + 1)
     seconds = numbers.seconds(marks[1].at - marks[0].at)
     stacks = []
@@ -326,7 +322,7 @@ def _outcomes(figures: RevisitFigures) -> Html:
 
 
 def signals(found: Revisits) -> Html:
-    """Announcements of changes: how far they were right, and whose."""
+    """Return announcements of changes: how far they were right, and whose."""
     figures = found.figures
     if not figures.signals_true + figures.signals_false + figures.signals_ignored:
         return note("No change that a sitemap, feed or hub announced was looked at yet.")

@@ -38,7 +38,7 @@ SEED_HEAD = [
 
 
 def seeds(source: Source, log: Log) -> Html:
-    """Outcomes of seeds, and a row for each: those that failed first."""
+    """Return outcomes of seeds, and a row for each: those that failed first."""
     read, known, ended = source.seeds_read, len(log.seeds), log.seeds.ended
     if not known and not read:
         return section(
@@ -142,7 +142,7 @@ def skipped(source: Source) -> Html:
 
 
 def waiting(source: Source) -> Html:
-    """Hosts that are away, domains over their budgets, and the longest queues."""
+    """Return hosts that are away, domains over their budgets, and the longest queues."""
     return section(
         "waiting",
         "Waiting and given up",

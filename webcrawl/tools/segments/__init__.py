@@ -1,3 +1,1 @@
-"""Offline crawling: what crawls left is sorted and merged into the next segment of URLs to crawl
-(docs/segments.md).
-"""
+"""Offline crawling: what crawls left becomes the next segment of URLs (docs/segments.md)."""

@@ -1,5 +1,4 @@
-"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment from what
-waits.
+"""Builds segments: reads what crawls left, keeps the index, and cuts the next segment.
 
 All that it knows is one state folder, with one checkpoint: what was read, what is known, what
 waits, and how many segments there are. A segment has its name before the checkpoint that counts it;
@@ -60,7 +59,7 @@ OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
 
 
 class Builder:
-    """One process at a time; StateLocked for a second one."""
+    """Builds segments, in one process at a time; StateLocked for a second one."""
 
     def __init__(
         self,
@@ -134,9 +133,7 @@ class Builder:
         self._db.set(LOST, b"%d" % self.lost)
 
     def read(self, crawls: Sequence[EarlierCrawl]) -> None:
-        """Read what these crawls have left since the last time: all that they requested, then all
-        that they found.
-        """
+        """Read what these crawls have left since the last time: first requests, then finds."""
         for left in crawls:
             self._meet(left)
             self._log(left, LOG, self._asked)
@@ -153,7 +150,7 @@ class Builder:
                 )
 
     def _meet(self, left: EarlierCrawl) -> None:
-        """Of a crawl that was begun anew in the folder of another one nothing was read."""
+        """Note whose crawl this is: of one begun anew in the folder of another nothing was read."""
         if not left.key:  # it was opened, and has not begun
             return
         name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
@@ -168,7 +165,7 @@ class Builder:
         self._db.set(name, whose)
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Links that were found and have passed the filters."""
+        """Take links that were found and have passed the filters."""
         for records in batches:
             self._crawl.found(records)
             self._step(len(records))
@@ -198,9 +195,7 @@ class Builder:
             self._step(len(lines))
 
     def _step(self, links: int) -> None:
-        """Take out what is new, so that it does not wait in two places, and a checkpoint now and
-        then.
-        """
+        """Take out what is new, so that it waits in one place; a checkpoint now and then."""
         self._since += links
         if self._since >= OFTEN:
             self._take()
@@ -224,14 +219,12 @@ class Builder:
 
     @property
     def waiting(self) -> int | None:
-        """The number of a segment that is made and was not given away, if there is one."""
+        """Return the number of a segment that is made and not given away, if there is one."""
         return self.number if self._given < self.number else None
 
     @property
     def untouched(self) -> Path | None:
-        """The last segment, if nothing was asked for since it was given away, as far as crawls were
-        read.
-        """
+        """Return the last segment, if nothing in it was asked for since it was given away."""
         return (
             self.path(self.number)
             if self.number and self.waiting is None and not self._is_touched
@@ -239,12 +232,12 @@ class Builder:
         )
 
     def given(self) -> None:
-        """The last segment is in somebody's hands, or was crawled."""
+        """Note that the last segment was taken, or was crawled."""
         self._given = self.number
         self.checkpoint()
 
     def make(self, most: int, needed: int) -> Cut:
-        """The next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
+        """Make the next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
         self._take()
         while self._crawl.decide():
             time.sleep(PAUSE)

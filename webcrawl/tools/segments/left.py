@@ -1,5 +1,4 @@
-"""Reads what a crawl left, as of its last checkpoint, for a segment to be built of. Nothing of it
-is changed.
+"""Reads what a crawl left, as of its last checkpoint, for a segment; changes nothing of it.
 
 A crawl that runs, or was killed, may yet take back what no checkpoint has: that is left for the
 next time.
@@ -60,12 +59,12 @@ class EarlierCrawl:
 
     @property
     def has_found_log(self) -> bool:
-        """True if the crawl followed no links, and left them."""
+        """Return whether the crawl followed no links, and left them."""
         return FOUND in self.outputs
 
     @property
     def has_tables(self) -> bool:
-        """True if the crawl has written tables of links, be they here or not."""
+        """Return whether the crawl has written tables of links, be they here or not."""
         gone = (path.name for path, _ in self.gone("tables", ".parquet"))
         return bool(self.tables("links")) or any(name.startswith("links-") for name in gone)
 
@@ -73,9 +72,7 @@ class EarlierCrawl:
         return _nameable(sorted((self.jobdir / "tables").glob(f"{name}-*.parquet")))
 
     def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:
-        """Finished files that the crawl has written there and that were taken away since, with
-        their lengths.
-        """
+        """Yield the crawl's finished files there that were taken away, with their lengths."""
         for name, length in self.outputs.items():
             path = self.jobdir / name
             here = path.exists() or path.with_name(f"{path.name}{OPEN}").exists()
@@ -83,7 +80,7 @@ class EarlierCrawl:
                 yield path, length
 
     def lines(self, path: str, start: int) -> Iterator[tuple[list[bytes], int]]:
-        """The lines of a log from this place on, some at a time, and the place after them."""
+        """Yield the lines of a log from this place on, some at a time, and the place after them."""
         end = self.outputs.get(path, 0)
         if start >= end:
             return
@@ -104,7 +101,7 @@ class EarlierCrawl:
 
 
 def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[EarlierCrawl]:
-    """The crawl, or all drones of the hive, in this folder.
+    """Return the crawl, or all drones of the hive, in this folder.
 
     `trusted`: code that its settings may name.
     """
@@ -159,9 +156,7 @@ def _values(
 
 
 def crawled(lines: Sequence[bytes]) -> tuple[list[str], list[str]]:
-    """Of lines of crawl.log the URLs, without robots.txt that was fetched for others; and those
-    that were seeds.
-    """
+    """Return the URLs of these lines, without robots.txt, and those that were seeds."""
     urls, seeds = [], []
     for line in lines:
         found = fields(line)
@@ -177,29 +172,27 @@ NEVER = float("inf")
 
 
 class SegmentCrawl(Offline):
-    """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls
-    a segment.
-    """
+    """Asks no server and has no hosts: budgets and rules of hosts are for the segment's crawl."""
 
     def know(self, urls: Sequence[str]) -> None:
-        """These were asked for, or are going to be: they are in no segment."""
+        """Keep these out of segments: they were asked for, or are going to be."""
         self.parts.seen.submit(self.parts.pipeline.keys([*urls]), [KNOWN] * len(urls))
 
     def start_from(self, urls: Sequence[str]) -> None:
-        """These were the seeds of a crawl: with the scope `seeds` they say what is inside."""
+        """Note the seeds of a crawl: with the scope `seeds` they say what is inside."""
         self.parts.pipeline.process("", 0, [*urls])
 
     def found(self, records: Sequence[Packed]) -> None:
-        """Links that have passed the filters."""
+        """Take links that have passed the filters."""
         self.parts.seen.submit(self.parts.pipeline.keys([*map(url_of, records)]), records)
 
     def submit_all_portions(self) -> None:
-        """The rest of the links of large pages."""
+        """Submit the rest of the links of large pages."""
         while self.parts.discovery.submit_portion(NEVER):
             pass
 
     def take_new(self, ready: Event) -> Iterator[list[Packed]]:
-        """Records known to be new, some at a time.
+        """Yield records known to be new, some at a time.
 
         `ready` is set by the seen store's `on_ready`.
         """
@@ -211,7 +204,7 @@ class SegmentCrawl(Offline):
                 return
 
     def decide(self) -> bool:
-        """Has the seen store decide about what waits there; whether something still does."""
+        """Have the seen store decide about what waits; return whether anything still does."""
         self.parts.seen.merge()
         return self.parts.seen.pending > 0
 
@@ -227,8 +220,7 @@ WINDOW = 50_000  # pages of whose links none has come yet
 
 
 class TableReader:
-    """Takes links from Parquet files, and how their pages were found from the table `pages`, if
-    there is one.
+    """Takes links from Parquet files, and how pages were found from the table `pages`.
 
     Both tables have pages in the order in which they ended, so that some thousand pages at hand are
     enough.
@@ -257,6 +249,10 @@ class TableReader:
                 followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
                 yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
+        self._lose_gone(left)
+
+    def _lose_gone(self, left: EarlierCrawl) -> None:
+        """Tell of the files that were taken away before their links were read."""
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(
@@ -265,9 +261,7 @@ class TableReader:
                 )
 
     def forget(self, left: EarlierCrawl) -> None:
-        """Its files are another crawl's than those that were read in their folder, be they there
-        yet or not.
-        """
+        """Forget which files of the folder were read: another crawl writes there now."""
         folder = f"{TABLE}{(left.jobdir / 'tables').resolve()}"
         self._db.delete(f"{folder}/", f"{folder}0")
 
@@ -286,7 +280,7 @@ class TableReader:
 
 
 class _Pages:
-    """The ways by which pages were found, those of whose links some are to be read."""
+    """The ways by which pages were found, for the pages whose links are read."""
 
     def __init__(self, files: list[Path]) -> None:
         self._files = files
@@ -299,10 +293,12 @@ class _Pages:
         return (row for path in self._files for row in _rows(path, "url", "hops", "via", "seed"))
 
     def link_of(self, url: str) -> Link | None:
-        """None if it is not at hand, nor near the last one."""
-        most, self._most = self._most, WINDOW
-        # it is nowhere: others may be
-        if url not in self._at_hand and not self._look(url, most) and most is None:
+        """Return how a page was found, or None if it is not at hand, nor near the last one."""
+        most = self._most
+        self._most = WINDOW
+        is_found = url in self._at_hand or self._look(url, most)
+        if not is_found and most is None:
+            # All rows were looked through, and others may be asked for
             self._rows = self._all()
             self._at_hand.clear()
         return self._at_hand.pop(url, None)

@@ -32,9 +32,7 @@ Line = bytes
 
 
 class Pool(Part):
-    """As a Part it is saved with every checkpoint: files are immutable, and the checkpoint names
-    them.
-    """
+    """The links that wait for a segment. A checkpoint names its files, which do not change."""
 
     def __init__(
         self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY
@@ -44,30 +42,34 @@ class Pool(Part):
         self._domain_of = domain_of
         self._memory = memory
         state = json.loads(db.get(META) or b'{"files": [], "next": 0, "last": 0}')
-        # name, bytes, lines
+        # of each file its name, bytes and lines
         self._files: list[tuple[str, int, int]] = [tuple(one) for one in state["files"]]
-        # numbers, of links and of files
-        self._next = state["next"]
-        self._last = state["last"]
+        self._next = state["next"]  # number of the next link
+        self._last = state["last"]  # number of the last file
         self._lines: list[Line] = []
         self._size = 0
         self._sites: dict[bytes, bytes] = {}
-        self._prepare_folder()
+        self._make_folder()
+        self._check_files()
         db.join(self)
 
     def __len__(self) -> int:
         return sum(lines for _, _, lines in self._files) + len(self._lines)
 
-    def _prepare_folder(self) -> None:
-        """What an attempt that was interrupted left is removed."""
+    def _make_folder(self) -> None:
+        """Make the folder, or remove from it what an interrupted attempt left."""
+        named = {name for name, _, _ in self._files}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            named = {name for name, _, _ in self._files}
             for path in self._folder.iterdir():
-                if path.name not in named and path.name.startswith("pool-"):
+                is_leftover = path.name.startswith("pool-") and path.name not in named
+                if is_leftover:
                     self._db.disk.unlink(path)
         except OSError as error:
             raise StoreError(f"{self._folder}: {error.strerror or error}") from error
+
+    def _check_files(self) -> None:
+        """Raise DamagedFile if a file is not as the last checkpoint left it."""
         for name, size, _ in self._files:
             path = self._folder / name
             if not path.is_file() or path.stat().st_size != size:
@@ -76,7 +78,7 @@ class Pool(Part):
                 )
 
     def add(self, records: Sequence[Packed]) -> None:
-        """Links that are new."""
+        """Add links that are new."""
         for record in records:
             host = record.split(b"/", 3)[2]
             site = self._sites.get(host) or self._site(host)
@@ -88,11 +90,12 @@ class Pool(Part):
             self.spill()
 
     def _site(self, host: bytes) -> bytes:
-        """The beginning of the lines of a host."""
+        """Return the beginning of the lines of a host."""
         if len(self._sites) > 100_000:
             self._sites.clear()
         name = host.rpartition(b"@")[2].decode()
-        site = self._sites[host] = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
+        site = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
+        self._sites[host] = site
         return site
 
     def spill(self) -> None:
@@ -112,12 +115,12 @@ class Pool(Part):
             self.replace([file.named])
 
     def new_file(self) -> BlockWriter:
-        """One that `replace` may name; no checkpoint does before."""
+        """Return a file that `replace` may name; no checkpoint does before."""
         self._last += 1
         return BlockWriter(self._db.disk, self._folder / f"pool-{self._last:08d}")
 
     def replace(self, files: Sequence[tuple[str, int, int]]) -> None:
-        """These have what waits from now on; empty ones are not kept.
+        """Have these files hold what waits from now on; empty ones are not kept.
 
         The others go with the next checkpoint.
         """
@@ -129,7 +132,7 @@ class Pool(Part):
         self._files = [file for file in files if file[2]]
 
     def sorted(self) -> Iterator[list[Line]]:
-        """All lines in their order, some thousand at a time; call `spill` before."""
+        """Yield all lines in their order, some thousand at a time; call `spill` before."""
         with ExitStack() as opened:
             readers = [
                 opened.enter_context(BlockReader(self._folder / name)) for name, _, _ in self._files
@@ -146,9 +149,7 @@ class Pool(Part):
 
 
 def _merged(readers: Sequence[Iterator[list[Line]]]) -> Iterator[list[Line]]:
-    """Blocks up to the earliest end of those at hand are sorted together: sorting merges what is
-    sorted, and in C.
-    """
+    """Sort blocks up to the earliest end at hand together: sorting merges what is sorted, in C."""
     held: list[list[Line]] = [[] for _ in readers]
     ended = [False] * len(readers)
     while True:
@@ -186,9 +187,7 @@ class Cut:
 
 
 class Sizes:
-    """One pass over the pool: how many hosts have so many URLs, and how many have waited since
-    when.
-    """
+    """One pass over the pool: how many hosts have so many URLs, and how long these have waited."""
 
     def __init__(self, pool: Pool) -> None:
         self.by_count: Counter[int] = Counter()
@@ -210,9 +209,7 @@ class Sizes:
             self.by_age[first // AGE] += 1
 
     def oldest(self, most: int) -> int:
-        """The number below which the first URL of a host must be, so that about `most` hosts
-        qualify, or more.
-        """
+        """Return the number that a host's first URL must be below, for `most` hosts to qualify."""
         hosts = 0
         for age in sorted(self.by_age):
             hosts += self.by_age[age]
@@ -222,7 +219,7 @@ class Sizes:
 
 
 def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
-    """Writes the segment to `target`, and has the pool keep the rest.
+    """Write the segment to `target`, and have the pool keep the rest.
 
     Without URLs there is no file.
     """
@@ -266,7 +263,7 @@ def _divide(
 
 
 def _site(line: Line) -> tuple[bytes, int]:
-    """The beginning of all lines of its host, and its number."""
+    """Return the beginning of all lines of the link's host, and its number."""
     domain, host, number, _ = line.split(b" ", 3)
     return b"%b %b " % (domain, host), int(number, 16)
 
@@ -278,7 +275,8 @@ class SegmentWriter:
         self._disk = disk
         self._fd = fd
         self._waiting: list[bytes] = [HEADER]
-        self._size = self._rows = 0
+        self._size = 0
+        self._rows = 0
 
     def add(self, record: Packed) -> None:
         self._rows += 1
@@ -295,7 +293,7 @@ class SegmentWriter:
 
 
 def _row(rank: int, record: Packed) -> bytes:
-    """A seed says nothing of how it was found: it is one again."""
+    """Return a row of the segment. A seed says nothing of how it was found: it is one again."""
     url, path, via, seed, _, _, chain, _ = record.split(b" ")
     fields = (url, path, via, seed, chain) if path or via else (url, b"", b"", b"", b"")
     return b"%d,%b\n" % (rank, b",".join(_cells(fields)))
@@ -307,7 +305,7 @@ def _cells(fields: tuple[bytes, ...]) -> Iterator[bytes]:
 
 
 def copied(segment: Path | None, target: Path) -> None:
-    """The segment under another name, whole or not at all.
+    """Copy the segment to another name, whole or not at all.
 
     Without one the file has no rows: an old one must go.
     """
@@ -329,8 +327,7 @@ TYPICAL = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 def hosts_needed(slots: int, wait: Wait) -> int:
-    """Hosts that keep so many downloads under way: each slot needs one that is asked, and others
-    that wait meanwhile.
+    """Return how many hosts keep so many downloads under way.
 
     `wait` is the policy of politeness. What matters is how many downloads fit into one wait; the
     least of it counts, at which most pages come per second.
@@ -339,8 +336,7 @@ def hosts_needed(slots: int, wait: Wait) -> int:
 
 
 def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
-    """Return the number of URLs of each host to take, so that no more than `most` are taken; 0: not
-    even one of each.
+    """Return how many URLs to take of each host, for `most` in all; 0: not even one of each.
 
     `sizes`: how many hosts have so many URLs.
     """
@@ -360,7 +356,7 @@ def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
 
 
 def _fitting(at_least: Mapping[int, int], counts: Sequence[int], most: int) -> int:
-    """The largest number per host with which no more than `most` are taken."""
+    """Return the largest number per host with which no more than `most` are taken."""
     cap = taken = 0
     for count in counts:
         level = (count - cap) * at_least[count]

@@ -1,6 +1,4 @@
-"""`scrapy hive resize` and `scrapy hive adopt`: changes of who shares the web of a hive, by its
-server.
-"""
+"""`scrapy hive resize` and `adopt`: change who shares the web of a hive, by its server."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ Say = Callable[[str], Any]
 
 
 def resize(target: Target, wanted: int, say: Say) -> int:
-    """Changes the number of drones while the hive runs, and waits until all slots are where they
-    belong.
-    """
+    """Change the number of drones while the hive runs; wait until all slots are in their place."""
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
     must_run(target)
@@ -60,7 +56,7 @@ def give_up(
     lost: Collection[int] = (),
     still: Callable[[], None] = lambda: None,
 ) -> int:
-    """Gives the slots of a drone to the others; with `lost`, though its state is gone.
+    """Give the slots of a drone to the others; with `lost`, though its state is gone.
 
     `still` may end the waiting.
     """
@@ -80,7 +76,7 @@ def must_run(target: Target) -> None:
 
 
 def stopped(folder: HiveFolder) -> str:
-    """Of a hive that nobody runs: how it is, and what to do."""
+    """Return how a hive is that does not run, and what to do."""
     state = "has finished" if folder.finished else "is not running"
     wanted = folder.known().wanted
     if not wanted:
@@ -103,7 +99,7 @@ def check_given_up(look: Look, drone: int) -> None:
 
 
 def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
-    """All of these but this one; CannotStart if there are none."""
+    """Return all of these but this one. Raise CannotStart if there are none."""
     left = tuple(one for one in sorted(drones) if one != drone)
     if not left:
         raise CannotStart(f"--drone {drone}: no drone would be left")
@@ -111,7 +107,7 @@ def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
 
 
 def _wanted(look: Look) -> Collection[int]:
-    """The drones that shall share the web, as far as the server knows."""
+    """Return the drones that shall share the web, as far as the server knows."""
     return look.wanted or (look.map.drones if look.map is not None else ())
 
 
@@ -123,7 +119,7 @@ async def _changed(
     say: Say,
     still: Callable[[], None] = lambda: None,
 ) -> int:
-    """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
+    """Wait until all is settled, however long: Ctrl-C ends the waiting, not the change."""
     operator, later = make_operator(), ""
     try:
         _check(look := await operator.look(), lost)
@@ -143,7 +139,7 @@ async def _changed(
 
 
 def _check(look: Look, lost: Collection[int]) -> None:
-    """Whatever can be refused is refused before anything changes."""
+    """Refuse what can be refused before anything changes."""
     if not look.leases:
         raise CannotStart("no drone of this hive is there")
     for drone in () if lost else look.leases:  # what is lost is not given away
@@ -152,8 +148,7 @@ def _check(look: Look, lost: Collection[int]) -> None:
 
 
 def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
-    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all
-    else dies now.
+    """Write what is wanted to hive.json first: from there the hive's process tells the server.
 
     `asked` gets the drones of a change that has not ended, and may have been asked for at the same
     moment.
@@ -184,7 +179,7 @@ async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) 
 
 
 class Waiting:
-    """For the end of a change.
+    """Waits for the end of a change.
 
     The hive of a folder says it in hive.json; of any other the server alone is asked.
     """
@@ -205,31 +200,42 @@ class Waiting:
         self._heard = clock()  # when anybody was there
 
     async def look(self) -> str:
-        """The drones that the change waits for now; nothing once it has ended.
+        """Return the drones that the change waits for now, in words; empty once it has ended.
 
-        CannotStart: it does not go on.
+        Raise CannotStart if it does not go on.
         """
         if self._folder is not None and self._has_ended(self._folder):
             return ""
         try:
             look = await self._operator.look()
         except Away as error:
-            if self._is_silent() or self._folder is None:
+            if self._folder is None or self._is_silent():
                 raise
             return f"the hive's server, which is {error.state}"
+        self._check_drones(look)
+        if self._folder is None:
+            self._check_wanted(look.wanted)
+        waits = waits_for(look, self.members, self._lost)
+        if not waits and self._folder is not None:  # hive.json does not say yet that it has ended
+            return "the drones that leave"
+        return waits
+
+    def _check_drones(self, look: Look) -> None:
+        """Raise CannotStart if no drone has been there for a while."""
         if look.leases:
             self._heard = self._clock()
         elif self._is_silent():
             raise CannotStart(
                 "no drone of this hive is there any more: the change goes on when they are started again"
             )
-        if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
-            raise _overtaken(look.wanted)
-        waits = waits_for(look, self.members, self._lost)
-        return waits or ("the drones that leave" if self._folder is not None else "")
+
+    def _check_wanted(self, wanted: Collection[int]) -> None:
+        """Raise CannotStart if the server has the order for another change by now."""
+        if wanted and {*wanted} - {*self._lost} != {*self.members}:
+            raise _overtaken(wanted)
 
     def _has_ended(self, folder: HiveFolder) -> bool:
-        # before hive.json is read: the last thing that it does is to write there
+        # asked before hive.json is read: the hive's process writes there last of all
         supervised = folder.supervised
         founding = folder.known()
         if {*(founding.wanted or founding.drones)} != {*self.members}:
@@ -239,7 +245,7 @@ class Waiting:
         return not founding.wanted
 
     def _is_silent(self) -> bool:
-        """True if nobody was there for so long that it is no restart."""
+        """Return whether no drone was there for longer than a restart takes."""
         return self._clock() - self._heard > SILENCE
 
 
@@ -253,9 +259,7 @@ def _overtaken(wanted: Collection[int]) -> CannotStart:
 
 
 def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = False) -> int:
-    """The drone's state is gone: says what is lost, and gives its part of the web to the others if
-    that is wanted.
-    """
+    """Say what is lost with a drone's state, and give its part to the others if that is wanted."""
     if target.folder is not None and not target.folder.supervised:
         return _adopt_later(target.folder, drone, say, sure=sure)
     for line in _losses(target.look(), drone):
@@ -300,7 +304,7 @@ def _open_fence(look: Look, drone: int) -> float:
 
 
 def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
-    """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
+    """Adopt what is lost of a hive that does not run: its drones hear of it at their start."""
     lock = folder.lock()
     try:
         slots = folder.saved_map()
@@ -329,7 +333,7 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
 
 
 def _without(founding: Founding, drone: int) -> Founding:
-    """A change of the number of drones that has not ended goes on."""
+    """Return the founding without this drone; a change that has not ended goes on."""
     wanted = others(drone, founding.wanted) if founding.wanted else ()
     lost = tuple(sorted({*founding.lost, drone}))
     return replace(founding, drones=others(drone, founding.drones), lost=lost, wanted=wanted)
@@ -344,9 +348,7 @@ def _say_what_follows(say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key
-    of its hive.
-    """
+    """The identity in a JOBDIR as of its last checkpoint: a drone's or None, and its hive's key."""
 
     jobdir: Path
     identity: Identity | None
@@ -354,7 +356,7 @@ class Found:
 
 
 def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: Say) -> int:
-    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
+    """Run the drone here, until the others have all that it had.
 
     Nobody is told anything before the folder has proved to be this drone's, and the hive has let
     the drone in.
@@ -426,7 +428,7 @@ def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:
 def drone_command(
     settings: BaseSettings, target: Target, drone: int, jobdir: str, arguments: Mapping[str, str]
 ) -> list[str]:
-    """Starts a drone on a JOBDIR that is at hand; the spider is the hive's, or else `web`."""
+    """Return the command of a drone on a JOBDIR; the spider is the hive's, or else `web`."""
     found = target.look()
     given = {
         **given_by_command(settings),

@@ -1,6 +1,4 @@
-"""A hive on this machine: what it is to be, how each of its drones is started, and how all of them
-run.
-"""
+"""A hive on this machine: what it is to be, how a drone is started, and how all run."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ NOT_GIVEN = {  # by -s
 
 
 class Plan:
-    """`wanted`: how many drones; 0: as many as there are cores, or as the hive has."""
+    """What a hive is to be. `wanted`: how many drones; 0: as it has, or one per core."""
 
     def __init__(
         self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int
@@ -73,9 +71,7 @@ class Plan:
         check_name(self.folder.path)  # before a server is started in it
 
     def founding(self, before: Founding | None) -> Founding:
-        """The founding of this hive; CannotStart if it is not what it was, and any of its drones
-        was ever let in.
-        """
+        """Return the founding of this hive. Raise CannotStart if it was another, with members."""
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
         if before is not None:
@@ -115,7 +111,7 @@ class Plan:
                 raise CannotStart(f"{setting} = {now}: {path} was founded with {was}")
 
     def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
-        """The settings that `-s` gives to one drone.
+        """Return the settings that `-s` gives to one drone.
 
         `url`: of the server that this hive has of its own.
         """
@@ -133,7 +129,7 @@ class Plan:
         }
 
     def _port_of(self, number: int) -> dict[str, str]:
-        """The METRICS_PORT of one drone: on one machine each has another, by its number."""
+        """Return the METRICS_PORT of a drone: on one machine each has another, by its number."""
         place = read("METRICS_PORT", self._settings.get("METRICS_PORT"))
         if place is None or not place[1]:
             return {}
@@ -142,7 +138,7 @@ class Plan:
 
     @property
     def hops(self) -> int:
-        """The redirects in a row that its drones follow."""
+        """Return the redirects in a row that its drones follow."""
         own = self._settings.copy()
         self._spider.update_settings(own)
         follows = (
@@ -156,7 +152,7 @@ class Plan:
         return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
 
     def check(self, founding: Founding) -> None:
-        """All that `scrapy crawl` checks before it starts, as the first drone does. CannotStart."""
+        """Check all that `scrapy crawl` checks, as the first drone does. Raise CannotStart."""
         own = self._settings.copy()
         self._spider.update_settings(own)
         ours = issubclass(load_object(own["SCHEDULER"]), FrontierScheduler)
@@ -169,14 +165,14 @@ class Plan:
                 "FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline"
             )
         checked = self._settings.copy()
-        # nobody has put seeds into a server of our own
+        # a server of our own begins without seeds
         given = self.settings_of(founding, founding.drones[0], None)
         checked.setdict(given, "cmdline")
         preflight(checked, self._spider, self._arguments)
 
 
 def given_by_command(settings: BaseSettings) -> dict[str, str]:
-    """The settings of the command line, as its `-s` options would say them."""
+    """Return the settings of the command line, as its `-s` options would say them."""
     names = [
         name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
     ]
@@ -184,9 +180,7 @@ def given_by_command(settings: BaseSettings) -> dict[str, str]:
 
 
 def _word(value: Any) -> str:
-    """A setting's value as `-s` takes it: of a dict, such as ITEM_PIPELINES, Scrapy has made
-    settings.
-    """
+    """Return a setting's value as `-s` takes it; Scrapy has made settings of a dict."""
     return json.dumps(value.copy_to_dict()) if isinstance(value, BaseSettings) else str(value)
 
 
@@ -201,7 +195,7 @@ def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, st
 
 
 def usable_cores() -> list[int]:
-    """Those on which this process may run."""
+    """Return the cores on which this process may run."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -224,7 +218,7 @@ class HiveRun:
         self._cores = usable_cores() if pin else []
 
     def run(self) -> int:
-        """The exit status, once all drones have ended. CannotStart, HiveError: none was started."""
+        """Run the drones; return the exit status. CannotStart, HiveError: no drone was started."""
         self._folder.read()  # before anything is made: something else may be there
         new = not self._folder.path.exists()
         with closing(self._folder.lock()), ExitStack() as opened:
@@ -249,7 +243,7 @@ class HiveRun:
             return self._crawl(founding, new=founding is not before)
 
     def _wait_for_the_last_run(self, drones: Sequence[int]) -> None:
-        """Drones whose supervisor was killed end by themselves, with a checkpoint."""
+        """Wait for drones whose supervisor was killed: they end with a checkpoint."""
         end, told = time.monotonic() + LEFT, False
         while left := [number for number in drones if self._folder.running(number)]:
             if time.monotonic() > end:
@@ -265,7 +259,7 @@ class HiveRun:
 
     @contextmanager
     def _server(self, founding: Founding) -> Iterator[str | None]:
-        """The address of a server of the hive's own, while it runs; None: the settings name one."""
+        """Yield the address of a server of the hive's own, while it runs, or None."""
         self._own = None
         if has_redis(self._settings):
             self._operators = servers.named(self._settings, founding.name, self._folder)
@@ -332,9 +326,7 @@ class HiveRun:
         )
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """Where it is said why nothing came, to all drones or to one: its resolver or its proxy may
-        be to blame.
-        """
+        """Say where it is told why nothing came, to all drones or one: its proxy, perhaps."""
         if got_nothing(found, self._plan.hops):
             yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
             return
@@ -397,8 +389,7 @@ class HiveRun:
 
 @contextmanager
 def leaving_nothing(folder: HiveFolder, *, new: bool) -> Iterator[ExitStack]:
-    """A start that is refused leaves nothing behind, unless `pop_all` is called: the next one may
-    be another's.
+    """Remove what a refused start made, unless `pop_all` is called.
 
     `new`: the folder was made for this start. Only with its lock: what another process has made is
     then there before, and stays.
@@ -414,6 +405,6 @@ def _remove(folder: HiveFolder, there: set[Path], *, new: bool) -> None:
     for path in made:
         shutil.rmtree(path, ignore_errors=True)
     if new and there <= {folder.path / LOCK}:
-        with suppress(OSError):  # somebody has put something there meanwhile
+        with suppress(OSError):  # another process has put something there meanwhile
             (folder.path / LOCK).unlink(missing_ok=True)
             folder.path.rmdir()

@@ -1,18 +1,17 @@
-"""How a hive is: `scrapy hive status`, the drones as a table, running or not; and the `status` of
-`scrapy ctl`.
-"""
+"""How a hive is: the table of `scrapy hive status`, and the `status` of `scrapy ctl`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
 from webcrawl.crawl.hive.operator import Look, waits_for
-from webcrawl.crawl.hive.queen import State
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import FINISHED
@@ -38,7 +37,7 @@ OF_EACH = ("pages", "answers", "queued", "hosts", "failures", "bytes")
 
 
 def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A row for each drone, and what concerns all."""
+    """Return a row for each drone, and what concerns all."""
     found: dict[int, dict[str, Any]] = {}
     stats: dict[int, Mapping[str, Any]] = {}
     common: dict[str, Any] = {
@@ -86,9 +85,7 @@ def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
-    """The state by hive.json: how many drones are meant, and whether a change of their number has
-    not ended.
-    """
+    """Return the state by hive.json: how many drones are meant, and whether that changes."""
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
     founding = folder.known()
@@ -105,7 +102,7 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
 def _by_locks(
     folder: HiveFolder | None, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The state of a hive whose server does not tell it: who runs has a lock on this machine."""
+    """Return the state of a hive whose server does not tell it: running drones have locks."""
     if folder is None:
         return {}
     there = [drone for drone in found if folder.running(drone)]
@@ -119,23 +116,24 @@ def _by_locks(
 
 
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
-    """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
-    at_work = [
-        drone
-        for drone, report in look.reports.items()
-        if drone in look.leases and report.state in AT_WORK
-    ]
+    """Return the state by the server. Drones elsewhere may run without the hive's process here."""
+    running = _number_at_work(look)
     changing = meant["changing"] or _wants_others(look)
-    waits = ""
-    if changing and look.wanted:
-        waits = waits_for(look, look.wanted)
+    waits = waits_for(look, look.wanted) if changing and look.wanted else ""
     return {
-        "state": RUNNING if at_work else meant["state"],
-        "running": len(at_work),
+        "state": RUNNING if running else meant["state"],
+        "running": running,
         "meant": meant["meant"] or len(look.wanted or _placed(look)),
         "changing": changing,
         "waits": waits,
     }
+
+
+def _number_at_work(look: Look) -> int:
+    """Return how many drones have a lease, and report that they crawl."""
+    return sum(
+        drone in look.leases and report.state in AT_WORK for drone, report in look.reports.items()
+    )
 
 
 def _placed(look: Look) -> set[int]:
@@ -160,7 +158,7 @@ async def _two_looks(make_operator: MakeOperator) -> tuple[Look, Look]:
 
 
 def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """As of the drone's last checkpoint."""
+    """Return the row of a drone as of its last checkpoint."""
     reason = figures.get("reason")
     return {
         "drone": drone,
@@ -176,7 +174,10 @@ def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, 
 
 
 def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
-    report, earlier, left = now.reports.get(drone), before.reports.get(drone), now.leases.get(drone)
+    """Return what the drone's report changes in its row."""
+    report = now.reports.get(drone)
+    earlier = before.reports.get(drone)
+    left = now.leases.get(drone)
     host, pid = now.places.get(drone, ("", 0))
     row: dict[str, Any] = {}
     if report is None:
@@ -184,11 +185,11 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = (
-        str(report.state) + (", idle" if report.idle else "")
-        if left is not None
-        else _absent(now, drone)
-    )
+    state = _absent(now, drone)
+    if left is not None:
+        state = f"{report.state}, idle" if report.idle else str(report.state)
+    if report.trouble:
+        state += f": {report.trouble}"
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -197,14 +198,19 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
         "letters": report.unacknowledged,
         "place": f"{where}:{report.jobdir} ({pid or report.pid})" if where else report.jobdir,
     }
-    if report.trouble:
-        row["state"] += f": {report.trouble}"
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
-        pages = row["pages"] - earlier.figures.get("pages", 0)
-        row["rate"] = round(
-            pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1
-        )
+        row["rate"] = _rate(report, earlier)
     return row
+
+
+def _rate(report: Report, earlier: Report) -> float:
+    """Return the pages per second between two reports of one run."""
+    pages = report.figures.get("pages", 0) - earlier.figures.get("pages", 0)
+    seconds = report.seconds - earlier.seconds
+    if not seconds:
+        seconds = (report.beat - earlier.beat) * BEAT
+    rate: float = round(pages / seconds, 1)
+    return rate
 
 
 def _absent(look: Look, drone: int) -> str:
@@ -217,80 +223,89 @@ def _absent(look: Look, drone: int) -> str:
 
 
 def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
-    """The lines of the table, and one of what concerns all."""
+    """Return a line for each drone below their heads, and those that concern the whole hive."""
+    lines = [*_aligned(found), f"{common['name']}: {_sums(found, common)}{_why_old(common)}"]
+    again = figures_of(common)
+    if again is not None:
+        lines.append(in_words(again))
+    if common.get("waits"):
+        lines.append(f"the change waits for {common['waits']}")
+    return lines
+
+
+def _aligned(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the heads and the rows, in columns: texts to the left, numbers to the right."""
     cells = [list(COLUMNS.values())]
     cells += [["-" if row[name] is None else str(row[name]) for name in COLUMNS] for row in found]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    aligned = [str.ljust if name in TEXTS else str.rjust for name in COLUMNS]
-    lines = [
-        "  ".join(
-            align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    pages, queued = (sum(row[name] for row in found) for name in ("pages", "queued"))
+    alignments = [str.ljust if name in TEXTS else str.rjust for name in COLUMNS]
+    for row in cells:
+        columns = zip(alignments, row, widths, strict=True)
+        yield "  ".join(align(cell, width) for align, cell, width in columns).rstrip()
+
+
+def _sums(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> str:
+    """Return how many drones run, and the sums of their figures."""
+    pages = sum(row["pages"] for row in found)
+    queued = sum(row["queued"] for row in found)
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
-    size = (
-        f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way"
-        if common["server_bytes"]
-        else ""
-    )
-    unseen = ""
+    sums = f"{_drones(common)}{queen}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
+    if common["server_bytes"]:
+        sums += f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way"
+    return sums
+
+
+def _why_old(common: Mapping[str, Any]) -> str:
+    """Return, for the end of a line, why the figures are of checkpoints; empty if they are not."""
     if common.get("another"):
-        unseen = "; as of their last checkpoints: the server knows another hive of this name"
+        why = "the server knows another hive of this name"
     elif common.get("unnamed"):
-        unseen = "; as of their last checkpoints: -s REDIS_URL names their server"
+        why = "-s REDIS_URL names their server"
     elif common.get("unheard") and common["running"]:
-        unseen = "; as of their last checkpoints: their server does not answer now"
-    again = figures_of(common)
-    urls = f"{count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
-    return [
-        *lines,
-        f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unseen}",
-        *([in_words(again)] if again is not None else []),
-        *([f"the change waits for {common['waits']}"] if common.get("waits") else []),
-    ]
+        why = "their server does not answer now"
+    else:
+        return ""
+    return f"; as of their last checkpoints: {why}"
 
 
 def _drones(common: Mapping[str, Any]) -> str:
-    """The numbers of drones that run, and that are meant."""
+    """Return the numbers of drones that run, and that are meant."""
     state, running, meant = common["state"], common["running"], common["meant"]
     if state != RUNNING:
         drones = count(meant, "drone")
-        change = (
-            f": the change to {drones} has not ended, and goes on at the next start"
-            if common["changing"]
-            else ""
-        )
-        return f"{state}{change or f', {drones}'}"
+        if common["changing"]:
+            return f"{state}: the change to {drones} has not ended, and goes on at the next start"
+        return f"{state}, {drones}"
     others = f", {meant} meant" if running != meant else ""
     change = ": the change goes on" if common["changing"] else ""
     return f"{count(running, 'drone')} running{others}{change}"
 
 
 def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
-    """The answer to `status`: the drones' figures as of their last heartbeats, and all of them
-    together.
+    """Return the answer to `status`: the drones' figures as of their last heartbeats, and the sums.
 
-    Those of drones that have `left` are among them, too.
+    The sums include the drones that have `left`.
     """
     rows = [_progress_of(look, drone) for drone in look.drones]
-    there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
+    there = {State(row["state"]) for row in rows if row["drone"] in look.leases}
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
-    figures = {
-        name: value
-        for name, value in total([*reports, *left]).items()
-        if isinstance(value, (int, float))
-    }
-    alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
+    sums = total([*reports, *left])
     return {
-        **figures,
-        "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
+        **{name: value for name, value in sums.items() if isinstance(value, (int, float))},
+        "state": str(_state_of_all(there)),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
         "waits": waits_for(look, look.wanted) if look.wanted else "",
         "drones": rows,
     }
+
+
+def _state_of_all(states: AbstractSet[State]) -> State:
+    """Return PAUSED or STOPPING if all drones that are there are it, else RUNNING."""
+    if states in ({State.PAUSED}, {State.STOPPING}):
+        (state,) = states
+        return state
+    return State.RUNNING
 
 
 def _progress_of(look: Look, drone: int) -> dict[str, Any]:

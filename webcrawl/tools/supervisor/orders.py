@@ -1,6 +1,4 @@
-"""`scrapy ctl` of a hive: orders go to all drones by their server, questions to the sockets on this
-machine.
-"""
+"""`scrapy ctl` of a hive: orders go to all drones by the server, questions to local sockets."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import Look, Operator
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.tools.supervisor.hive_status import progress
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
@@ -35,7 +33,7 @@ LOOKS = 0.5  # seconds between two
 
 
 def is_order(name: str, *words: str) -> bool:
-    """True if such a command goes to all drones: also what lasts of a host, which may change hands."""
+    """Return whether such a command goes to all drones: also what lasts of a host, which moves."""
     return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
 
 
@@ -50,7 +48,7 @@ class HiveClient:
         self._stdin = stdin
 
     def ask(self, name: str, *words: str) -> Any:
-        """As Client.ask; HiveError and CannotStart besides."""
+        """Ask as Client.ask does. Raise HiveError and CannotStart besides."""
         look = self._look()
         if name not in COMMANDS:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
@@ -89,7 +87,7 @@ class HiveClient:
         return look
 
     def _left(self, look: Look) -> list[dict[str, Any]]:
-        """The figures of drones that have left: what they fetched stays the hive's."""
+        """Return the figures of drones that have left: what they fetched stays the hive's."""
         folder = self._target.folder
         return (
             [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones]
@@ -98,7 +96,7 @@ class HiveClient:
         )
 
     def _order(self, look: Look, name: str, words: Sequence[str]) -> str:
-        """Gives a command to all drones. NoAnswer: the crawl may carry it out, or forget it."""
+        """Give a command to all drones. Raise NoAnswer: the crawl may carry it out, or not."""
         checked(name, *words)
         if name == "exclude":
             words = dated(words, time.time())
@@ -109,8 +107,7 @@ class HiveClient:
         return answer
 
     def _check_away(self, look: Look, name: str) -> None:
-        """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone
-        knows.
+        """Raise NoAnswer if a drone has not heard of an order that the hive's server has.
 
         That server forgets all if it is killed. The drones that answered have the order in their
         checkpoints. An owner who wants to be left alone is told the truth in any case: the drone
@@ -128,7 +125,7 @@ class HiveClient:
     # -- which drone
 
     def _owner(self, look: Look, word: str) -> int:
-        """The drone to which a host, or that of a URL, belongs."""
+        """Return the drone to which a host, or that of a URL, belongs."""
         founding = self._target.founding
         if founding is None or look.map is None:
             raise CommandError(
@@ -139,7 +136,7 @@ class HiveClient:
         ]
 
     def _here(self, look: Look) -> list[int]:
-        """The drones that run in folders of this one on this machine."""
+        """Return the drones that run in folders of this one on this machine."""
         folder = self._target.folder
         if folder is None:
             raise CommandError(f"{self._target.text}: for that, name the hive by its JOBDIR")
@@ -180,20 +177,14 @@ async def given(
     name: str,
     words: Sequence[str],
 ) -> str:
-    """Gives a command to the drones that are there, and waits until their checkpoints have it; says
-    so.
+    """Give a command to the drones that are there; wait until their checkpoints have it.
 
     CommandError: they do not carry it out. NoAnswer: they may do it yet.
     """
     operator = make_operator()
     try:
         number = await operator.command(name, *words)
-        end = time.monotonic() + PATIENCE
-        while waiting := _behind(look := await operator.look(), number):
-            if time.monotonic() > end:
-                drones = ", ".join(map(str, waiting))
-                raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
-            await asyncio.sleep(LOOKS)
+        look = await _look_after(operator, name, number)
     except Away as error:
         if name != "stop" or not await _ends(folder):  # the server of a hive ends with it
             kind = CommandError if isinstance(error, Full) else NoAnswer
@@ -203,27 +194,49 @@ async def given(
         return f"{name}: done by {count(len(there), 'drone')}"
     finally:
         await operator.close()
-    refusals = [
-        (drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))
-    ]
-    if refusals:
-        raise CommandError("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
+    _check_refusals(look, number)
     if name == "stop":
         return f"{name}: done by {count(len(there), 'drone')}"
-    if gone := [
-        str(one)
-        for one in sorted(there)
-        if one not in look.leases and _is_missed(look, one, number)
-    ]:
+    away = [drone for drone in sorted(there) if drone not in look.leases]
+    missed = [str(drone) for drone in away if _is_missed(look, drone, number)]
+    if missed:
         raise NoAnswer(
-            f"{name}: drones {', '.join(gone)} went away before they answered; they will know it"
+            f"{name}: drones {', '.join(missed)} went away before they answered; they will know it"
         )
     done = [one for one in there if not _is_behind(look, one, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
 
 
+async def _look_after(operator: Operator, name: str, number: int) -> Look:
+    """Return a look at the hive once all drones have answered the command of this number.
+
+    Raise NoAnswer if a drone takes too long.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        look = await operator.look()
+        waiting = _behind(look, number)
+        if not waiting:
+            return look
+        if time.monotonic() > end:
+            drones = ", ".join(map(str, waiting))
+            raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
+        await asyncio.sleep(LOOKS)
+
+
+def _check_refusals(look: Look, number: int) -> None:
+    """Raise CommandError if a drone has refused the command of this number."""
+    refusals = []
+    for drone, report in look.reports.items():
+        why = report.refusal(number)
+        if why:
+            refusals.append(f"refused by drone {drone}: {why}")
+    if refusals:
+        raise CommandError("; ".join(refusals))
+
+
 async def _ends(folder: HiveFolder | None) -> bool:
-    """Waits for the end of the process that runs the hive of this folder.
+    """Wait for the end of the process that runs the hive of this folder.
 
     False if it goes on, or is not known.
     """
@@ -234,7 +247,7 @@ async def _ends(folder: HiveFolder | None) -> bool:
 
 
 def _behind(look: Look, number: int) -> list[int]:
-    """The drones that are there and have not carried it out; who stops is no longer there."""
+    """Return the drones that are there and have not carried it out."""
     return [drone for drone in look.leases if _is_behind(look, drone, number)]
 
 
@@ -243,8 +256,6 @@ def _is_behind(look: Look, drone: int, number: int) -> bool:
 
 
 def _is_missed(look: Look, drone: int, number: int) -> bool:
-    """True if it has not carried it out, and belongs to the hive: one that has given away all has
-    nothing to do.
-    """
+    """Return whether a drone of the hive has not carried it out; who gave all away need not."""
     left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
     return not left and _is_behind(look, drone, number)

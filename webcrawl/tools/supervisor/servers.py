@@ -1,6 +1,4 @@
-"""The hive that a command is for, and its server: the one that the settings name, or one of the
-hive's own.
-"""
+"""The hive that a command is for, and its server: of the settings, or the hive's own."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ MakeOperator = Callable[[], Operator]
 
 
 def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -> MakeOperator:
-    """Operators of this hive in the server of the settings, which may know another one of the name
-    than the folder's.
+    """Return operators of this hive in the server of the settings.
 
     HiveError: it cannot carry a hive, or does not answer.
     """
@@ -43,7 +40,7 @@ def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -
 
 
 def at(url: str, name: str) -> MakeOperator:
-    """Operators of this hive in a server on this machine."""
+    """Return operators of this hive in a server on this machine."""
     return lambda: Operator(
         lambda: Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0)), name
     )
@@ -51,7 +48,7 @@ def at(url: str, name: str) -> MakeOperator:
 
 @contextmanager
 def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
-    """Runs as long as it is needed. `memory`: bytes for links on their way."""
+    """Run a server as long as it is needed. `memory`: bytes for links on their way."""
     server = EmbeddedServer(folder, memory)
     with reading(folder):
         server.start()
@@ -66,8 +63,7 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
 
 
 def url_of(folder: Path) -> str:
-    """The address of the server of a hive's own, by what lies in its folder; empty if there is
-    none.
+    """Return the address of a hive's own server, by what lies in its folder; empty without one.
 
     The copy of a running hive has the file, too, which leads to the original: a command to one is
     not for the other.
@@ -95,7 +91,7 @@ DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's
 
 
 class Target:
-    """`folder` and `founding` are None for a hive that is known by its server only."""
+    """The hive of a command. `folder` and `founding` are None if only its server is known."""
 
     def __init__(self, settings: BaseSettings, text: str) -> None:
         self.text = text
@@ -112,27 +108,25 @@ class Target:
 
     @property
     def has_own_server(self) -> bool:
-        """True if the folder's hive runs a server of its own, which keeps nothing if it is killed."""
+        """Return whether the hive runs a server of its own, which a kill makes empty."""
         return self.folder is not None and bool(url_of(self.folder.server))
 
     def url(self) -> str:
-        """Of a server that is not in the settings of every command: that of the folder, or what the
-        command named.
-        """
+        """Return the server's URL, if other commands need to name it: the folder's, or as named."""
         return self.text if self.folder is None else url_of(self.folder.server)
 
     def server(self) -> MakeOperator | None:
-        """None: the folder's hive has no server of its own now, nor do the settings name one."""
+        """Return the server, or None if neither the folder's hive nor the settings have one now."""
         if self.folder is not None and (url := self.url()):
             return at(url, self.name)
         return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
     def look(self) -> Look:
-        """A look at what the server knows now. CannotStart if there is none to ask."""
+        """Return what the server knows now. Raise CannotStart if there is none to ask."""
         return asyncio.run(_looked(self.running()))
 
     def running(self) -> MakeOperator:
-        """The server that runs; CannotStart if there is none to ask."""
+        """Return the server that runs. Raise CannotStart if there is none to ask."""
         found = self.server()
         if found is None:
             raise CannotStart(

@@ -1,6 +1,4 @@
-"""What the process that runs a hive sees of it once a second, and shows; and how a change of its
-drones goes on.
-"""
+"""What a hive's process sees of it once a second; and how a change of its drones goes on."""
 
 from __future__ import annotations
 
@@ -29,24 +27,21 @@ LAST = 2.0  # seconds for the look after the end
 
 
 class Change:
-    """A change of the number of drones, which hive.json follows from the order to its end, whatever
-    dies meanwhile.
+    """A change of the number of drones, which hive.json follows whatever dies meanwhile.
 
-    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive:
+    `scrapy hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
     that process alone knows when a drone has ended because it has given away all it had. What no
     look at the server can tell after it was emptied.
     """
 
     def __init__(self, folder: HiveFolder, ended: Callable[[], Collection[int]]) -> None:
-        """`ended`: the drones that have ended, in this run, because nothing was left for them to
-        do.
-        """
+        """`ended`: drones that have ended in this run because they had nothing left to do."""
         self._folder = folder
         self._ended = ended
         self._left: set[int] = set()  # have given away all
 
     def to_run(self, founding: Founding, look: Look) -> list[int]:
-        """The drones that are to run now. One that has left, and is wanted again, begins anew.
+        """Return the drones that are to run now. One that has left begins anew if wanted.
 
         So does one that the map still has among the leaving, and of which the server knows nothing:
         it has to say once more that it has nothing left. Whatever hive.json says, the crawl waits
@@ -60,7 +55,7 @@ class Change:
         return sorted(leaving.union(founding.drones) - self._left)
 
     def followed(self, founding: Founding, look: Look) -> Founding:
-        """The founding that hive.json is to have now.
+        """Return the founding that hive.json is to have now.
 
         The new drones come in when the server knows of the change, for it lets in only those that
         it expects. Those that are to leave stay until they have ended; but not one that never came,
@@ -84,20 +79,18 @@ class Change:
 
 
 def lost_in(founding: Founding) -> set[int]:
-    """Drones whose state is gone, and whose number nobody has since."""
+    """Return drones whose state is gone, and whose number no drone has since."""
     return {*founding.lost} - {*founding.drones} - {*founding.wanted}
 
 
 async def repeat_change(operator: Operator, look: Look, founding: Founding) -> None:
-    """Tells a server who shall share the web if it does not know, or has lost it."""
+    """Tell a server who shall share the web if it does not know, or has lost it."""
     if founding.wanted and look.wanted != {*founding.wanted}:
         await operator.resize(founding.wanted, lost_in(founding))
 
 
 class Watching:
-    """`figures` are those of the drones' last signs of life; while the server is away, of their
-    last checkpoints.
-    """
+    """Watches a hive. `figures` are of the last signs of life, or else the last checkpoints."""
 
     def __init__(
         self,
@@ -119,7 +112,7 @@ class Watching:
         self.trouble: Exception | None = None  # why it does not watch any more
 
     async def run(self) -> None:
-        """Until it is cancelled, or in trouble."""
+        """Watch until it is cancelled, or in trouble."""
         operator, task = self._make_operator(), cast("asyncio.Task[None]", asyncio.current_task())
         try:
             while not task.cancelling():  # what cuts a connection may end with its failure instead
@@ -144,13 +137,13 @@ class Watching:
             self._said.pop("read", None)
 
     def _say(self, what: str, why: str) -> None:
-        """Warns, but once of what stays as it is."""
+        """Warn, but only once of what stays as it is."""
         if self._said.get(what) != why:
             self._said[what] = why
             logger.warning("%s", why)
 
     async def last(self) -> None:
-        """All drones have ended: sees whether a change of their number had, too."""
+        """See, when all drones have ended, whether a change of their number had, too."""
         operator = self._make_operator()
         try:
             with suppress(Away, HiveError, TimeoutError):
@@ -180,7 +173,8 @@ class Watching:
             # read after the look: an order that the server has by now is in the file already
             await repeat_change(operator, look, self._folder.known())
             self._follow(look)
-            reports, self.silent = look.reports, look.silent
+            reports = look.reports
+            self.silent = look.silent
             self.figures = total(
                 reports[drone].stats()
                 if drone in reports
@@ -209,7 +203,7 @@ class Watching:
 
 
 class Display:
-    """`show` may be called at any time.
+    """Shows the progress of a hive; `show` may be called at any time.
 
     `live`: standard error is a terminal. `logged`: the log gets lines too.
     """
@@ -217,7 +211,9 @@ class Display:
     def __init__(self, *, live: bool, logged: bool) -> None:
         self._live = LiveLine() if live else None
         self._logged = logged
-        self._next_look = self._next_line = time.monotonic()
+        now = time.monotonic()
+        self._next_look = now
+        self._next_line = now
         self._rate = progress.Rate(time.monotonic)
 
     def __enter__(self) -> Self:
@@ -238,9 +234,7 @@ class Display:
     def show(
         self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]
     ) -> None:
-        """`figures`: of all drones together; `down`: those that are not there; `silent`: those that
-        hang.
-        """
+        """Show `figures` of all drones; `down`: drones that are away; `silent`: that hang."""
         now = time.monotonic()
         if now < self._next_look:
             return

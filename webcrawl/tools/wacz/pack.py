@@ -1,6 +1,4 @@
-"""Packs the archive of a crawl or hive into WACZ: archive/, indexes/, pages/, datapackage.json
-(docs/warc.md).
-"""
+"""Packs the archive of a crawl or hive into a WACZ file (docs/warc.md)."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 def pack(
     jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY
 ) -> Iterator[str]:
-    """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
+    """Yield what has to be said; afterwards `target` is whole, and `found` has the figures.
 
     What is `forgotten` is in no index and no list of the package.
 
@@ -142,7 +140,7 @@ def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[
 
 
 def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
-    """Of a line that cannot be read others complain."""
+    """Return whether a line is to be left out; of an unreadable line others complain."""
     try:
         found = read(line)
         return forgotten.has(found.url, read_digits(f"{found.stamp}000"))
@@ -151,7 +149,7 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
 
 
 def _cut_answers(both: list[tuple[Path, Path]]) -> Counter[str]:
-    """Return how many answers have bodies that are cut, by the media type that these bodies show."""
+    """Return how many answers have cut bodies, by the media type that these show."""
     cut = Counter[str]()
     for archive, index in both:
         with regular(index) as lines, regular(archive) as file, _as_indexed(archive):
@@ -182,9 +180,7 @@ def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]
 
 
 def _compared_with(crawls: Sequence[Path]) -> str:
-    """Return, for the end of a line, where the archives lie that these crawls compared with; empty
-    if not known.
-    """
+    """Return, for the end of a line, where the archives compared with lie; empty if unknown."""
     kept = (one.path for crawl in crawls for one in read_kept(crawl / "state" / SINCE) or ())
     places = dict.fromkeys(
         path if path.startswith(SERVER) else str(Path(path).parent) for path in kept
@@ -210,19 +206,22 @@ def _add_pages(
     folder: Path,
     found: Counter[str],
 ) -> dict[str, str]:
-    """Add the list of seeds and that of all other pages, and return what the package says of the
-    first seed.
-    """
+    """Add the list of seeds and of all other pages; return what is said of the first seed."""
     first: PageEntry | None = None
     with ExitStack() as opened:
-        seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
+        seeds = opened.enter_context(TemporaryFile(dir=folder))
+        others = opened.enter_context(TemporaryFile(dir=folder))
         seeds.write(header("pages", "Seeds"))
         others.write(header("extra-pages", "Other pages"))
         for archive, index in archives:
             for page in _pages(archive, index, start):
-                (seeds if page.is_seed else others).write(page.line())
-                found["seeds" if page.is_seed else "others"] += 1
-                if page.is_seed and (first is None or page.stamp < first.stamp):
+                if not page.is_seed:
+                    others.write(page.line())
+                    found["others"] += 1
+                    continue
+                seeds.write(page.line())
+                found["seeds"] += 1
+                if first is None or page.stamp < first.stamp:
                     first = page
         package.add("pages/pages.jsonl", seeds, deflate=True)
         if found["others"]:
@@ -237,9 +236,7 @@ def _pages(archive: Path, index: Path, start: str) -> Iterator[PageEntry]:
 
 @contextmanager
 def _folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the file to be, for this process alone; removed at the end, or by the
-    next one.
-    """
+    """Make an empty folder beside the file to be, for this process alone; removed at the end."""
     folder = target.with_name(target.name + PART)
     own_folder(folder)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -264,7 +261,7 @@ def _refuse_existing(target: Path) -> None:
 
 
 def _refuse_full(folder: Path, archives: list[Path]) -> None:
-    """The archive is copied, so its size is known."""
+    """Refuse a disk without room: the archive is copied, so its size is known."""
     needed, free = sum(path.stat().st_size for path in archives), shutil.disk_usage(folder).free
     if free < needed:
         raise CannotPack(f"{folder}: {free // MIB} MiB are free, {needed // MIB + 1} are needed")
@@ -291,9 +288,7 @@ READABLE = 0o100644 << 16  # a regular file that all may read
 
 
 class Package:
-    """Entries are written one after the other, in bounded memory; what is packed already is stored
-    as it is.
-    """
+    """Writes entries one by one, in bounded memory; what is packed already is stored as it is."""
 
     def __init__(self, file: BinaryIO, now: float) -> None:
         self._zip = ZipFile(file, "w", allowZip64=True)

@@ -1,6 +1,4 @@
-"""The finished archive files of a crawl, those that are not here, and one sorted index of all,
-which readers search.
-"""
+"""The finished archive files of a crawl, and one sorted index of all, which readers search."""
 
 from __future__ import annotations
 
@@ -61,10 +59,9 @@ class Archives:
 
 
 def archives_of(jobdir: Path, *, running: bool) -> Archives:
-    """Return all finished files. CannotPack if there is none, or one that was not finished and
-    nobody goes on with.
+    """Return all finished files. Raise CannotPack if there is none, or one was left unfinished.
 
-    A finished file stays what it is, whoever starts the crawl or goes on with it meanwhile.
+    A finished file stays what it is, even if the crawl is started or goes on meanwhile.
     """
     folder = jobdir / FOLDER
     if not folder.is_dir():
@@ -77,21 +74,27 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
             f"{folder / begun[0]}: not finished: start the crawl again, which finishes it"
         )
     _refuse_unpackable(folder, names)
-    indexed = [archive_of(name) for name in names if name.endswith(INDEX)]
-    still_open = [name.removesuffix(OPEN) for name in begun]
-    gone = sorted(_noted(jobdir).union(indexed).difference(here, still_open))
+    gone = _gone(jobdir, names)
     stored = elsewhere(jobdir)
     if not here:
         raise NothingToPack(f"{folder}: no finished archive file{_why_none(gone, begun, stored)}")
-    left_out = [
-        f"{FOLDER}/{name}: {_why_gone(stored, f'{FOLDER}/{name}')}: left out" for name in gone
-    ]
+    left_out = []
+    for name in gone:
+        path = f"{FOLDER}/{name}"
+        left_out.append(f"{path}: {_why_gone(stored, path)}: left out")
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
 
 
+def _gone(jobdir: Path, names: Sequence[str]) -> list[str]:
+    """Return the archive files that the crawl had: its state or an index names them."""
+    indexed = [archive_of(name) for name in names if name.endswith(INDEX)]
+    here = [name.removesuffix(OPEN) for name in names]
+    return sorted(_noted(jobdir).union(indexed).difference(here))
+
+
 def _refuse_unpackable(folder: Path, names: Sequence[str]) -> None:
-    """Raise CannotPack for an archive file of another form, or with a name that no index can have."""
+    """Raise CannotPack for an archive file of another form, or whose name no index can have."""
     for name in names:
         if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN)):
             raise CannotPack(
@@ -114,17 +117,15 @@ def _why_none(gone: Sequence[str], begun: Sequence[str], stored: Mapping[str, st
 
 
 def _why_gone(stored: Mapping[str, str], name: str) -> str:
-    return (
-        f"lies in the store: {stored[name]}/{name}"
-        if name in stored
-        else "finished, and no longer here"
-    )
+    if name in stored:
+        return f"lies in the store: {stored[name]}/{name}"
+    return "finished, and no longer here"
 
 
 def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
-    """The finished files of one crawl, or of all drones of a hive.
+    """Return the finished files of one crawl, or of all drones of a hive.
 
-    CannotPack if none has one, or two have one name.
+    Raise CannotPack if no crawl has a file, or two files have the same name.
     """
     if len(jobdirs) == 1:
         return archives_of(jobdirs[0], running=is_held(jobdirs[0] / "state"))
@@ -155,7 +156,7 @@ def index_path(archive: Path) -> Path:
 
 
 def _noted(jobdir: Path) -> set[str]:
-    """The archive files that the crawl has finished, as far as its state says so."""
+    """Return the archive files that the crawl has finished, as far as its state says so."""
     if not is_crawl(jobdir):
         return set()
     snapshot, files = opened(jobdir / "state")
@@ -169,7 +170,7 @@ def _noted(jobdir: Path) -> set[str]:
 
 
 class CannotPack(Exception):  # noqa: N818 - reads as what it is
-    """One line for the user."""
+    """The archive cannot be packed; the message is one line for the user."""
 
 
 class NothingToPack(CannotPack):
@@ -194,7 +195,7 @@ def make_index(archive: Path, target: Path) -> None:
 
 
 def merged(indexes: list[Path], scratch: Path) -> Iterator[bytes]:
-    """All lines of these sorted files, in order; few files are open at a time."""
+    """Yield all lines of these sorted files, in order; few files are open at a time."""
     while len(indexes) > WAYS:
         starts = range(0, len(indexes), WAYS)
         indexes = [
@@ -213,7 +214,7 @@ def _joined(group: list[Path], target: Path) -> Path:
 def blocks(
     lines: Iterable[bytes], keys: BinaryIO, counted: Callable[[int], None]
 ) -> Iterator[bytes]:
-    """The lines as gzip members; `keys` gets the first key and the place of each (cdxj-gzip-1.0)."""
+    """Yield the lines as gzip members; `keys` gets each first key and place (cdxj-gzip-1.0)."""
     keys.write(b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "%s"}\n' % NAME.encode())
     at, rest = 0, iter(lines)
     while block := list(islice(rest, BLOCK)):
@@ -230,33 +231,40 @@ def blocks(
 
 
 def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
-    """The lines of a file's records, each once those that belong to it have followed."""
+    """Yield the lines of a file's records, each once the records that belong to it have come."""
     answer: Record | None = None
-    asked, about = "", dict[str, str]()
+    asked = ""
+    about: dict[str, str] = {}
     for record in found:
         if record.kind in INDEXED:
             if answer is not None:
                 yield _line(answer, archive, asked, about)
-            answer, asked, about = record, "", {}
-        elif answer is not None and record.names(answer.id, "warc-concurrent-to"):
-            if record.kind == "request" and not record.block.startswith(b"GET "):
-                asked = method(record.block)
-            elif record.kind == "metadata":
-                about = record.values()
+            answer = record
+            asked = ""
+            about = {}
+            continue
+        belongs_to_answer = answer is not None and record.names(answer.id, "warc-concurrent-to")
+        if not belongs_to_answer:
+            continue
+        if record.kind == "metadata":
+            about = record.values()
+        elif record.kind == "request" and not record.block.startswith(b"GET "):
+            asked = method(record.block)
     if answer is not None:
         yield _line(answer, archive, asked, about)
 
 
 def _digest(record: Record, about: Mapping[str, str]) -> str:
-    """Of its payload, which of a response with a transfer coding only the record `about` it has."""
+    """Return the digest of the payload.
+
+    Of a response with a transfer coding, only the metadata record `about` it has the digest.
+    """
     if record.kind == "conversion":
         return record.fields.get("warc-block-digest", "")
-    known = (
-        about.get("payloaddigest", "")
-        if record.kind == "response" and "withheld" not in about
-        else ""
-    )
-    return record.fields.get("warc-payload-digest") or known or "-"
+    noted = ""
+    if record.kind == "response" and "withheld" not in about:
+        noted = about.get("payloaddigest", "")
+    return record.fields.get("warc-payload-digest") or noted or "-"
 
 
 def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) -> bytes:

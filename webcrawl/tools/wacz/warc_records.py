@@ -1,6 +1,4 @@
-"""Records of an archive file: the pages among them, those that refer to other archives, and copies
-of cut ones.
-"""
+"""Records of an archive file: pages, references to other archives, and copies of cut ones."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ _END = re.compile(rb"\n\r?\n")
 
 
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
-    """Return the records of an open archive file from byte `at` on, with the beginnings of their
-    blocks. Torn.
-    """
+    """Return the records from byte `at` on, with the beginnings of their blocks. Raise Torn."""
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
@@ -87,11 +83,11 @@ class PageEntry:
 
     @property
     def date(self) -> str:
-        """The time by ISO 8601."""
+        """Return the time by ISO 8601."""
         return date_of(self.stamp)
 
     def line(self) -> bytes:
-        """Its line of a list, as JSON."""
+        """Return its line of a list, as JSON."""
         name = b32encode(sha1(f"{self.stamp} {self.url}".encode())).decode().lower()
         about = {"id": name, "url": self.url, "ts": self.date}
         if self.title:
@@ -105,18 +101,15 @@ def header(name: str, title: str) -> bytes:
 
 
 def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> Iterator[PageEntry]:
-    """The pages that an open archive file has, by its index; `first` is the first time of the
-    package.
-    """
+    """Yield the pages of an open archive file, by its index; `first`: the package's first time."""
     for line in index:
         if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
         if b'"method": ' in line:  # what came of a form is not what its URL shows
             continue
         says = read(line)
-        if not says.is_revisit and (
-            says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS
-        ):
+        is_document = says.status != NOT_MODIFIED and says.mime.lower() in DOCUMENTS
+        if not says.is_revisit and not is_document:
             continue
         page = _page(says, archive, file, first)
         if page is not None:
@@ -124,13 +117,12 @@ def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> 
 
 
 def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
-    """Return the page of an answer, by its metadata record; None if another page shows it, or if it
-    was no document.
+    """Return the page of an answer, by its metadata; None for no document, or one shown elsewhere.
 
     A 304 is the page that an earlier archive has. Most have no type: then only documents have a
     title.
     """
-    about, needs_title = dict[str, str](), False
+    needs_title = False
     after = says.offset + says.length
     if after > os.fstat(file.fileno()).st_size:
         raise Torn("the file ends early")
@@ -143,16 +135,23 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
         needs_title = is_earlier and not kind
         if not needs_title and kind.lower() not in DOCUMENTS:
             return None
-    for record in islice(records(archive, file, after), FOLLOWING):
-        if record.kind == "metadata":
-            about = record.values()
-            break
-        if record.kind in INDEXED:
-            break
+    about = _metadata_after(archive, file, after)
     path = about.get("hopsfromseed", "")
-    if requisite_hops(path) or path.endswith("P") or (needs_title and "title" not in about):
+    is_for_other_pages = requisite_hops(path) or path.endswith("P")
+    lacks_title = needs_title and "title" not in about
+    if is_for_other_pages or lacks_title:
         return None
     return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
+
+
+def _metadata_after(archive: Path, file: BinaryIO, at: int) -> dict[str, str]:
+    """Return the values of the metadata record that follows an answer, if one does."""
+    for record in islice(records(archive, file, at), FOLLOWING):
+        if record.kind == "metadata":
+            return record.values()
+        if record.kind in INDEXED:
+            break
+    return {}
 
 
 MARK = REVISIT.encode()
@@ -160,9 +159,7 @@ STAMP = 14  # digits
 
 
 class Reference(NamedTuple):
-    """What names a capture: its URL, when it was made, and the digest of its payload; by WARC 1.0
-    only the last.
-    """
+    """A capture's URL, time and payload digest; a reference by WARC 1.0 has only the digest."""
 
     url: str
     stamp: str  # 14 digits; empty: not known
@@ -176,8 +173,7 @@ class Reference(NamedTuple):
         return cls(address, when, normal(fields.get("warc-payload-digest", "")))
 
     def is_before(self, first: str) -> bool:
-        """Return whether a package with this first time cannot have the capture, unless its index
-        says so.
+        """Return whether a package with this first time cannot have the capture.
 
         That may be of this very second, or known by its digest alone.
         """
@@ -185,8 +181,7 @@ class Reference(NamedTuple):
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
-    """Of an archive file with its index: the references to a time not after the first of the
-    package, or to none.
+    """Yield the references of an archive file to times before the package's, or to none.
 
     Those to its first second, and those to none, may be to its own records.
     """
@@ -199,8 +194,7 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
 
 
 def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: str) -> int:
-    """Return how many of these references are to captures that the package with these indexes does
-    not have.
+    """Return how many of these references are to captures that these indexes do not have.
 
     Only what was captured in its first second, or is named by its digest alone, may be in it.
     """
@@ -224,7 +218,7 @@ def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: 
 
 
 def _names(data: bytes) -> Iterator[Reference]:
-    """The references that a line of an index answers: by WARC 1.1, and by WARC 1.0."""
+    """Yield the references that a line of an index answers, by WARC 1.1 and by WARC 1.0."""
     try:
         line = read_line(data)
     except BadLine:

@@ -1,6 +1,4 @@
-"""Answers why a URL was fetched, or was not: from what a crawl left on disk, and from the crawl if
-it runs.
-"""
+"""Answers why a URL was fetched, or was not: from what a crawl left, and from a running one."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ class Answer:
 
     @property
     def strength(self) -> int:
-        """How much it counts beside those of other drones."""
+        """Return how much it counts beside the answers of other drones."""
         if not self.is_end:
             return ATTEMPTED
         return STRENGTH[QUEUED] if self.kind == IN_FLIGHT else STRENGTH.get(self.state, 0)
@@ -106,19 +104,17 @@ class Crawls:
             yield from self._some(urls[at : at + BATCH])
 
     def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
-        """Return the best answer to each URL that a drone has. A drone is asked about what no
-        earlier one has settled.
+        """Return the best answer to each URL. Drones are asked what no earlier one settled.
 
         An answer is found by its place among the URLs, as a URL may be given twice.
         """
         best: dict[int, Answer] = {}
         for source, gathering in self._gatherings.items():
-            unsettled = [
-                place for place in range(len(urls)) if place not in best or _is_open(best[place])
-            ]
+            unsettled = [place for place in range(len(urls)) if _is_unsettled(best.get(place))]
             answers = self._answers_of(source, gathering, [urls[place] for place in unsettled])
             for place, answer in zip(unsettled, answers, strict=True):
-                if place not in best or _goes_before(answer, best[place]):
+                earlier = best.get(place)
+                if earlier is None or _goes_before(answer, earlier):
                     best[place] = answer
             source.snapshot.check_still()
         return [best[place] for place in range(len(urls))]
@@ -144,15 +140,13 @@ def why(jobdir: Path, url: str) -> Answer:
     return answer
 
 
-def _is_open(answer: Answer) -> bool:
+def _is_unsettled(answer: Answer | None) -> bool:
     """Return whether another drone may know better."""
-    return answer.state in WEAK or not answer.is_end
+    return answer is None or answer.state in WEAK or not answer.is_end
 
 
 def _goes_before(answer: Answer, other: Answer) -> bool:
-    """Return whether a drone's answer is better: it has done more with the URL, or owns it, or has
-    seen it.
-    """
+    """Return whether this drone did more with the URL than the other, or owns or saw it."""
     return _rank(answer) > _rank(other)
 
 
@@ -207,9 +201,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
 
 
 def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
-    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py), where this
-    has the same.
-    """
+    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py)."""
     host = facts.host
     pace = facts.pace
     if host is None or pace is None or not host.is_known:
@@ -263,7 +255,7 @@ def _last_failure(facts: HostFacts | OriginFacts, ahead: float) -> dict[str, Any
 
 
 def _time(seconds: float | None, ahead: float) -> str | None:
-    """Return a time to come; None if there is none, or it is as old as a host that was never asked."""
+    """Return a time to come, or None; a host that was never asked has none."""
     return iso(seconds + ahead) if seconds else None
 
 
@@ -286,7 +278,7 @@ Live = Mapping[str, Mapping[str, Any]]
 
 
 def ask(source: Source, urls: Sequence[str]) -> Live | None:
-    """By canonical URL; None if the crawl does not run. If it does not answer, a note says so."""
+    """Ask the crawl by canonical URLs; None if it does not run. A note says if it is silent."""
     client = Client(source.jobdir, PATIENCE)
     found: dict[str, dict[str, Any]] = {}
     try:
@@ -306,7 +298,7 @@ def ask(source: Source, urls: Sequence[str]) -> Live | None:
 
 
 def _add_downloads(found: Mapping[str, dict[str, Any]], threads: Mapping[str, Any]) -> None:
-    """For how long they are in flight, and what is waited for."""
+    """Add for how long downloads are in flight, and what is waited for."""
     for row in threads["downloads"]:
         if row["url"] in found:
             found[row["url"]] |= {"seconds": row["seconds"], "phase": row["phase"]}

@@ -1,6 +1,4 @@
-"""All that was found out about one URL, with what robots.txt says of it: which rule decides, and on
-which line.
-"""
+"""All that was found out about one URL, and the rule and line of robots.txt that decide."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ class RobotsState(StrEnum):
 
 @dataclass(slots=True)
 class RobotsVerdict:
-    """`pattern` decides, if there is one; `line` is its line in the robots.txt of the archive, if
-    that is there.
-    """
+    """What a robots.txt says of a URL. `pattern` decides; `line`: where the archive has it."""
 
     verdict: RobotsState
     origin: str = ""
@@ -57,7 +53,7 @@ class RobotsVerdict:
 
     @property
     def rule(self) -> str:
-        """The rule that decides, as it is written there if that is known."""
+        """Return the rule that decides, as it is written there if that is known."""
         if not self.pattern:
             return ""
         return self.written or f"{FIELDS[self.allows]}{self.pattern}"
@@ -77,9 +73,7 @@ class RobotsVerdict:
 
 
 def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
-    """Return the verdict by the rules as of the last checkpoint, whether they are still valid or
-    not.
-    """
+    """Return the verdict by the rules of the last checkpoint, still valid or not."""
     if not url.startswith(SCHEMES):
         return RobotsVerdict(RobotsState.NONE)
     origin = origin_of(url)
@@ -118,8 +112,7 @@ MOST = 20  # lines that give a pattern, of which the first one that counts is lo
 
 
 def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int, str]:
-    """Return the number of the first line of this crawler's that gives this pattern, and the line;
-    0 if none does.
+    """Return the first of this crawler's lines that gives the pattern, by number; 0 if none.
 
     A line is the crawler's if the file has the rule with no other line that gives it.
     """
@@ -198,7 +191,7 @@ def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
+    """The scores of a URL. `worth` decides when it is chosen; `site` is of `site_pages` pages."""
 
     score: float | None
     worth: float | None = None
@@ -209,9 +202,7 @@ class Scores:
 def scores_of(
     url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool
 ) -> Scores | None:
-    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`:
-    in a queue.
-    """
+    """Return a URL's scores; `lines`: its ends in crawl.log; `waits`: it is in a queue."""
     score = _noted(lines[-1]) if lines else None
     if focus is None:
         return None if score is None else Scores(score)
@@ -229,7 +220,7 @@ def _noted(line: CrawlLine) -> float | None:
 
 @dataclass(slots=True)
 class Facts:
-    """Of a URL without a canonical form there is nothing but `form`."""
+    """All facts about a URL. Without a canonical form there is nothing but `form`."""
 
     asked: str
     form: Form
@@ -268,12 +259,12 @@ class Facts:
 
     @property
     def line(self) -> CrawlLine | None:
-        """The last line of the log."""
+        """Return the last line of the log."""
         return self.lines[-1] if self.lines else None
 
     @property
     def link(self) -> Link | None:
-        """The link in a queue, or on its way there."""
+        """Return the link in a queue, or on its way there."""
         if self.place is not None:
             return unpack(self.place.record)
         if self.waiting is not None and self.waiting.record:
@@ -284,12 +275,12 @@ class Facts:
 
     @property
     def in_flight(self) -> bool:
-        """True if it is being fetched right now; only a running crawl knows."""
+        """Return whether it is being fetched right now, as only a running crawl knows."""
         return self.live is not None and bool(self.live.get("in_flight"))
 
     @property
     def is_known(self) -> bool:
-        """True if it would be new if it were found again."""
+        """Return whether it would be known, and not new, if it were found again."""
         traces = self.known or self.waiting or self.place or self.lines
         return bool(traces or (self.live is not None and self.live.get("known")))
 

@@ -1,6 +1,4 @@
-"""Looks for URLs in what a crawl has written: in logs of any size, and by the sorted indexes of the
-archive.
-"""
+"""Looks for URLs in logs of any size, and in the sorted indexes of the archive."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ class LogMatches:
 
     @property
     def cut(self) -> list[str]:
-        """What was not looked at, if anything was not: a line about that."""
+        """Return a line about what was not looked at, if anything was not."""
         return (
             []
             if self.looked >= self.of
@@ -113,9 +111,7 @@ class LogFile:
         return looked
 
     def near(self, url: str, moment: str) -> dict[int, bytes]:
-        """Return the lines of a URL around a time, as the log has it: lines are nearly in the order
-        of their times.
-        """
+        """Return the lines of a URL around a time: a log is nearly in the order of its times."""
         looked = LogMatches({url: {}}, self._name)
         with suppress(OSError), regular(self._path) as file:
             whole = _whole(file, self._length)
@@ -223,9 +219,7 @@ def sorted_lines(file: BinaryIO, end: int, start: bytes) -> Iterator[bytes]:
 
 
 def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict[str, Any]:
-    """The place of a record, and the command that prints it; or the address where the file lies if
-    it is not here.
-    """
+    """Return a record's place and the command that prints it, or where its file lies."""
     path = jobdir / "warc" / entry.file
     found: dict[str, Any] = {
         "file": str(path),

@@ -1,10 +1,8 @@
-"""Finds the facts about URLs, many at once: each file is gone through once, however many are asked
-for.
-"""
+"""Finds the facts about URLs, many at once: each file is gone through once for all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.base.model import is_requisite, is_revisit
@@ -47,8 +45,7 @@ class FactFinder:
         self._deep = deep
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
-        """Return the facts about each of these URLs, in their order. A text that is no URL has
-        none.
+        """Return the facts about these URLs, in their order. A text that is no URL has no facts.
 
         `live`: what the running crawl reports, by canonical URL.
         """
@@ -68,16 +65,14 @@ class FactFinder:
         self._seen(some)
         self._archive(some, urls)
         self._places(some, urls)
-        self._again([facts for facts in some if facts.is_known and facts.place is None])
+        self._again([facts for facts in some if _is_known_without_place(facts)])
         self._ended_since(some)
         self._log(some)
         self._skipped(some, urls)
-        self._later([facts for facts in some if not (facts.is_known or facts.entries)])
+        self._later([facts for facts in some if _is_unknown(facts)])
         for facts in some:
             self._rules(facts)
-        self._elsewhere(
-            [facts for facts in some if not (facts.lines or facts.entries or facts.place)]
-        )
+        self._elsewhere([facts for facts in some if _has_left_no_trace(facts)])
         self._quote_robots(some)
         self._follow(some)
         self._last_tries([facts for facts in some if _will_be_retried(facts)])
@@ -101,9 +96,7 @@ class FactFinder:
                 facts.waiting = None  # a link to it that was found once more
 
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        """The records, and the lines of the log around their times, which are found in a log of any
-        size.
-        """
+        """Look for the records, and for the lines of a log of any size around their times."""
         indexes = self._source.indexes
         log = self._source.log(CRAWL_LOG)
         entries = indexes.entries_of(urls)
@@ -117,20 +110,21 @@ class FactFinder:
             facts.lines = _lines(looked, facts.url)
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
-            if not facts.entries and indexes.gone:
-                gone = (
-                    "lie in the store"
-                    if self._source.has_stored_indexes
-                    else "are no longer in the folder"
-                )
-                facts.looked.append(f"{indexes.gone} indexes of the archive {gone}")
-            if not facts.entries and indexes.cut:
-                facts.looked.append(
-                    "the index of the archive file that is being written: its first 64 MiB"
-                )
+            if not facts.entries:
+                facts.looked += self._unread_of_archive()
+
+    def _unread_of_archive(self) -> Iterator[str]:
+        """Yield a line for each part of the archive that was not looked at."""
+        indexes = self._source.indexes
+        if indexes.gone:
+            is_stored = self._source.has_stored_indexes
+            where = "lie in the store" if is_stored else "are no longer in the folder"
+            yield f"{indexes.gone} indexes of the archive {where}"
+        if indexes.cut:
+            yield "the index of the archive file that is being written: its first 64 MiB"
 
     def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        """Look in the queues, in the front-end and the lines for what has not been asked for yet."""
+        """Look in the queues, the front-end and the lines for what was not asked for yet."""
         search = Search(self._source.core, self._source.domains, deep=self._deep)
         search.near(urls)
         for facts in some:
@@ -145,7 +139,7 @@ class FactFinder:
                 facts.looked += search.cut_for(host_of(facts.url))
 
     def _again(self, some: Sequence[Facts]) -> None:
-        """The records of pages that wait to be fetched again."""
+        """Look for the records of pages that wait to be fetched again."""
         found, cut = among_records(
             self._source.snapshot, [one.url for one in some], deep=self._deep
         )
@@ -155,9 +149,7 @@ class FactFinder:
                 facts.looked += cut
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
-        """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since
-        has left them.
-        """
+        """Take what ended since the checkpoint out of its queue: a running crawl's log has it."""
         waited = [facts for facts in some if facts.place is not None]
         if not (self._source.alive and waited):
             return
@@ -170,16 +162,12 @@ class FactFinder:
                 facts.place = None
 
     def _log(self, some: Sequence[Facts]) -> None:
-        """From its end.
+        """Look through the log from its end.
 
         What the crawl does not know has lines only if it is a robots.txt, or a user's own request.
         """
         log = self._source.log(CRAWL_LOG)
-        left = [
-            facts
-            for facts in some
-            if not facts.lines and (self._deep or not facts.place or is_revisit(facts.place.record))
-        ]
+        left = [facts for facts in some if not facts.lines and self._may_have_line(facts)]
         urls = {facts.url for facts in left}
         quick = QUICK if any(facts.is_known for facts in left) else SMALL
         looked = log.look(urls, deep=self._deep, quick=quick)
@@ -187,6 +175,11 @@ class FactFinder:
             facts.lines = _lines(looked, facts.url)
             if not facts.lines:
                 facts.looked += looked.cut
+
+    def _may_have_line(self, facts: Facts) -> bool:
+        """Return whether crawl.log may have the URL: what waits for its first fetch has no line."""
+        waits_for_first = facts.place is not None and not is_revisit(facts.place.record)
+        return self._deep or not waits_for_first
 
     def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         if not self._source.has(SKIPPED_LOG):
@@ -233,8 +226,7 @@ class FactFinder:
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """Return the origin that filters are told: what is not known is in favour of the URL, but
-        for the scope.
+        """Return the origin that filters are told. The unknown favours the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is
         outside.
@@ -261,9 +253,7 @@ class FactFinder:
         return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """Look for what waits in portions, and for who links to it, of URLs of which nothing else
-        is known.
-        """
+        """Look for URLs of which nothing is known in portions that wait, and in links."""
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -285,25 +275,28 @@ class FactFinder:
                 facts.all_links = all_links
 
     def _quote_robots(self, some: Sequence[Facts]) -> None:
-        """On which lines of robots.txt the rules are that decide: only the archive has the whole
-        file.
-        """
+        """Find the lines of robots.txt whose rules decide: only the archive has the whole file."""
         verdicts = [
             facts.robots for facts in some if facts.robots is not None and facts.robots.pattern
         ]
         files = list(dict.fromkeys(robots_url(verdict.origin) for verdict in verdicts))[:READ]
+        bodies = self._archived_bodies(files)
+        agent = agent_of(self._source.values)
+        for verdict in verdicts:
+            body = bodies.get(robots_url(verdict.origin), b"")
+            line, written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
+            verdict.line = line
+            verdict.written = written
+
+    def _archived_bodies(self, urls: Sequence[str]) -> dict[str, bytes]:
+        """Return the latest body of each of these URLs that the archive has with status 200."""
         bodies: dict[str, bytes] = {}
-        for url, entries in self._source.indexes.entries_of(files).items():
+        for url, entries in self._source.indexes.entries_of(urls).items():
             for entry in entries[-ROBOTS:]:
                 exchange = exchange_of(self._source.jobdir, entry) if entry.status == 200 else None
                 if exchange is not None:
                     bodies[url] = exchange.body
-        agent = agent_of(self._source.values)
-        for verdict in verdicts:
-            body = bodies.get(robots_url(verdict.origin), b"")
-            verdict.line, verdict.written = line_of(
-                body, agent, verdict.pattern, allows=verdict.allows
-            )
+        return bodies
 
     def _follow(self, some: Sequence[Facts]) -> None:
         """Find where redirects lead, which only the archive says."""
@@ -315,13 +308,23 @@ class FactFinder:
             facts.redirect = (exchange.location or "") if exchange is not None else ""
 
     def _last_tries(self, some: Sequence[Facts]) -> None:
-        """How those ended that will be tried again: crawl.log has a line only when a URL is done
-        with.
-        """
+        """Find how the last attempt ended: crawl.log has a line only when a URL is done with."""
         for facts in some[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1])
             if exchange is not None:
                 facts.last_try = exchange.status, exchange.truncated
+
+
+def _is_known_without_place(facts: Facts) -> bool:
+    return facts.is_known and facts.place is None
+
+
+def _is_unknown(facts: Facts) -> bool:
+    return not (facts.is_known or facts.entries)
+
+
+def _has_left_no_trace(facts: Facts) -> bool:
+    return not (facts.lines or facts.entries or facts.place)
 
 
 def _will_be_retried(facts: Facts) -> bool:
@@ -329,9 +332,7 @@ def _will_be_retried(facts: Facts) -> bool:
 
 
 def _is_elsewhere(facts: Facts) -> bool:
-    """Return whether it is in no line, and not in the front-end: it has left them, or waits to be
-    looked up.
-    """
+    """Return whether no queue has the URL: it has left them, or waits to be looked up."""
     is_unjudged = facts.waiting is not None and not facts.waiting.judged
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged
 

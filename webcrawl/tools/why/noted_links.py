@@ -1,5 +1,4 @@
-"""Finds links that the crawl has noted and not followed: in the output of links, or left for a
-later segment.
+"""Finds links that the crawl noted and did not follow: in `links`, or left for later.
 
 What is left for a segment (docs/segments.md) lies in the crawl's log, in the builder's pool, or in
 a list.
@@ -36,9 +35,7 @@ TABLE = "tables/links-"
 
 
 class LinkingPage(NamedTuple):
-    """A page that links to a URL, and the kind of that link; `path` is the page's, if its line was
-    found.
-    """
+    """A page that links to a URL, and the link's kind; `path`: the page's, if it was found."""
 
     page: str
     kind: str
@@ -46,7 +43,7 @@ class LinkingPage(NamedTuple):
 
     @property
     def origin(self) -> Origin | None:
-        """The origin that filters are told."""
+        """Return the origin that filters are told."""
         if self.path is None:
             return None
         path = self.path + ("R" if self.kind == REDIRECT else "L")
@@ -84,10 +81,9 @@ def _in_tables(
     *,
     deep: bool,
 ) -> None:
-    """Add to `cut` what was not read."""
-    names = sorted(
-        name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE)
-    )
+    """Look in the tables of links. Add to `cut` what was not read."""
+    files = source.outputs.keys() | source.stored.keys()
+    names = sorted(name for name in files if name.startswith(TABLE))
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):
         place = "in the store" if source.stored.keys() & {*names} else "no longer here"
@@ -145,9 +141,7 @@ class Later:
 def left_for_later(
     source: Source, urls: Collection[str], *, deep: bool
 ) -> tuple[dict[str, Later], list[str]]:
-    """Return the latest place of each of these URLs that was left, by URL; and what was not looked
-    through.
-    """
+    """Return the last place of each URL that was left, and what was not looked through."""
     jobdir = source.jobdir
     wanted = {url.encode(): url for url in urls}
     looked: list[str] = []
@@ -186,7 +180,7 @@ def _in_log(
 def _in_segments(
     folder: Path, wanted: Container[bytes], looked: list[str], *, deep: bool
 ) -> Iterator[tuple[bytes, str]]:
-    """The newest first; together no more than QUICK bytes."""
+    """Look in the segments, the newest first; together no more than QUICK bytes."""
     left = QUICK
     for name in sorted(
         (path.name for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True
@@ -216,7 +210,7 @@ def _in_pool(
     *,
     deep: bool,
 ) -> Iterator[tuple[bytes, Packed]]:
-    """Files are sorted by domain and host: what lies outside of those wanted is not looked at."""
+    """Look in the pool, whose files are sorted by domain and host: only at those wanted."""
     sites = sorted(b"%b %b " % (domain_of(url.decode()).encode(), _host(url)) for url in wanted)
     with Snapshot(folder / "state") as snapshot:
         files = json.loads(snapshot.get(POOL) or b'{"files": []}')["files"]

@@ -1,5 +1,4 @@
-"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without
-writing a byte.
+"""A crawl's JOBDIR, opened for questions about URLs in one read transaction, without a lock.
 
 Frontier, robots.txt rules and sheets are the crawl's own classes, on the checkpoint.
 """
@@ -75,7 +74,8 @@ class Source:
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
-        self.snapshot, files = opened(jobdir / "state")
+        snapshot, files = opened(jobdir / "state")
+        self.snapshot = snapshot
         self._closing.callback(self.snapshot.close)
         self._closing.callback(files.close)
         try:
@@ -106,7 +106,9 @@ class Source:
             self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd
         )
         self.key = meta_row.key(snapshot)
-        self.at, self.ahead = meta_row.times(snapshot)
+        at, ahead = meta_row.times(snapshot)
+        self.at = at
+        self.ahead = ahead
         self.outputs = lengths(snapshot)
         for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
             try:
@@ -130,11 +132,11 @@ class Source:
 
     @cached_property
     def sheets(self) -> Sheets:
-        """Settings that were ordered for single hosts."""
+        """Return settings that were ordered for single hosts."""
         return self._part("sheets", Sheets)
 
     def values_for(self, host: str) -> Mapping[str, Any]:
-        """All settings, as they hold for this host."""
+        """Return all settings, as they hold for this host."""
         return values_for(host, self.values, self.sheets)
 
     @cached_property
@@ -143,7 +145,7 @@ class Source:
 
     @cached_property
     def core(self) -> Core:
-        """The frontier; no host of it is active."""
+        """Return the frontier; no host of it is active."""
         shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, MEMORY)
         core = self._part("frontier", partial(read_core, shape=shape, rules=self._rules))
         core.aside.held.update(self._part("hosts paused", PausedHosts).names)
@@ -165,14 +167,14 @@ class Source:
 
     @cached_property
     def robots(self) -> RobotsBook | None:
-        """The rules of robots.txt files; None if the last run did not read them."""
+        """Return the rules of robots.txt files, or None if the last run did not read them."""
         if not self.values["ROBOTSTXT_OBEY"]:
             return None
         return RobotsBook(self._part("robots", RobotsRows), agent_of(self.values))
 
     @cached_property
     def focus(self) -> ByFocus | None:
-        """The prioritizer that the crawl asks, with what it had learnt; None if it is another."""
+        """Return the prioritizer that the crawl asks, as it has learnt; None if it is another."""
         prioritizer = self._rules.prioritizer
         if not isinstance(prioritizer, ByFocus):
             return None
@@ -188,26 +190,24 @@ class Source:
         return HostTable(SavedDB(self.snapshot), "rendering", Need, Need.unpack)
 
     def rendering(self, host: str) -> str:
-        """What rendering has shown of a host, in words; nothing if it has sent no shell, or nothing
-        was rendered.
-        """
+        """Return, in words, what rendering has shown of a host; empty if nothing."""
         need = self._rendering.get(host) if self._rendering is not None else None
         return need.in_words() if need is not None else ""
 
     @property
     def written(self) -> list[str]:
-        """The OUTPUTS of the last run."""
+        """Return the OUTPUTS of the last run."""
         return self.terms.get("OUTPUTS", "").split(", ")
 
     @cached_property
     def stored(self) -> dict[str, str]:
-        """The files of which a store has verified copies, by name, each with its address there."""
+        """Return the files with verified copies in a store, by name, with addresses."""
         found, _ = stored_in(self.snapshot)
         return {name: f"{one.address}/{name}" for name, one in found.items() if not one.is_taken}
 
     @property
     def has_stored_indexes(self) -> bool:
-        """True if indexes of the archive are among them."""
+        """Return whether indexes of the archive are among them."""
         return any(name.endswith(INDEX) for name in self.stored)
 
     # -- URLs
@@ -234,7 +234,7 @@ class Source:
         return [*found, *map(load, self.values["URL_FOLDINGS"])]
 
     def form(self, asked: str) -> Form:
-        """The form in which this crawl knows a URL."""
+        """Return the form in which this crawl knows a URL."""
         return form_of(asked, self.values["URL_MAX_LENGTH"], self._foldings)
 
     def domain_of(self, url: str) -> str:
@@ -256,7 +256,7 @@ class Source:
 
     @cached_property
     def slots(self) -> SlotMap | None:
-        """The map of which drone has what, as far as this one knows; None for a crawl of its own."""
+        """Return the map of which drone has what, as far as known; None without a hive."""
         return (
             meta_row.value(self.snapshot, MAP, SlotMap.unpack, None)
             if self.snapshot.get(IDENTITY)
@@ -264,7 +264,7 @@ class Source:
         )
 
     def owner(self, url: str) -> int | None:
-        """The drone whose URL it is."""
+        """Return the drone whose URL it is."""
         if self.slots is None:
             return None
         slot = partition_of(self.values["HIVE_PARTITION"], self.domains).slot(host_of(url))
@@ -273,7 +273,7 @@ class Source:
     # -- files
 
     def log(self, name: str) -> LogFile:
-        """One of the logs; all but crawl.log have tabs between their fields."""
+        """Return one of the logs; all but crawl.log have tabs between their fields."""
         length = None if self.alive else self.outputs.get(name, 0)
         if name == CRAWL_LOG:
             return LogFile(self.jobdir, name, length, column=3, separator=b" ")
@@ -285,7 +285,7 @@ class Source:
 
     @property
     def follows(self) -> bool:
-        """True if links that are found are crawled, and not left for a later segment."""
+        """Return whether found links are crawled, and not left for a later segment."""
         return self.terms.get(FOLLOW, ON) == ON
 
     @property
@@ -294,21 +294,19 @@ class Source:
 
     @cached_property
     def _first_page(self) -> str:
-        """The first page in the log that is no robots.txt."""
+        """Return the first page in the log that is no robots.txt."""
         for line in self.log(CRAWL_LOG).first_lines():
             if not line.is_prerequisite:
                 return line.url
         return ""
 
     def some_page(self, host: str) -> str:
-        """A page of this crawl that is not of this host; empty if it has none yet."""
+        """Return a page of this crawl that is not of this host; empty if there is none."""
         page = self._first_page
         return page if page and host_of(page) != host else ""
 
     def has_domain(self, url: str) -> bool:
-        """True if one of the hosts that this crawl has heard of is of the registered domain, as far
-        as is quick.
-        """
+        """Return whether a known host is of the registered domain, as far as is quick."""
         domain = self.domain_of(url)
         some = f"SELECT name FROM host LIMIT {HOSTS}"
         sql = f"SELECT 1 FROM ({some}) WHERE name = ? OR substr(name, -length(?) - 1) = '.' || ? LIMIT 1"

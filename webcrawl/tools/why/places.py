@@ -1,5 +1,4 @@
-"""Finds where a URL is: among those known, on its way into the queues, in one of them, or waiting
-to be fetched again.
+"""Finds where a URL is: known, on its way into the queues, in a queue, or waiting for a revisit.
 
 Queues are the frontier's own, opened on the checkpoint. Each search goes through a structure once
 for all URLs.
@@ -11,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -98,9 +98,7 @@ class SeenSnapshot:
         return found
 
     def waiting(self, keys: Collection[int]) -> dict[int, SubmittedLink]:
-        """Return those of these keys that wait to be looked up, or to be queued; the last link of
-        each.
-        """
+        """Return the last link of each key that waits to be looked up, or queued."""
         found: dict[int, SubmittedLink] = {}
         wanted: Keys = np.fromiter(keys, np.uint64, len(keys))
         for first, stored in self._rows():
@@ -230,9 +228,7 @@ class Search:
                 self._add(Place(FRONT, record, number, queue.count, level))
 
     def cut_for(self, host: str) -> list[str]:
-        """Return the queues that may have a URL of this host and were not looked through, and how
-        far they were.
-        """
+        """Return how far each queue that may have a URL of this host was looked through."""
         domain = self._domain_of(host)
         names = (
             f"the queue of {host}",
@@ -252,17 +248,18 @@ class Search:
 
     def _in_host(self, host: Host, urls: Iterable[str]) -> None:
         wanted = _wanted(urls)
-        parts = [host, *(host.origins or {}).values()]
-        retries = sorted(retry for part in parts for retry in part.later)
+        records = [host, *(host.origins or {}).values()]
         waiting = host.waiting()
-        for number, (at, record) in enumerate(retries):
-            if _is_among(record, wanted):
-                self._add(Place(RETRY, record, number, waiting, at=at))
+        retries = sorted(retry for record in records for retry in record.later)
+        for number, (at, link) in enumerate(retries):
+            if _is_among(link, wanted):
+                self._add(Place(RETRY, link, number, waiting, at=at))
         before = 0
         room = self._room(OF_HOST)
-        for queue in (queue for part in parts for queue in _served(part)):
-            for number, record in self._found(queue, wanted, room, f"the queue of {host.name}"):
-                self._add(Place(HOST, record, before + number, waiting))
+        what = f"the queue of {host.name}"
+        for queue in chain.from_iterable(map(_served, records)):
+            for number, link in self._found(queue, wanted, room, what):
+                self._add(Place(HOST, link, before + number, waiting))
             before += queue.count
 
     def _in_domain(self, name: str, urls: Iterable[str], where: str, what: str) -> None:
@@ -275,7 +272,7 @@ class Search:
     def _found(
         self, queue: Fifo, wanted: Collection[bytes], room: Room, what: str
     ) -> Iterator[tuple[int, Packed]]:
-        """Give the wanted records of a queue, and how many are before each.
+        """Yield the wanted records of a queue, and how many are before each.
 
         Note if there is no room for all.
         """
@@ -283,8 +280,8 @@ class Search:
             return
         for looked, record in enumerate(queue.records()):
             if room.left <= 0:
-                before = self._cut.get(what, (0, 0))
-                self._cut[what] = before[0] + looked, before[1] + queue.count
+                looked_before, of_before = self._cut.get(what, (0, 0))
+                self._cut[what] = looked_before + looked, of_before + queue.count
                 return
             room.left -= len(record)
             if _is_among(record, wanted):
@@ -313,8 +310,7 @@ MOST = 300  # portions looked at, of 1,000 links each: 0.3 s
 def among_portions(
     snapshot: Snapshot, urls: Iterable[str], longest: int, *, deep: bool = False
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the large page whose link each of these URLs is, of links that have not entered the
-    crawl; by URL.
+    """Return the large page whose link each URL is, of links that have yet to enter.
 
     And a line about what was not looked at, if there is anything.
     """
@@ -346,9 +342,7 @@ def among_portions(
 
 
 def _end(url: str) -> str:
-    """Return a text in every link to this URL, however it is written; empty for a start page, or
-    one with escapes.
-    """
+    """Return a text in every link to this URL, however written; empty if there is none."""
     path = url.partition("?")[0].split("/", 3)[3]
     end = path.rpartition("/")[2]
     return end if end.isalnum() else ""
@@ -385,9 +379,7 @@ class Again(NamedTuple):
 def among_records(
     snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
 ) -> tuple[dict[str, Again], list[str]]:
-    """Return those of these pages that wait to be fetched again; and what was not looked at, if
-    there is anything.
-    """
+    """Return the pages that wait to be fetched again, and what was not looked at."""
     if not snapshot.has("revisit"):
         return {}, []
     wanted = _wanted(urls)

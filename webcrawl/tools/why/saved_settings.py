@@ -97,7 +97,7 @@ def values_of(
 
 
 def _written(name: str, text: str) -> Any:
-    """A value that a user could have written for this text of the state."""
+    """Return a value that a user could have written for this text of the state."""
     if name == "URL_HOST_RULES":
         return text.rpartition(" (")[0] or text
     if name in ("URL_INCLUDE", "URL_EXCLUDE"):
@@ -119,7 +119,7 @@ def _value(name: str, written: Any, default: Any, odd: list[str]) -> Any:
 
 
 def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
-    """Lists were kept as the user wrote them."""
+    """Return lists as the user wrote them."""
     try:
         return read(name, written)
     except SettingError as error:  # a file that is gone since
@@ -139,7 +139,7 @@ def _trusted(name: str, written: Any, trusted: Container[str], odd: list[str]) -
 
 
 def _filters(terms: Mapping[str, str]) -> dict[str, int]:
-    """The filters with their orders; those that the crawl switched off are left out."""
+    """Return the filters with their orders, without those that the crawl switched off."""
     found: dict[str, int] = {}
     named = {
         name.removeprefix(FILTERS): order
@@ -154,9 +154,7 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
 
 
 def may_load(path: str, trusted: Container[str]) -> bool:
-    """Return whether a name from somebody's state may be imported: nobody's JOBDIR decides which
-    code runs here.
-    """
+    """Return whether a saved name may be imported: no JOBDIR decides which code runs here."""
     return path.startswith(OURS) or path in trusted
 
 

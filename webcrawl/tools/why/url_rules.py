@@ -1,17 +1,15 @@
-"""What a crawl's settings say of a URL: the form in which it is known, and the verdict of each
-filter, in words.
-"""
+"""Tells what a crawl's settings say of a URL: its canonical form, and each filter's verdict."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import re2
 
@@ -51,7 +49,7 @@ SHOWN = 2000  # characters of what was asked for; a URL may be of any length
 
 @dataclass(slots=True)
 class Form:
-    """`url` is "" if there is none, and `invalid` says why, in the filters' words."""
+    """The canonical form of a URL. `url` is "" if there is none, and `invalid` says why."""
 
     url: str
     invalid: str = ""
@@ -67,8 +65,11 @@ class Form:
         return found
 
 
+STANDARD_FORM = "it is written as the URL standard says"
+
+
 def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
-    """The canonical form of what somebody asked for."""
+    """Return the canonical form of the text that was asked for."""
     try:
         url = canonical(asked, max_length=longest)
     except InvalidUrl as error:
@@ -88,20 +89,27 @@ def _changes(asked: str, url: str) -> list[str]:
     """Return the parts that are not as they were asked for, each as it is in the canonical form."""
     if asked == url:
         return []
-    said = ["user name and password: left out"] if url_without_credentials(asked) != asked else []
+    changes = []
+    if url_without_credentials(asked) != asked:
+        changes.append("user name and password: left out")
     try:
-        before, after = urlsplit(asked.strip()), urlsplit(url)
+        before = urlsplit(asked.strip())
+        after = urlsplit(url)
     except ValueError:  # Python reads fewer URLs than the standard does
-        return [*said, "it is written as the URL standard says"]
-    if before.netloc.rpartition("@")[2] != after.netloc:
-        said.append(f"host: {after.netloc}")
-    if before.path != after.path:
-        said.append(f"path: {after.path}")
-    if before.query != after.query:
-        said.append(f"query: {after.query or 'left out'}")
+        return [*changes, STANDARD_FORM]
+    changes += _changed_parts(before, after)
     if before.fragment or asked.endswith("#"):
-        said.append("fragment: left out, it is never sent to a server")
-    return said or ["it is written as the URL standard says"]
+        changes.append("fragment: left out, it is never sent to a server")
+    return changes or [STANDARD_FORM]
+
+
+def _changed_parts(before: SplitResult, after: SplitResult) -> Iterator[str]:
+    if before.netloc.rpartition("@")[2] != after.netloc:
+        yield f"host: {after.netloc}"
+    if before.path != after.path:
+        yield f"path: {after.path}"
+    if before.query != after.query:
+        yield f"query: {after.query or 'left out'}"
 
 
 def shown(asked: str) -> str:
@@ -155,7 +163,7 @@ class Filters:
             made = named_filter(path, setup)
             if isinstance(made, Remembers) and made.name in self._learned:
                 made.restore(self._learned[made.name])
-        except Exception as error:  # noqa: BLE001 - a filter of somebody's may raise anything
+        except Exception as error:  # noqa: BLE001 - a user's filter may raise anything
             self._filters.append(_unasked(path, error))
         else:
             if made is not None:  # otherwise the settings leave it nothing to do
@@ -178,8 +186,7 @@ class Filters:
         self._filters.append(made)
 
     def ask(self, url: str, origin: Origin, *, needed: bool = False) -> list[Verdict]:
-        """Return the verdict of each on a link found there; those behind the first that refuses are
-        asked too.
+        """Return each filter's verdict on a link found there, also behind the first that refuses.
 
         `needed`: as what a page needs to be shown.
         """
@@ -246,9 +253,7 @@ TRAPS = {
 
 
 def setting_of(name: str, values: Mapping[str, Any]) -> str:
-    """Return the setting of a filter of this name, and its value; empty if it has none, or one that
-    is long.
-    """
+    """Return the setting of a filter, and its value; empty if there is none, or a long one."""
     setting = SETTINGS.get(name)
     value = values.get(setting, "") if setting is not None else ""
     return f"{setting} = {value}" if isinstance(value, str | int) and value != "" else ""

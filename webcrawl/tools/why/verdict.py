@@ -1,4 +1,4 @@
-"""In which of six states a URL is, why, and what would happen if it were found now (docs/why.md)."""
+"""The state of a URL, one of six; why; and what would happen to it now (docs/why.md)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ QUEUES = {
 
 
 class Verdict(NamedTuple):
-    """`kind` is the reason without what is this URL's alone: those of many URLs can be counted."""
+    """The state of a URL and why; `kind` is the reason without what is this URL's alone."""
 
     state: str
     kind: str
@@ -87,14 +87,12 @@ class Verdict(NamedTuple):
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """Return the state of the URL, and why: by the first of the rules below that applies
-    (docs/why.md).
-    """
+    """Return the state of the URL, and why, by the first rule below that applies."""
     return next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
 
 
 def _by_answer(facts: Facts) -> Verdict | None:
-    """The log has an answer, other than a block page after which the URL waits again."""
+    """Judge by an answer in the log, other than a block page after which the URL waits again."""
     answered = _last_answer(facts)
     if answered is None:
         return None
@@ -123,7 +121,7 @@ def _by_end(facts: Facts) -> Verdict | None:
 
 
 def _by_archive(facts: Facts) -> Verdict | None:
-    """The archive has an answer whose line in the log is too far back.
+    """Judge by an answer in the archive whose line in the log is too far back.
 
     If a retry waits, its queue is found first.
     """
@@ -141,9 +139,7 @@ def _last_answer(facts: Facts) -> CrawlLine | None:
 
 
 def is_end(facts: Facts) -> bool:
-    """False of an answer after which a crawl asks again: a wall's, or an error that the archive
-    alone has.
-    """
+    """Return False if a crawl asks again after the answer: a wall's, or an archived error."""
     if (answered := _last_answer(facts)) is not None:
         return not _wall(answered)
     return not facts.entries or facts.entries[-1].status not in SERVER_ERRORS
@@ -155,7 +151,7 @@ def _for_how_long(facts: Facts) -> str:
 
 
 def _under_way(facts: Facts) -> Verdict | None:
-    """The URL was found, and is in no queue yet."""
+    """Judge a URL that was found, and is in no queue yet."""
     if facts.waiting is not None and facts.waiting.judged:
         return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
     if facts.waiting is not None:
@@ -224,9 +220,7 @@ RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
 
 
 def _refused(facts: Facts) -> Verdict | None:
-    """The rule in force that is against it, if one is; what passed the filters once is not refused
-    by them now.
-    """
+    """Judge by the rule in force that is against it; what passed once is not refused now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return Verdict(
@@ -252,7 +246,7 @@ def _refused(facts: Facts) -> Verdict | None:
 
 
 def _left_out(name: str, leaves: str, more: str) -> Verdict:
-    """Of a link that this filter drops."""
+    """Judge a link that this filter drops."""
     what = f"the URL filter {name} {leaves} it out{more}"
     if name == DepthFilter.name:
         return Verdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
@@ -267,12 +261,12 @@ def _linked(page: str, kind: str) -> str:
 
 
 def _wall(line: CrawlLine) -> str:
-    """The vendor of the wall that has answered in place of the page."""
+    """Return the vendor of the wall that has answered in place of the page."""
     return next((vendor for note in line.annotations if (vendor := wall_of(note))), "")
 
 
 def _behind_wall(facts: Facts) -> str:
-    """Words that follow the place of a URL whose host is behind a wall."""
+    """Return words that follow the place of a URL whose host is behind a wall."""
     row = facts.host.wall if facts.host is not None else None
     if row is None:
         return ""
@@ -323,13 +317,13 @@ def _next_revisit(facts: Facts) -> str:
 
 
 def _cut(answered: CrawlLine) -> str:
-    """The reason why not all of its body was taken; begins with a semicolon."""
+    """Return why not all of its body was taken; begins with a semicolon."""
     why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
     return f"; its body was cut: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
 
 
 def _withheld(answered: CrawlLine) -> str:
-    """The reason why there is nothing but the head of what was fetched."""
+    """Return why there is nothing but the head of what was fetched."""
     notes = [
         note.partition(":")[2] for note in answered.annotations if note.startswith(f"{WITHHELD}:")
     ]
@@ -358,7 +352,7 @@ def _kind_of_wall(vendor: str) -> str:
 
 
 def _instead(answered: CrawlLine) -> str:
-    """Begins with a semicolon."""
+    """Return what the answer is instead of a new page; begins with a semicolon."""
     vendor = _wall(answered)
     if vendor:
         return f"; but that is not the page: it is {_kind_of_wall(vendor)}"
@@ -403,7 +397,7 @@ def _queued(facts: Facts, place: Place) -> str:
 
 
 def _robots_ahead(facts: Facts) -> str:
-    """Words that follow the place of a URL that robots.txt keeps the crawl from."""
+    """Return words behind the place of a URL that robots.txt keeps the crawl from."""
     found = facts.robots
     if found is None:
         return ""
@@ -418,7 +412,7 @@ def _robots_ahead(facts: Facts) -> str:
 
 
 def _last_try(facts: Facts) -> str:
-    """What its archived answer was, if that is why it failed; begins with a semicolon."""
+    """Return the archived answer, if that is why it failed; begins with a semicolon."""
     status, cut = facts.last_try
     if cut:
         return f"; its last answer, {status}, was cut: {CUTS.get(f'truncated/{cut}', cut)}"
@@ -426,7 +420,7 @@ def _last_try(facts: Facts) -> str:
 
 
 def _over_budget(facts: Facts) -> str:
-    """The rule in `frontier/budgets.py` that holds its domain's URLs back."""
+    """Return the rule in `frontier/budgets.py` that holds its domain's URLs back."""
     domain = facts.domain
     if domain is not None and domain.budget is not None and domain.pages < domain.budget:
         if domain.debt >= domain.lead:
@@ -444,7 +438,7 @@ def _forbidden(facts: Facts) -> str:
 
 
 def _ended(facts: Facts, line: CrawlLine) -> Verdict:
-    """Of a URL that the log has without an answer."""
+    """Judge a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
         return Verdict(
             REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}"
@@ -467,9 +461,7 @@ def _is_spent(facts: Facts) -> bool:
 
 
 def _excluded(facts: Facts) -> str:
-    """The log has one status for both: the rules and the host's record say which it was, if they
-    are still there.
-    """
+    """Return which end it was: the log has one status for two, rules and record tell them."""
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
     failed = facts.host.failed if facts.host is not None else None
@@ -477,11 +469,9 @@ def _excluded(facts: Facts) -> str:
     for address in known.addresses if known is not None else ():
         if reason := AddressGuard(facts.networks).reason(address):
             return refused_address(address, reason, address, facts.networks)
-    return (
-        FORBIDDEN
-        if failed is not None and failed.status == Status.EXCLUDED
-        else _end(Status.EXCLUDED)
-    )
+    if failed is not None and failed.status == Status.EXCLUDED:
+        return FORBIDDEN
+    return _end(Status.EXCLUDED)
 
 
 def _end(status: int) -> str:
@@ -498,17 +488,20 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
         return "it would be left out: it is no URL for this crawl"
     if refusal is not None:
         return f"it would be left out by the filter {refusal.name}: {refusal.rule}"
-    pause = (
-        " (the crawl is paused: nothing is fetched until `resume`)"
-        if in_force.get("paused")
-        else ""
-    )
+    pause = ""
+    if in_force.get("paused"):
+        pause = " (the crawl is paused: nothing is fetched until `resume`)"
     if facts.is_known or facts.later is not None:
         already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
         return f"nothing new: {already} already{pause}"
     if facts.skipped:
         return f"it would be left out again, unless it were found in another place: {facts.skipped[-1][1]}{pause}"
     return f"{_when_queued(facts)}{pause}"
+
+
+def _retry_of(host: str) -> str:
+    retry = f"{program()} ctl JOBDIR host {host} retry"
+    return f"with a larger HOST_MAX_PAGES its host goes on after {retry}"
 
 
 def _when_queued(facts: Facts) -> str:
@@ -518,17 +511,14 @@ def _when_queued(facts: Facts) -> str:
     verdict = facts.robots.verdict if facts.robots is not None else RobotsState.NONE
     if verdict == RobotsState.FORBIDDEN:
         return "it would be queued, and end when its turn comes: robots.txt forbids it"
-    if facts.host is not None and facts.host.retired:
-        retry = (
-            f"; with a larger HOST_MAX_PAGES its host goes on after {program()} ctl JOBDIR "
-            f"host {facts.host.name} retry"
-        )
-        ends = f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
-        return f"{ends}{retry * _is_spent(facts)}"
-    domain = facts.domain
-    if domain is not None and domain.budget is not None and domain.pages >= domain.budget:
-        return f"it would wait until its domain may have more than {count(domain.budget, 'page')}"
-    if facts.host is not None and facts.host.is_paused:
+    host = facts.host
+    if host is not None and host.retired:
+        ends = f"it would be queued, and end when its turn comes: {_end(host.retired)}"
+        return f"{ends}; {_retry_of(host.name)}" if _is_spent(facts) else ends
+    budget = facts.domain.budget if facts.domain is not None else None
+    if facts.domain is not None and budget is not None and facts.domain.pages >= budget:
+        return f"it would wait until its domain may have more than {count(budget, 'page')}"
+    if host is not None and host.is_paused:
         return "it would be queued, and fetched once its host is resumed by command"
     first = ", after its host's robots.txt" if verdict == RobotsState.UNKNOWN else ""
     return f"it would be queued and fetched{first}"

@@ -16,13 +16,13 @@ WIDTH = 10  # of the names of the lines
 
 
 def text_of(answer: Answer) -> str:
-    """Lines without anything that could control a terminal."""
+    """Return lines without anything that could control a terminal."""
     lines = [f"{answer.state}: {answer.reason}", *_details(answer)]
     return "".join(f"{readable(line)}\n" for line in lines)
 
 
 def line_of(answer: Answer) -> str:
-    """An answer in one line, for lists of URLs."""
+    """Return an answer in one line, for lists of URLs."""
     return readable(f"{answer.state:<8} {answer.url}  {answer.reason}")
 
 
@@ -103,7 +103,8 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
     if robots is None:
         return
     if robots["rule"] is None:
-        yield f"{robots['verdict']}{', no rule speaks of it' if robots['verdict'] == 'allowed' else ''}"
+        why = ", no rule speaks of it" if robots["verdict"] == "allowed" else ""
+        yield f"{robots['verdict']}{why}"
     else:
         line = f", line {robots['line']} of" if robots["line"] else ", a rule of"
         yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
@@ -119,16 +120,15 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     host = details.get("host")
     if host is None:
         return
-    health = (
-        f"paused by command; {host['health_in_words']}"
-        if host["paused"]
-        else host["health_in_words"]
-    )
-    yield f"{host['host']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
+    paused = "paused by command; " if host["paused"] else ""
+    pages = count(host["pages"], "page")
+    queued = count(host["queued"], "URL")
+    yield f"{host['host']}: {paused}{host['health_in_words']}; {pages}, {queued} queued"
     at_once = host["connections"]["at_once"]
     several = f", {at_once} requests at once" if at_once > 1 else ""
     yield f"asked every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
-    if host["next_turn"] and (host["queued"] or details.get("queue")):
+    is_to_be_asked = host["queued"] or details.get("queue")
+    if host["next_turn"] and is_to_be_asked:
         yield f"not before {moment(host['next_turn'])}"
     if host["protocol"]:
         yield "speaks only HTTP/2"
@@ -136,12 +136,16 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"rendered: {host['rendering']}"
     if host["last_failure"]:
         yield f"failed last at {moment(host['last_failure']['at'])} with {host['last_failure']['status']}"
-    for origin in host["origins"]:
-        last = origin["last_failure"]
-        status = f", the last with {last['status']}" if last and last["status"] else ""
-        until = f", not before {moment(origin['next_turn'])}" if origin["next_turn"] else ""
-        queued = count(origin["queued"], "URL")
-        yield f"{origin['origin']} alone: {origin['health_in_words']}{status}; {queued} queued{until}"
+    yield from map(_origin, host["origins"])
+
+
+def _origin(origin: Mapping[str, Any]) -> str:
+    """Return the line of an origin that fails or waits while others of its host do not."""
+    last = origin["last_failure"]
+    status = f", the last with {last['status']}" if last and last["status"] else ""
+    until = f", not before {moment(origin['next_turn'])}" if origin["next_turn"] else ""
+    queued = count(origin["queued"], "URL")
+    return f"{origin['origin']} alone: {origin['health_in_words']}{status}; {queued} queued{until}"
 
 
 def _domain(details: Mapping[str, Any]) -> Iterator[str]:
@@ -149,7 +153,8 @@ def _domain(details: Mapping[str, Any]) -> Iterator[str]:
     if domain is None or domain["budget"] is None:
         return
     over = f", {count(domain['over_budget'], 'URL')} over it" if domain["over_budget"] else ""
-    pages, links = count(domain["budget"], "page"), count(domain["linked_from"], "other domain")
+    pages = count(domain["budget"], "page")
+    links = count(domain["linked_from"], "other domain")
     yield f"{domain['domain']}: {domain['used']:,} of {pages}{over}; {links} known to link to it"
 
 
@@ -176,17 +181,17 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
     for one in details.get("archive", [])[-VISITS:]:
         what = f"{one['status'] or 'a record'}, {moment(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        gone = (
-            f"the file lies in the store: {one['stored']}"
-            if "stored" in one
-            else "the file is no longer there"
-        )
-        yield one.get("command", gone)
+        if "command" in one:
+            yield one["command"]
+        elif "stored" in one:
+            yield f"the file lies in the store: {one['stored']}"
+        else:
+            yield "the file is no longer there"
     yield from _before(details, "archive")
 
 
 def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
-    """The number of those that are not shown."""
+    """Yield how many earlier ones are not shown."""
     more = details.get("counts", {}).get(name, 0) - VISITS
     if more > 0:
         yield f"and {more:,} before"
