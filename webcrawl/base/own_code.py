@@ -1,13 +1,12 @@
-"""Code of the user's own behind a setting: what it must have, what it returns, and names that are
-nearly right.
+"""Checks the user's own code behind a setting: what it has, what it returns, misspelt names.
 
-What ships with the crawl is neither checked nor wrapped: its tests do that, and its calls cost what
-they cost.
+Code that ships with the crawl is neither checked nor wrapped: its tests do that, and wrapping would
+make its calls slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 from inspect import signature
 from math import inf, isnan
@@ -27,22 +26,20 @@ NOUNS = {
     "SEEN_STORE": "seen store",
     "URL_CACHE": "URL cache",
 }
-MEANT = 0.55  # of difflib's ratio, where a name is missing: `most_pages` and `most` have 0.57
-# of difflib's ratio: `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
-NEAR = 0.8
+# difflib's ratios from which on two names count as similar
+MEANT = 0.55  # if a name is missing: `most_pages` and `most` have 0.57
+NEAR = 0.8  # `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
 SHOWN = 100  # characters of a value in a message
 BUILT_UPON = (OURS, "scrapy.")  # modules with classes that others are made of
 Found = TypeVar("Found")
 
 
 class OwnCodeError(Exception):
-    """Code of the user's own has failed, or returned what cannot be used: the crawl must not go on
-    without it.
-    """
+    """The user's own code has failed, or returned a wrong value. The crawl must not go on."""
 
 
 def is_users(thing: object) -> bool:
-    """Return whether this object, or class, is none of the crawl's own."""
+    """Return whether this object or class is not one of the crawl's own."""
     kind = thing if isinstance(thing, type | FunctionType) else type(thing)
     return not kind.__module__.startswith(OURS)
 
@@ -229,7 +226,7 @@ def seconds(found: Any) -> float:
 def amount(found: Any) -> float:
     """Return a number that is not negative; it may be infinite.
 
-    Raise TypeError or ValueError for what is none.
+    Raise TypeError or ValueError for other values.
     """
     value = real(found)
     if value < 0.0:
@@ -238,7 +235,7 @@ def amount(found: Any) -> float:
 
 
 def real(found: Any) -> float:
-    """Return a number, which may be infinite. Raise TypeError or ValueError for what is none."""
+    """Return a number, which may be infinite. Raise TypeError or ValueError for other values."""
     value = number(found)
     if isnan(value):
         raise ValueError
@@ -249,23 +246,26 @@ def real(found: Any) -> float:
 
 
 def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name of the user's class that is nearly a hook's, with the hook that the class
-    lacks.
+    """Yield each name of the user's class that is nearly that of a missing hook, and this hook.
 
     A name that the class itself uses, or that overrides one of a base class, is no misspelling.
     """
-    written = [one for one in kind.__mro__ if _is_written_by_user(one)]
-    inherited = [one for one in kind.__mro__ if not _is_written_by_user(one)]
-    defined = dict.fromkeys(name for one in written for name in vars(one))
-    used = {name for one in written for name in _used_names(one)}
-    overridden = {name for one in inherited for name in vars(one)}
-    intended = used | overridden | set(hooks)
+    written = [base for base in kind.__mro__ if _is_written_by_user(base)]
+    inherited = [base for base in kind.__mro__ if not _is_written_by_user(base)]
+    defined = _members(written)
+    used = {name for base in written for name in _used_names(base)}
+    intended = {*hooks, *used, *_members(inherited)}
     for name in defined:
         if name.startswith("_") or name in intended:
             continue
         nearest = get_close_matches(name, hooks, 1, NEAR)
         if nearest and nearest[0] not in defined:
             yield name, nearest[0]
+
+
+def _members(kinds: Iterable[type]) -> list[str]:
+    """Return the names that these classes define, each once and in order."""
+    return list(dict.fromkeys(name for kind in kinds for name in vars(kind)))
 
 
 def _is_written_by_user(kind: type) -> bool:

@@ -345,9 +345,9 @@ def _exchange(
 
 def _is_http(first: Record) -> bool:
     kind = first.fields.get("content-type", "").lower()
-    return kind.startswith("application/http") or (
-        first.kind != "resource" and first.block.startswith(b"HTTP/")
-    )
+    if kind.startswith("application/http"):
+        return True
+    return first.kind != "resource" and first.block.startswith(b"HTTP/")
 
 
 def _is_cut(first: Record) -> bool:
@@ -356,28 +356,40 @@ def _is_cut(first: Record) -> bool:
 
 
 def _heads(block: bytes) -> tuple[Head, bytes]:
-    """The head of the answer, after those of interim ones, and what follows it."""
+    """Return the head of the answer, without the heads of interim ones, and what follows it."""
     for _ in range(INTERIM):
         block = block.lstrip(b"\r\n")
         end = END_OF_HEAD.search(block, 0, LONGEST_HEAD)
-        raw = block[: end.end()] if end is not None else block
-        if end is None and (len(raw) > LONGEST_HEAD or not raw):
-            raise Unusable("no HTTP head")
-        try:
-            head = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
-        except BadAnswer as error:
-            raise Unusable("an HTTP head that cannot be read") from error
+        if end is not None:
+            raw = block[: end.end()]
+            head = _parsed_head(raw)
+        else:
+            raw = block
+            head = _head_without_end(raw)
         block = block[len(raw) :]
         if head.status >= 200:
-            head.raw, head.mended = raw, head.mended or end is None or len(raw) > MAX_HEAD
+            head.raw = raw
+            head.mended = head.mended or end is None or len(raw) > MAX_HEAD
             return head, block
     raise Unusable("only interim answers")
 
 
+def _head_without_end(raw: bytes) -> Head:
+    """Return the head of a block that has nothing else. Raise Unusable if the block is no head."""
+    if not raw or len(raw) > LONGEST_HEAD:
+        raise Unusable("no HTTP head")
+    return _parsed_head(raw.rstrip(b"\r\n") + b"\r\n\r\n")
+
+
+def _parsed_head(raw: bytes) -> Head:
+    try:
+        return _head(raw)
+    except BadAnswer as error:
+        raise Unusable("an HTTP head that cannot be read") from error
+
+
 def _head(raw: bytes) -> Head:
-    """Also one that the crawl's own client would have refused: the record tells where its body
-    ends.
-    """
+    """Return the head, even if the crawl's client would refuse it: the record ends the body."""
     try:
         check_start(raw)
         return read_head(_VERSION.sub(b"HTTP/1.1", raw))
@@ -389,7 +401,7 @@ def _head(raw: bytes) -> Head:
 
 
 def _notes(capture: Capture) -> dict[str, str]:
-    """The fields of the metadata records, with names in lower case."""
+    """Return the fields of the metadata records, with names in lower case."""
     notes: dict[str, str] = {}
     for record in capture.notes:
         notes = record.values() | notes
@@ -397,5 +409,5 @@ def _notes(capture: Capture) -> dict[str, str]:
 
 
 def _word(text: str) -> str:
-    """No field of a link has a blank or a control character."""
+    """Return the text for a field of a link, which has no blanks and control characters."""
     return _BREAKING.sub("%20", text)

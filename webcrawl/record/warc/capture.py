@@ -237,21 +237,22 @@ class Captures:
     def _original(
         self, exchange: Exchange, address: str, *, duplicate: bool
     ) -> tuple[str, str, str] | None:
-        """Identifier, if it is known, address and date of the record that has this payload already."""
-        if exchange.state.refers is not None:
-            return exchange.state.refers[:3]
-        may_repeat = (
-            bool(exchange.head)
-            and exchange.truncated in REPEATABLE
-            and exchange.state.withheld is None
-        )
-        is_known = duplicate or exchange.state.same_since
-        if not may_repeat or not is_known:
+        """Return identifier, address and date of the record that has this payload already.
+
+        The identifier is empty if it is not known. Return None if no record has the payload.
+        """
+        state = exchange.state
+        if state.refers is not None:
+            return state.refers[:3]
+        is_known = duplicate or state.same_since
+        if not is_known or not _may_repeat(exchange):
             return None
-        found = self._originals.find(payload_key(exchange))
-        if exchange.state.same_since and (found is None or exchange.status == NOT_MODIFIED):
-            return "", exchange.state.copy_of or address, iso(exchange.state.same_since)
-        return found
+        original = self._originals.find(payload_key(exchange))
+        if not state.same_since:
+            return original
+        if original is None or exchange.status == NOT_MODIFIED:
+            return "", state.copy_of or address, iso(state.same_since)
+        return original
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
         """Return the digest of the payload that a revisit record refers to; empty if it is not
@@ -292,15 +293,20 @@ class Captures:
         return Record("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
+def _may_repeat(exchange: Exchange) -> bool:
+    """Return whether the payload is one that an earlier record can have, too."""
+    has_head = bool(exchange.head)
+    return has_head and exchange.truncated in REPEATABLE and exchange.state.withheld is None
+
+
 def _is_identical(exchange: Exchange, referred: str) -> bool:
-    """True if the payload is that of the record referred to; the digest of an earlier one may be of
-    another kind.
+    """Return whether the payload is that of the record referred to.
+
+    The digest of an earlier crawl's record may be of another kind.
     """
-    return (
-        exchange.state.refers.identical
-        if exchange.state.refers is not None
-        else referred == exchange.digest
-    )
+    if exchange.state.refers is not None:
+        return exchange.state.refers.identical
+    return referred == exchange.digest
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:

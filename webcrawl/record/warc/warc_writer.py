@@ -50,7 +50,7 @@ class Index:
         self._end = end(archive)
 
     def add(self, capture: Capture, at: int) -> None:
-        """The records of one exchange, the first of them at byte `at` of the archive."""
+        """Add the records of one exchange, the first of which is at byte `at` of the archive."""
         start, answer = capture.line
         lines = f"{start}{answer}{place(capture.digest, capture.size, at)}{self._end}"
         if capture.document:
@@ -59,33 +59,33 @@ class Index:
         self._output.write(lines.encode())
 
     def finish(self) -> None:
-        """The archive is finished: its index gets its name, and is sorted, with the checkpoint that
-        says so.
-        """
+        """Finish the index. With the next checkpoint it is sorted, and gets its final name."""
         self._output.finish()
 
 
 def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
-    """The line's beginning, and what it says of the answer."""
+    """Return the line's beginning, and its fields of the answer."""
     return begin(capture.address, capture.date), _answer(capture, exchange)
 
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
-    """Media type and status, if the record has them, and what it is where it is not the page."""
+    """Return the line's fields of the answer: media type, status, recognised kind and others."""
     why = exchange.truncated if exchange.state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
     if not exchange.head:
-        kind = (
-            "text/html"
-            if exchange.rendered
-            else exchange.content_type or "application/octet-stream"
-        )
-        return f"{mime(kind)}{cut}" if exchange.payload else ""
+        return f"{mime(_type_without_head(exchange))}{cut}" if exchange.payload else ""
     kind = exchange.content_type if capture.is_original else REVISIT
-    status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
-    asked = "" if exchange.request.startswith(b"GET ") else method(exchange.request)
+    status = 304 if exchange.unmodified else exchange.status  # the one in the record's own head
+    is_get = exchange.request.startswith(b"GET ")
+    asked = "" if is_get else method(exchange.request)
     what = recognised(exchange.state.recognised) if exchange.state.recognised else ""
     return f'{mime(kind)}"status": "{status}", {asked}{what}{cut}'
+
+
+def _type_without_head(exchange: Exchange) -> str:
+    if exchange.rendered:
+        return "text/html"
+    return exchange.content_type or "application/octet-stream"
 
 
 FOLDER = "warc"
