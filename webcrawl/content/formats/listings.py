@@ -137,7 +137,7 @@ class _Target:
         self.elements = 0
         self._path: list[str] = []
         self._text: list[str] | None = None  # of the element that is being read
-        self._room = 0  # characters that are left for this text
+        self._room = 0  # characters that this text may still have
         self._depth = 0  # of the element that is being read
         self._count = 0  # of holders that were read
         self._within = 0  # holders that are open
