@@ -81,17 +81,17 @@ class Link:
 
     @property
     def depth(self) -> int:
-        """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
+        """Return the number of links followed since the seed, without redirects and prerequisites."""
         return depth_of(self.path)
 
     @property
     def hops(self) -> str:
-        """The path in Heritrix's letters, for logs and archives."""
+        """Return the path in Heritrix's letters, for logs and archives."""
         return self.path.upper()
 
     @property
     def tried(self) -> int:
-        """How often it was tried before, as far as that is counted."""
+        """Return how often the link was tried before, as far as that is counted."""
         return self.attempt + abs(self.struck)
 
     @property
@@ -103,29 +103,30 @@ class Link:
 
     @property
     def is_prerequisite(self) -> bool:
-        """True of a robots.txt that the crawl fetches for itself."""
+        """Return whether this is a robots.txt that the crawl fetches for itself."""
         return self.path.endswith("P")
 
     @property
     def is_probe(self) -> bool:
-        """True of a URL that cannot exist, asked for to know what its host says then
-        (crawl/missing_pages.py).
+        """Return whether the URL cannot exist, and shows what its host answers then.
+
+        See crawl/missing_pages.py.
         """
         return self.path.endswith("S")
 
     @property
     def is_own(self) -> bool:
-        """True of what the crawl asks for itself: a robots.txt, a probe."""
+        """Return whether the crawl asks for this for itself: a robots.txt, or a probe."""
         return self.path.endswith(("P", "S"))
 
     @property
     def priority(self) -> int:
-        """The priority of a user's request, higher is sooner; 0 for any other link."""
+        """Return the priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
         return int(number) if dot else 0
 
     def pack(self) -> bytes:
-        """The link as queues on disk keep it: fields in this order, the URL first."""
+        """Return the link as queues on disk keep it: fields in this order, the URL first."""
         tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
         history = f"{tries} {self.history} {self.chain} {self.request}"
         return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
@@ -139,7 +140,7 @@ SLASHES = 3  # at least, of a canonical URL
 
 
 def unpack(record: Packed) -> Link:
-    """The link that `pack` made this record of."""
+    """Return the link that `pack` made this record of."""
     url, path, via, seed, tries, history, chain, request = record.decode().split(" ")
     if "." not in tries:
         return Link(url, path, via, seed, int(tries), history, chain, request)
@@ -148,8 +149,9 @@ def unpack(record: Packed) -> Link:
 
 
 def pack_found(page: Link, urls: Sequence[str], hops: str, chain: str = "") -> list[Packed]:
-    """The links of one page, as `Link.pack` makes them; `hops` has the letter of each, or one for
-    all.
+    """Return the links of a page as `Link.pack` makes them.
+
+    `hops` has the letter of each link, or one letter for all.
     """
     path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
     if len(hops) > 1:
@@ -165,9 +167,7 @@ NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what t
 
 @lru_cache(1024)  # a crawl has few, and a page is asked for its depth six times
 def depth_of(path: str) -> int:
-    """Return how many links a discovery path has; a redirect or a prerequisite is not a link
-    followed.
-    """
+    """Return the number of followed links in a discovery path, without redirects and prerequisites."""
     return len(path) - path.count("R") - path.count("P") - path.count("r")
 
 
@@ -177,15 +177,13 @@ def redirects_in_a_row(path: str) -> int:
 
 
 def requisite_hops(path: str) -> int:
-    """Hops of a discovery path since the last link that was followed, redirects left out."""
+    """Return the hops of a discovery path since the last followed link, without redirects."""
     hops = path[len(path.rstrip("EeRr")) :]
     return hops.count("E") + hops.count("e")
 
 
 def may_need(path: str) -> bool:
-    """Return whether the requisites of what was found by this path are fetched: within three hops
-    of a page.
-    """
+    """Return whether requisites of a find on this path are fetched: within three hops of a page."""
     return requisite_hops(path) < NEAR
 
 
@@ -201,25 +199,19 @@ def is_requisite(record: Packed) -> bool:
 
 @lru_cache(1024)  # likewise
 def is_sitemap(path: str) -> bool:
-    """Return whether a discovery path leads to a sitemap: one that is named as such, or has the
-    usual name.
-    """
+    """Return whether a discovery path leads to a sitemap: named as such, or with the usual name."""
     return path.rstrip("R")[-1:] == SITEMAP
 
 
 @lru_cache(1024)
 def may_be_page(path: str) -> bool:
-    """Return whether a discovery path leads to what people read: not to a robots.txt, a sitemap or
-    a probe.
-    """
+    """Return whether a discovery path may lead to a page: not to robots.txt, a sitemap or a probe."""
     return not path.upper().endswith(("P", "S")) and not is_sitemap(path)
 
 
 @lru_cache(1024)
 def from_sitemap(path: bytes) -> bool:
-    """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do
-    not matter.
-    """
+    """Return whether a path leads to a sitemap or to a page named in one; redirects do not matter."""
     return path.rstrip(b"R").removesuffix(b"L").rstrip(b"Rr")[-1:] in (b"M", b"m")
 
 
@@ -233,14 +225,12 @@ def url_of(record: Packed) -> str:
 
 
 def way_of(record: Packed) -> bytes:
-    """All of a packed link but its URL: the same for links of one page."""
+    """Return all of a packed link but its URL: the same for links of one page."""
     return record[record.index(b" ") :]
 
 
 def authority_of(record: Packed) -> str:
-    """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it
-    takes.
-    """
+    """Return host and port of a packed link's URL, in a quarter of the time that parsing takes."""
     return record.split(b"/", 3)[2].decode()
 
 
@@ -326,7 +316,7 @@ class Timings:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """The first value of a header, by its name in lower case."""
+    """Return the first value of a header, by its name in lower case."""
     size = len(name)
     for given, value in headers:
         if len(given) == size and given.lower() == name:
@@ -335,11 +325,10 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 class RecordLocation:
-    """The place of the record of an answer: the file's name, as it is once the file is finished;
-    offset and length.
+    """The place of an answer's record: the file's final name, the offset and the length.
 
-    The record may be on its way to the file; whoever asks for its offset or length then waits until
-    it is there. A copy asks for both, because only this one hears of them.
+    The record may be on its way to the file; a caller that asks for offset or length then waits
+    until it is there. A copy asks for both, because only this object is told of them.
     """
 
     __slots__ = ("_length", "_offset", "_written", "file")
@@ -373,7 +362,7 @@ class RecordLocation:
 
     @property
     def length(self) -> int:
-        """The bytes of the compressed record."""
+        """Return the bytes of the compressed record."""
         if self._length < 0:
             self._written()
         return self._length
@@ -390,7 +379,7 @@ class EarlierCapture(NamedTuple):
     identical: bool = True
 
     def where(self, *, identical: bool) -> EarlierCapture:
-        """The same capture, of an answer with its payload or only with its body."""
+        """Return the same capture, for an answer with its payload or only with its body."""
         return self._replace(identical=identical)
 
 
@@ -402,8 +391,7 @@ class Withheld(NamedTuple):
 
 
 class PageState:
-    """The findings of the crawl about an answer. Each field is written by the stage that decides
-    it.
+    """The findings of the crawl about an answer, each written by the stage that decides it.
 
     The defaults are the class's own, because few answers have more than one or two others.
     """
@@ -433,7 +421,7 @@ class PageState:
         vars(self).update(found)
 
     def but(self, **found: Any) -> PageState:
-        """The same of another answer, of which this is known."""
+        """Return a copy with these fields changed."""
         return PageState(**{**vars(self), **found})
 
     def __repr__(self) -> str:
@@ -480,24 +468,24 @@ class Exchange:
 
     @property
     def location(self) -> str | None:
-        """The target of a redirect, as it was sent; None if this is no redirect, or does not say."""
+        """Return the target of a redirect as it was sent, or None."""
         value = self.header(b"location") if self.status in REDIRECTS else None
         return None if value is None else address_text(value).strip()
 
     @property
     def content_type(self) -> str:
-        """The first Content-Type as it was sent, or the empty string; looked up once."""
+        """Return the first Content-Type as it was sent, or the empty string; looked up once."""
         if self._type is None:
             self._type = (self.header(b"content-type") or b"").decode("latin-1")
         return self._type
 
     @property
     def names(self) -> KeysView[bytes]:
-        """The names of the headers, in lower case. Most look-ups find nothing."""
+        """Return the names of the headers, in lower case. Most look-ups find nothing."""
         return (self._first or self._by_name()).keys()
 
     def header(self, name: bytes) -> bytes | None:
-        """The first value of a header, by its name in lower case."""
+        """Return the first value of a header, by its name in lower case."""
         return (self._first or self._by_name()).get(name)
 
     def _by_name(self) -> dict[bytes, bytes]:
@@ -506,19 +494,19 @@ class Exchange:
 
     @property
     def size(self) -> int:
-        """Bytes of the payload, as it came."""
+        """Return the bytes of the payload, as it came."""
         return len(self.payload) if self.state.withheld is None else self.state.withheld.size
 
     @property
     def received(self) -> int:
-        """Bytes that came, head and all."""
+        """Return the bytes that were received, with the head."""
         return len(self.head) + (
             len(self.wire) if self.state.withheld is None else self.state.withheld.wire
         )
 
     @property
     def digest(self) -> str:
-        """The payload's SHA-1 as archives and logs write it, computed once."""
+        """Return the payload's SHA-1 as archives and logs write it, computed once."""
         if not self._digest:
             self._digest = label(sha1(self.payload))
         return self._digest

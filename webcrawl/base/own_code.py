@@ -61,8 +61,9 @@ def made_by(
     *arguments: Any,
     **options: Any,
 ) -> Any:
-    """Return what this class or function, which was loaded from the path, makes of the arguments;
-    raise as `made`.
+    """Return what this class or function, loaded from the path, makes of the arguments.
+
+    Raise the errors of `made`.
     """
     if path.startswith(OURS):
         return factory(*arguments, **options)
@@ -87,9 +88,7 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
 
 
 def hint(thing: object, name: str) -> str:
-    """Return the end of a line about something that lacks a name, if it has one that is nearly the
-    same.
-    """
+    """Return the end of a line about a missing name: the existing name that is nearly the same."""
     near = get_close_matches(
         name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT
     )
@@ -120,12 +119,11 @@ def members(protocol: type) -> list[str]:
 def checked(
     setting: str, call: Callable[..., Any], sound: Callable[[Any], Found], expected: str
 ) -> Callable[..., Found]:
-    """Return the method itself if it is the crawl's own, else one whose answers have passed
-    `sound`.
+    """Return the crawl's own method as it is, and a user's method with its results checked.
 
-    `sound` returns the answer to go on with, or raises TypeError or ValueError. The caller gets an
-    OwnCodeError for that, and for whatever the method raises, with the setting, the method, and the
-    value.
+    `sound` returns the result to go on with, or raises TypeError or ValueError. The caller gets an
+    OwnCodeError for that, and for any exception of the method, with the setting, the method, and
+    the value.
     """
     owner = getattr(call, "__self__", call)
     if not is_users(owner):
@@ -142,8 +140,9 @@ def checked(
 
 
 def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
-    """Raise what the user's code has raised as an OwnCodeError, unless it is a lack of this
-    machine's or an exit.
+    """Raise an exception of the user's code as OwnCodeError.
+
+    A lack of the machine and an exit are raised as they are.
     """
     if lack(error) or isinstance(error, OSError | KeyboardInterrupt | SystemExit):
         raise error

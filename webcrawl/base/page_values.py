@@ -70,15 +70,14 @@ SCRIPT = "wall:script"
 
 
 def walled(notes: Iterable[str]) -> bool:
-    """True if one of these annotations says that a wall has answered."""
+    """Return whether one of these annotations says that a wall has answered."""
     return any(map(wall_of, notes))
 
 
 def wall_of(recognised: str | None, *, robots: bool = False) -> str:
-    """The vendor of a wall, if this is the name of one that its marks or its structure show: words
-    alone may err.
+    """Return the vendor of a wall that marks or structure show; words alone may be wrong.
 
-    Of a robots.txt a denial is none: such an error allows everything.
+    The denial of a robots.txt is no wall: such an error allows everything.
     """
     if (
         not recognised

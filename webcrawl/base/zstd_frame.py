@@ -37,9 +37,7 @@ def pack(data: bytes | bytearray) -> bytes:
 
 
 def pack_checked(data: bytes | bytearray) -> bytes:
-    """Return the data as a frame with a checksum, which takes 4 bytes: for where nothing else
-    notices a flipped bit.
-    """
+    """Return the data as a frame with a checksum of 4 bytes, for use where nothing else checks it."""
     return _CHECKED.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 

@@ -71,7 +71,7 @@ def _is_document(record: Record) -> bool:
 
 
 def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
-    """The captures of a file in their order.
+    """Yield the captures of a file in their order.
 
     A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers
     in segments.
@@ -110,9 +110,7 @@ _KEPT = re.compile(
 
 
 def unmodified(page: Exchange, answer: Exchange) -> Exchange:
-    """The earlier page under its own status, with the headers that a cache would have after this
-    304 (RFC 9111 3.2).
-    """
+    """Return the earlier page with its own status and the headers after this 304 (RFC 9111 3.2)."""
     new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
     names = {name.lower() for name, _ in new}
     return replace(
@@ -157,7 +155,7 @@ class NoPage(Unusable):
 
 
 def most(truncate: int) -> int:
-    """Bytes of a block that are needed for a body of at most `truncate` bytes."""
+    """Return the bytes of a block that are needed for a body of at most `truncate` bytes."""
     return LONGEST_HEAD + most_coded(truncate)
 
 
@@ -171,16 +169,12 @@ def refers(capture: Capture) -> bool:
 
 
 def is_repeat(capture: Capture) -> bool:
-    """Return whether the crawl did not take this answer for what became of the URL, and asked for
-    it again.
-    """
+    """Return whether the crawl did not accept this answer, and requested the URL again."""
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
 def has_head(first: Record) -> bool:
-    """Return whether the block of a record begins with an HTTP head, as far as is known without
-    reading it.
-    """
+    """Return whether a record's block begins with an HTTP head, which may be unreadable."""
     return bool(first.block) and _is_http(first)
 
 
@@ -198,9 +192,9 @@ class Answers:
     def read(
         self, capture: Capture, original: Exchange | None = None, file: str = ""
     ) -> tuple[Link, Exchange]:
-        """The link and the exchange; of a revisit, the payload is the original's.
+        """Return the link and the exchange; for a revisit, the payload is the original's.
 
-        Unusable: there is none.
+        Raise Unusable if there is none.
         """
         first, notes = capture.first, _notes(capture)
         try:
@@ -250,7 +244,7 @@ class Answers:
         return exchange
 
     def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
-        """The message whose end is the block's.
+        """Return the message whose end is the block's.
 
         Some programs unchunk bodies and leave the head as it came.
         """
@@ -280,7 +274,7 @@ class Answers:
         return exchange
 
     def _document(self, first: Record, url: str, started: float) -> Exchange:
-        """A browser's document of which nothing else is known."""
+        """Return a browser's document, without any knowledge of the answer."""
         exchange = self._resource(first, url, started)
         exchange.wire = b""
         exchange.rendered = True
@@ -307,9 +301,7 @@ class Answers:
 
 
 def _again(original: Exchange | None, url: str, started: float) -> Exchange:
-    """Return the answer of a revisit record without a head of its own: the standard leaves it out
-    (WARC 1.1, 6.7.2).
-    """
+    """Return the answer of a revisit record without a head (WARC 1.1, 6.7.2)."""
     if original is None:
         raise Unusable("no HTTP head")
     state = original.state.but(archived=None)

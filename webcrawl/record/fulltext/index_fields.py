@@ -1,5 +1,4 @@
-"""The index's fields (docs/outputs.md), what counts as a word, in any language, and a user's query
-in tantivy's words.
+"""The index's fields (docs/outputs.md), its words in any language, and users' queries.
 
 Beside its words a page has their stems, in the field of its language: Snowball's rules, which
 tantivy has.
@@ -49,9 +48,7 @@ _LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
 
 
 def _folds() -> dict[int, str]:
-    """Letters with accents that tantivy's filter leaves as they are, since it knows Latin ones;
-    each becomes one.
-    """
+    """Return replacements of letters with accents that tantivy's filter, which knows Latin, leaves."""
     # forms of alef, and of ya
     folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}
     for code in (*range(0x370, 0x460), *range(0x1F00, 0x2000)):
@@ -69,14 +66,12 @@ _FOLDS = _folds()
 
 
 def normal(text: str) -> str:
-    """Return the text with composed characters; `prepared` changes each of these into one, and adds
-    marks.
-    """
+    """Return the text with composed characters, each of which `prepared` changes into one."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def prepared(text: str) -> str:
-    """The form of a text in which it is indexed and searched for."""
+    """Return the form of a text in which it is indexed and searched for."""
     text = normal(text)
     if text.isascii():
         return text
@@ -89,13 +84,13 @@ def prepared(text: str) -> str:
 
 
 def _marked(run: re.Match[str]) -> str:
-    """The characters apart from each other, and from what stands beside them."""
+    """Return the characters apart from each other, and from what stands beside them."""
     before = MARK if run.start() and run.string[run.start() - 1].isalnum() else ""
     return f"{before}{MARK.join(run[0])}{MARK}"
 
 
 def place(text: str, at: int) -> int:
-    """The position in the normal text of a character of the prepared one."""
+    """Return the position in the normal text of a character of the prepared one."""
     return at - text.count(MARK, 0, at)
 
 
@@ -150,9 +145,7 @@ def stems_of(language: str) -> str:
 
 
 def schema() -> tantivy.Schema:
-    """`file` and `offset` say where the page's line lies: the number of its file, and the member's
-    first byte.
-    """
+    """Return the schema. `file` and `offset` are the page's text file and its member's first byte."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
@@ -179,7 +172,7 @@ def register(index: tantivy.Index) -> None:
 
 
 def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
-    """Stemmers know accents: what they are is folded after them."""
+    """Return an analyzer. Stemmers know accents, so accents are folded after them."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     filters = (
         tantivy.Filter.remove_long(LONGEST),
@@ -193,9 +186,7 @@ def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
 
 
 def unfindable(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of a page that no question may find: the index counts its pages, so it
-    has one.
-    """
+    """Return a document that no query finds: the index counts its pages, so each has one."""
     kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
     return {**kept, "host": BLANK}
 
@@ -228,9 +219,7 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
 
 
 def language_of(line: dict[str, Any]) -> str:
-    """The code of the language that a page is in: as it declares, unless its text says otherwise;
-    empty if unknown.
-    """
+    """Return the code of a page's language: as declared, unless its text is in another; or ""."""
     declared = line["language"].replace("_", "-").partition("-")[0].strip().lower()
     found: str = line.get("written_in") or SAME.get(declared, declared)
     if found or not knows_languages():
@@ -263,20 +252,17 @@ class BadQuery(ValueError):  # noqa: N818 - reads as what it is
 
 @dataclass(slots=True)
 class ParsedQuery:
-    """A query in tantivy's language: `words`, most of which a page has to have, and what it must
-    have or not have.
-    """
+    """A query for tantivy: `words`, most of which a page must have, and further conditions."""
 
     words: list[str]
     others: list[str]
 
 
 def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
-    """The query for an index that has pages in these languages; BadQuery if one of the three has no
-    sense.
+    """Return the query for an index that has pages in these languages.
 
-    A query with operators or few words is a whole, in which all is asked for that they do not make
-    optional.
+    Raise BadQuery if a part of the query makes no sense. A query with operators or few words is a
+    whole: a page must have all of it, except what the operators make optional.
     """
     words: list[str] = []
     others: list[str] = []
@@ -303,17 +289,13 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
 
 
 def has_text(query: str) -> bool:
-    """Return whether a query asks for anything: beside operators and names of fields it has a word,
-    or asks for all.
-    """
+    """Return whether a query has a word beside operators and names of fields, or asks for all."""
     pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
     return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
 
 
 def as_code(query: str) -> str | None:
-    """The query with its words of code as phrases, for one that tantivy does not bear; None if it
-    has no code in it.
-    """
+    """Return a query that tantivy rejects with its code as phrases; None if it has no code."""
     if _CODE.search(query) is None:
         return None
     pieces = (_quoted(piece) for piece in re.findall(r'"[^"]*"?|[^\s"]+', query))
@@ -331,7 +313,7 @@ def _quoted(piece: str) -> str:
 
 
 def _site(value: str) -> str:
-    """Pages of this host, and of those below it."""
+    """Return the query for pages of this host, and of hosts below it."""
     named = value.strip('"').removeprefix("*.").removeprefix(".")
     try:
         url = canonical(named if "://" in named else f"http://{named}")

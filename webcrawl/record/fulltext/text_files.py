@@ -318,7 +318,7 @@ def members(
 
 
 def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
-    """A file that may still have its `.open`."""
+    """Open a text file, which may still have its `.open`."""
     path = jobdir / name_of(number)
     file = open_noted(jobdir, name_of(number))
     if file is None:

@@ -1,9 +1,8 @@
-"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage) or after it
-(`export store`).
+"""Brings finished files to a store, beside the crawl or after it (`export store`).
 
-What was verified there may go here. A file is finished for good when a checkpoint has noted its
-end. That a copy of it was verified is noted by a checkpoint, too, and only after that COMMIT is the
-file removed: a crash at any moment leaves it in one place at least.
+See docs/outputs.md#object-storage. A verified file may be removed here. A file is finished for good
+when a checkpoint has noted its end. The verification of its copy is noted by a checkpoint, too, and
+only after that COMMIT is the file removed: a crash at any moment leaves it in one place at least.
 """
 
 from __future__ import annotations
@@ -88,10 +87,9 @@ IN_STORE = "in store "
 
 
 def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
-    """Files in a store as of the checkpoint, by name, and the address of its run's; empty: it had
-    none.
+    """Return files in a store as of the checkpoint, by name, and the address of the run's store.
 
-    DamagedFile if the rows are damaged.
+    The address is empty if the run had none. Raise DamagedFile if the rows are damaged.
     """
     rows = list(snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{STORED}*",)))
     try:
@@ -101,14 +99,12 @@ def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
 
 
 def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
-    """Files in a store, as `stored_in` gives them, of a crawl, running or not."""
+    """Return the files in a store, as `stored_in` does, of a crawl, running or not."""
     return JobDir(jobdir).read(stored_in) if is_crawl(jobdir) else ({}, "")
 
 
 def elsewhere(jobdir: Path) -> dict[str, str]:
-    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the
-    store.
-    """
+    """Return the files that a store has and JOBDIR has not, by name, with the store's address."""
     stored, _ = stored_of(jobdir)
     return {
         name: one.address
@@ -118,7 +114,7 @@ def elsewhere(jobdir: Path) -> dict[str, str]:
 
 
 def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """A line, for those who read files of a folder, if some of them lie in a store."""
+    """Yield a line for readers of a folder if some of its files are in a store."""
     found = [
         address
         for name, address in elsewhere(jobdir).items()
@@ -187,13 +183,11 @@ class Storing(Part):
 
     @property
     def is_behind(self) -> bool:
-        """True if files that are finished have no copy in the store."""
+        """Return whether files that are finished have no copy in the store."""
         return bool(self._waiting)
 
     def stats(self) -> Mapping[str, int]:
-        """Files and bytes in the store, over all runs; files that wait, and failed tries of this
-        run.
-        """
+        """Return files and bytes in the store, of all runs, and this run's waiting and failures."""
         return {
             "store/files": self._files,
             "store/bytes": self._bytes,
@@ -203,14 +197,12 @@ class Storing(Part):
 
     @property
     def there(self) -> tuple[int, int]:
-        """Files and bytes at this address: earlier runs may have had others."""
+        """Return files and bytes at this address: earlier runs may have had others."""
         lengths = [one.length for one in self._stored.values() if one.address == self._address]
         return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
-        """Note what its owner took away before this crawl had a store, so that nobody takes it for
-        lost.
-        """
+        """Note the files that were removed before the crawl had a store, as taken by their owner."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and name not in self._stored and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
@@ -222,7 +214,7 @@ class Storing(Part):
     # -- what is to be sent
 
     def committed(self) -> None:
-        """A checkpoint was taken: what it has finished may be sent."""
+        """Allow the files that a checkpoint has finished to be sent."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and self._lacks(name):
                 self._waiting.setdefault(name, length)
@@ -322,12 +314,12 @@ class Storing(Part):
         return self._clock() - max(begun, self._sender.moved) < PATIENCE
 
     def _commit(self) -> Iterator[None]:
-        """Files get their final names in the checkpoint after the one that noted their ends."""
+        """Take the checkpoint that gives files their final names: the one before noted their ends."""
         yield from self._db.prepare()
         self._db.checkpoint()
 
     def close(self) -> None:
-        """Says what is left here, and stops. A second call does nothing."""
+        """Log what is left here, and stop. A second call does nothing."""
         self._sender.close()
         if not self._told:
             self._told = True
@@ -343,9 +335,9 @@ class Storing(Part):
 
 
 def forget_store(db: CrawlDB) -> None:
-    """For a run without a store: what leaves JOBDIR from now on was taken by its owner.
+    """Begin a run without a store: files that are removed from now on were taken by their owner.
 
-    What is stored stays noted.
+    Files that are stored stay noted.
     """
     if db.get(WHERE) is not None:
         db.delete(WHERE, f"{WHERE}\0")
@@ -361,10 +353,10 @@ class NoStore(StoreError):  # noqa: N818 - reads as what it is
 def copied(
     jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], Place]
 ) -> Iterator[tuple[str, bool]]:
-    """Copies all; yields what there is to say, and whether it is good news. Without an address: the
-    last run's.
+    """Copy all files; yield messages, and whether each is good news.
 
-    StateLocked: the crawl runs, and does it itself.
+    Without an address, they go to the store of the last run. Raise StateLocked if the crawl runs,
+    which copies its files itself.
     """
     with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as outputs:
         where = address or (db.get(WHERE) or b"").decode()

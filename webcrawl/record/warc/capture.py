@@ -69,7 +69,7 @@ class Originals:
         return identifier, address, date
 
     def add(self, digest: str, identifier: str, address: str, date: str) -> None:
-        """None of the three may contain a blank: they are stored as one string."""
+        """Add a record. None of the three may have a blank: they are stored as one string."""
         self._old.pop(digest, None)
         self._put(digest, f"{identifier} {address} {date}".encode())
 
@@ -84,9 +84,7 @@ REPEATABLE = ("", "length")  # a body that is cut at the same place may come aga
 
 
 def payload_key(exchange: Exchange) -> str:
-    """Return what names the payload among those written: one that is cut is another than a whole
-    one of its bytes.
-    """
+    """Return the payload's name among those written; a cut payload has another than a whole one."""
     return f"{exchange.digest}{exchange.truncated}"
 
 
@@ -107,9 +105,7 @@ NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 @dataclass(slots=True)
 class Capture:
-    """The records of one exchange, what a later revisit record needs to refer to them, and what
-    their index says.
-    """
+    """The records of an exchange, with what later revisit records and the index need of them."""
 
     records: list[Record]
     digest: str
@@ -129,7 +125,7 @@ class Capture:
     last_size: int = 0
 
     def pack(self) -> Capture:
-        """Computes the digests of the blocks, and compresses.
+        """Compute the digests of the blocks, and compress.
 
         Any thread may do it: nothing else is touched.
         """
@@ -161,11 +157,11 @@ class Captures:
         metadata: Mapping[str, str],
         bare: bool = False,
     ) -> Capture:
-        """A response, revisit or resource record, then request and metadata, which refer to it
-        (WARC 1.1, 5.7).
+        """Return the capture of an exchange: its first record, and those that refer to it.
 
-        What a browser made of the payload follows as a conversion record, unless both were written
-        recently. An earlier crawl's document of the same payload may have been another.
+        A response, revisit or resource record comes first, then request and metadata (WARC 1.1,
+        5.7). A browser's document of the payload follows as a conversion record, unless both were
+        written recently. An earlier crawl's document of the same payload may have been another.
         """
         when = iso(exchange.started)
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
@@ -205,7 +201,7 @@ class Captures:
         return capture
 
     def _together(self, records: list[Record], identifier: str, common: str) -> list[Record]:
-        """Those that have a block, and the first; the others refer to it."""
+        """Return the first record and the others with a block, which refer to the first."""
         first, *others = records
         first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
         common += f"WARC-Concurrent-To: {identifier}\r\n"
@@ -224,8 +220,9 @@ class Captures:
         metadata: Mapping[str, str],
         shared: tuple[str, str],
     ) -> list[Record]:
-        """The records of an answer whose body may not be kept: metadata, which the request and the
-        head refer to.
+        """Return the records of an answer whose body may not be kept.
+
+        They are metadata, to which the request and the head refer.
         """
         identifier, common = shared
         values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
@@ -255,10 +252,9 @@ class Captures:
         return original
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
-        """Return the digest of the payload that a revisit record refers to; empty if it is not
-        known.
+        """Return the digest of the payload that a revisit record refers to; empty if it is unknown.
 
-        Of a page fetched again only the decoded body is known to be the same.
+        Of a page that was fetched again only the decoded body is known to be the same.
         """
         if exchange.state.refers is not None:
             return exchange.state.refers.digest
@@ -276,7 +272,7 @@ class Captures:
         return Record("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
     def _revisit(self, exchange: Exchange, referred: str, original: tuple[str, str, str]) -> Record:
-        """No record says that payloads are identical of which only the decoded bodies are."""
+        """Return a revisit record. Payloads are called identical only if more than the bodies are."""
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
         where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
@@ -379,7 +375,7 @@ def _lacks_digest(exchange: Exchange) -> bool:
 def _about(
     link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """The standard's three fields, Heritrix's source tag, then this project's own."""
+    """Return the standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
         "hopsFromSeed": link.hops,
@@ -418,7 +414,7 @@ class Press:
         self._worker = Worker()
 
     def add(self, capture: Capture) -> bool:
-        """Takes a capture; says whether that was the time to fetch those that are ready."""
+        """Take a capture; return whether it is time to fetch those that are ready."""
         size = EACH
         for record in capture.records:
             size += len(record.block) + len(record.rest)
@@ -432,14 +428,14 @@ class Press:
         return True
 
     def push(self) -> None:
-        """Has the thread begin with what was added so far."""
+        """Make the thread begin with the captures that were added so far."""
         if self._open:
             self._under_way.append((self._open, self._worker.submit(_pack, self._open)))
             self._open = []
             self._open_size = 0
 
     def ready(self) -> Iterator[Capture]:
-        """Those that are compressed, and others as long as too much waits."""
+        """Yield captures that are compressed, and wait for others while too many are queued."""
         while self._under_way:
             enough = self.size <= self._most or len(self._under_way) == 1
             if enough and not self._worker.done(self._under_way[0][1]):
@@ -447,19 +443,19 @@ class Press:
             yield from self._next()
 
     def rest(self) -> Iterator[Capture]:
-        """All of them; waits for the thread."""
+        """Yield all captures; wait for the thread."""
         self.push()
         while self._under_way:
             yield from self._next()
 
     def until_done(self) -> Iterator[None]:
-        """Ends when all that was added before is compressed; does not wait."""
+        """Yield until all captures that were added before are compressed."""
         self.push()
         if self._under_way:
             yield from self._worker.until_done(self._under_way[-1][1])
 
     def _next(self) -> Iterator[Capture]:
-        """The first batch.
+        """Yield the first batch.
 
         If it could not be compressed, this raises, and does so again: nothing follows a gap.
         """

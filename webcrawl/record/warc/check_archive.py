@@ -40,9 +40,9 @@ CUT = "cut "  # before a media type, among the figures
 def check_archive(
     path: Path, file: BinaryIO, length: int, found: Counter[str], index: Index | None = None
 ) -> Iterator[DamagedFile]:
-    """Yields each damaged record, then searches for the next one and continues there.
+    """Yield each damaged record, search for the next one, and continue there.
 
-    Yields also each place where the index says something else.
+    Yield also each place where the index differs.
     """
     at, info, first, sound = 0, "", True, True
     members = UnpackedStream(file, OURS, length)
