@@ -16,7 +16,7 @@ class RulesError(ValueError):
     """Rules that cannot be used. The message names the file or setting, and the line or expression."""
 
 
-# a RuntimeError, as Python raises it
+# The messages of Python's RuntimeError
 _NO_THREAD = ("can't start new thread", "can't allocate lock")
 _DEEP = 5  # causes that are looked at
 

@@ -157,7 +157,7 @@ def pack_found(page: Link, urls: Sequence[str], hops: str, chain: str = "") -> l
     if len(hops) > 1:
         return [f"{url} {path}{hop} {rest}".encode() for url, hop in zip(urls, hops, strict=True)]
     tail = f" {path}{hops} {rest}"
-    # no field has a control character
+    # No field has a control character
     return f"{tail}\n".join([*urls, ""]).encode().split(b"\n")[:-1]
 
 
@@ -287,19 +287,19 @@ class Outcome:
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
-    # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
+    # Seconds that the server asked for by Retry-After, or that a link with UNTRIED has to wait
     wait: float = 0.0
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
-    # whether the host did answer, though not so that the URL is done: it has not failed
+    # Whether the host answered, although the URL is not done: then the host has not failed
     answered: bool = False
     doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
-    # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    # Whether a retry is pointless: no such name, a certificate that is not accepted
     permanent: bool = False
     by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
-    # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+    # Why a part of the body is missing that a retry may bring, in WARC's words: disconnect, time
     short: str = ""
     wall: str = ""  # the vendor of the wall that answered in place of the page
 
@@ -375,7 +375,7 @@ class EarlierCapture(NamedTuple):
     url: str
     date: str  # as WARC-Date has it
     digest: str  # of its payload, as it is written there
-    # that payload came again, and not only the same body under another coding
+    # The same payload came again, and not only the same body under another coding
     identical: bool = True
 
     def where(self, *, identical: bool) -> EarlierCapture:
@@ -402,15 +402,15 @@ class PageState:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = None  # the Found of a large body that was read ahead
     archived: RecordLocation | None = None  # where, once the archive has it
-    # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    # When the earlier, equal answer was archived, in seconds since 1970; 0: there was none
     same_since = 0.0
     copy_of = ""  # the URL of that answer, if it is another's
     is_original = False  # the archive has the payload in its own record
-    # what it is where it is not the page (docs/recognise.md); None: nobody has looked
+    # The kind of an answer that is not the page (docs/recognise.md); None: not examined
     recognised: str | None = None
     revisit: Any = None  # what it says of a page that is fetched again
     refers: EarlierCapture | None = None  # an earlier crawl has this payload
-    # what the page has become since an earlier crawl; None: that had no such page
+    # The change of the page since an earlier crawl; None: that crawl had no such page
     since: Change | None = None
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: PageScores | None = None  # what a SCORER says of it
@@ -438,7 +438,7 @@ class Exchange:
     url: str
     request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
-    # the head that came, exactly, with its empty line; of HTTP/2 both are in HTTP/1.1's form
+    # The received head, exactly, with its empty line; for HTTP/2 both are in HTTP/1.1's form
     head: bytes
     headers: list[tuple[bytes, bytes]]
     wire: bytes  # what followed the head, transfer coding and all, as far as it was read
@@ -450,20 +450,20 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
-    # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
+    # The server's certificate as SHA-256 of its DER in hexadecimal, with the algorithm's label
     certificate: str = ""
-    # somebody else's download handler: the head is put together, and the request is not known
+    # The name of another download handler: its head is put together, and its request unknown
     made_by: str = ""
     protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
-    # on room for a long body, given back with the exchange
+    # A claim on room for a long body, given back with the exchange
     claim: Any = field(default=None, repr=False, compare=False)
     rendered: bool = False  # the body is the document that a browser made of the payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
-    # what is found out about it
+    # The crawl's findings about it
     state: PageState = field(default_factory=PageState, repr=False, compare=False)
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
-    # of each name, once
+    # The first value of each name, looked up once
     _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -33,7 +33,7 @@ _IN_QUERY = tuple(
         "cfid=[^&]+&cftoken=[^&]+",
     )
 )
-# in every query that _IN_QUERY matches, and in few others
+# One of these is in every query that _IN_QUERY matches, and in few others
 _MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")
 
 

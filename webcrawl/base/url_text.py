@@ -44,7 +44,7 @@ _STRANGE = re.compile(r"[^!-~]+")
 
 def visible(text: str) -> str:
     """Return the text as ASCII without blanks and control characters; the rest is percent-encoded."""
-    # nearly always, and the search is slower
+    # This is true nearly always, and the search is slower
     if text.isascii() and text.isprintable() and " " not in text:
         return text
     return _STRANGE.sub(encoded, text)
@@ -153,7 +153,7 @@ class Ports:
 
     def __init__(self, allowed: Iterable[range] = ()) -> None:
         self._allowed = tuple(allowed)
-        # each URL is asked for once more when its turn has come
+        # Each URL is checked once more when its turn has come
         self._allows = lru_cache(1024)(self._allow_authority)
 
     def allow(self, scheme: str, port: int) -> bool:

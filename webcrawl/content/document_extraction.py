@@ -92,8 +92,8 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
             include_formatting=True,
             include_links=True,
             with_metadata=True,
-            # what the page says, not what its text may mean: that takes ten times as long as all
-            # the rest
+            # The dates that the page states, not those that its text may mean: that takes ten times
+            # as long as all the rest
             date_extraction_params={
                 "extensive_search": False,
                 "original_date": True,
@@ -186,7 +186,8 @@ def document_job() -> Job:
         try:
             return extracted(Body(**json.loads(head), data=body))
         except MemoryError:
-            # what libraries keep may be to blame: whoever asked tries once more, with a new process
+            # Data that the libraries keep may be the cause: the caller tries once more, with a new
+            # process
             os.kill(os.getpid(), signal.SIGKILL)
             raise
         except Exception as error:  # noqa: BLE001 - of three libraries, for bytes of any kind

@@ -147,7 +147,7 @@ def _pairs(text: str) -> _Hashes:
 
 
 LIMIT = 1 << 18  # first texts that are remembered at most, at some 130 bytes each
-# of those with the same block of bits, the latest: pages that are made to share one cost no more
+# The latest of those with the same block of bits: pages that share one on purpose cost no more
 LOOKED_AT = 1000
 
 

@@ -194,7 +194,7 @@ class _Answer:
     base: str = ""  # what its links are relative to
     title: str = ""
     meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
-    # of the body, keyed: equal for equal bodies of this crawl
+    # The keyed digest of the body: equal for equal bodies of this crawl
     digest: bytes = field(default=b"", metadata=_AS_HEX)
     duplicate: bool = False  # the body was seen under another URL
     change: Change = Change.NEW  # what became of it since it was fetched last (docs/revisits.md)
@@ -233,7 +233,7 @@ class Page(_Answer):
     text: str = _lazy(lambda page: decode(page.body, page.find_encoding()))
     visible_text: str = _lazy(_visible)
     links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
-    # as declared
+    # The declared language
     language: str = _lazy(lambda page: page.about.language or page.header("content-language"))
     score: float | None = _lazy(_score)  # of a SCORER, from 0 to 1
     canonical: str = _lazy(_canonical)  # as resolved

@@ -27,7 +27,7 @@ BULLETS = (
     "\u25ab",
     "\u2013",
 )
-# of sentences
+# The ends of sentences
 ENDS = (".", "!", "?", '"', "'", "\u201d", "\u2019", "\u2026", "\u3002", "\uff01", "\uff1f")
 ELLIPSES = ("...", "\u2026")
 SHORT = 30  # characters of a line: FineWeb's

@@ -79,8 +79,8 @@ class DocumentWorker:
             except (OSError, ValueError) as error:
                 ended = self._end()
                 if ended == -signal.SIGKILL and not last and not self._closed:
-                    # by somebody else, perhaps for want of memory: its own limits end it in other
-                    # ways
+                    # Another process has killed it, perhaps for want of memory: its own limits end
+                    # it in other ways
                     continue
                 raise WorkerDied(self._what) from error
         raise AssertionError
@@ -187,7 +187,7 @@ class Job(NamedTuple):
     read: Callable[[bytes], Any]  # the answer to a body is a JSON value
     memory: int | None  # bytes of address space; without a limit it may write files, too
     seconds: float  # of processor time for a body
-    # with 0, a body that gets the better of its reader opens no file and no socket
+    # With 0, a body that takes over its reader can open no file and no socket
     files: int | None = None
 
 

@@ -128,14 +128,14 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
-# the last letter of its path says that it was fetched for others
+# The last letter of the path of a link that was fetched for others
 ROBOTS, PREREQUISITE = "/robots.txt", "P"
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
-# of another record
+# The fields that name another record
 NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))
-# what some programs write of newer protocols
+# The versions that some programs write for newer protocols
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")
 # As browsers read it, behind up to four bytes that are none of it
 _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)

@@ -120,7 +120,7 @@ class Archives:
             try:
                 for answer in self._file(path):
                     read = sum(answer.next or ())
-                    # unpacked bytes may be more
+                    # There may be more unpacked bytes
                     self.done = before + min(read, self._sizes[number - 1])
                     yield answer
             except OSError as error:
@@ -167,7 +167,7 @@ class Archives:
             with Records(path, self._most, partial(self._damaged, path), place, counted) as records:
                 end = None
                 for capture in captures(records, partial(self._refused, path, "unusable")):
-                    # more of it may be still to come
+                    # The rest of it may still be written
                     if records.is_open and records.ended and not capture.notes:
                         end = capture.place
                         break

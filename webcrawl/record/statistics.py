@@ -47,11 +47,11 @@ class Statistics:
         self.types = Tally(TYPES)
         self.domains = Tally(DOMAINS)  # documents by top-level domain
         self.truncated = Tally(REASONS)
-        # documents by group, and by the number of bits of their size
+        # Documents by group, and by the number of bits of their size
         self.sizes = [[0] * BITS for _ in GROUPS]
         self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
         self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
-        # pages that show next to nothing without their scripts, by host
+        # Pages that show next to nothing without their scripts, by host
         self.scripted = Tally(SCRIPTED)
         self.hosts = Hosts(key)
         self.series = Series()

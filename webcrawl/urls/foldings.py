@@ -87,7 +87,7 @@ def one_scheme(url: str) -> str:
     return "http" + url[5:] if url.startswith("https:") else url
 
 
-# a form that is not reached by then is not reached at all: a rule makes it longer each time
+# A form that is not reached by then is never reached: a rule makes it longer each time
 ROUNDS = 16
 
 

@@ -119,7 +119,7 @@ class Whole(NamedTuple):
 
     def read(self, value: Any, /) -> int:
         found = number(value)
-        # check the bounds first: int() of nan or infinity raises, and both are out of bounds
+        # Check the bounds first: int() of nan or infinity raises, and both are out of bounds
         if self.least <= found <= self.most and found == int(found):
             return int(found)
         raise ValueError

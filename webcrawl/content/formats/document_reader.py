@@ -34,7 +34,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     """Return the links in an answer's headers, relative to its URL and not to a document's base."""
-    # twice as fast
+    # Comparing lengths first is twice as fast
     named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in NAMES]
     if not named:
         return []

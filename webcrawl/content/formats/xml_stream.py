@@ -65,7 +65,7 @@ def read(body: bytes, content_type: str, target: XmlTarget) -> None:
         if encoding == encodings.UTF_8
         else encodings.decode(body, encoding).encode("utf-8", "replace")
     )
-    # where entities are not resolved, `&amp;` arrives as `&#38;` in attributes
+    # If entities are not resolved, `&amp;` arrives as `&#38;` in attributes
     parser = etree.XMLParser(
         target=target,
         encoding="utf-8",

@@ -107,7 +107,7 @@ def heavy(body: bytes) -> bool:
     """Return whether a tree of this page could take more time or memory than a page is worth."""
     # three times as fast as bytes.count
     tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))
-    # no tag is longer than the body
+    # No tag is longer than the body
     if tags * len(body) <= COPIES or (tags <= HARMLESS and not SUSPECT.search(body)):
         return False
     if tags > MANY_TAGS:

@@ -32,7 +32,7 @@ KEYS = {
     "headings": list,
     "text": str,
 }
-# lines of crawl.log among which a page is looked for: both have pages in the order of their ends
+# Lines of crawl.log among which a page is looked for: both have pages in the order of their ends
 AROUND = 10_000
 
 
@@ -212,7 +212,7 @@ class CrawlIndex:
 
 
 PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
-# the last four bytes; before it the length of a JSON object, and before that the object
+# The last four bytes. Before them are the length of a JSON object, and the object
 MAGIC = 1337
 
 

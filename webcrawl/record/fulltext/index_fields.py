@@ -29,7 +29,7 @@ from webcrawl.content.html.text_language import LIKELY, SAME, knows_languages, l
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
-# zero width space: in pages it means a possible line break
+# Zero width space: in pages it means a possible line break
 MARK, _MARK = "\u200b", "\u200b".encode()
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits,
 # compatibility forms too.
@@ -49,7 +49,7 @@ _LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
 
 def _folds() -> dict[int, str]:
     """Return replacements of letters with accents that tantivy's filter, which knows Latin, leaves."""
-    # forms of alef, and of ya
+    # Forms of alef, and of ya
     folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}
     for code in (*range(0x370, 0x460), *range(0x1F00, 0x2000)):
         first, *marks = tuple(unicodedata.normalize("NFD", chr(code)))
@@ -153,7 +153,7 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in (*SEARCHED, "language"):
         builder.add_text_field(name, tokenizer_name=ANALYZER)
-    # without positions: words side by side are looked for as they are written
+    # Without positions: phrases are looked for in the words as they are written
     for language in STEMMERS:
         builder.add_text_field(
             stems_of(language), tokenizer_name=stems_of(language), index_option="freq"

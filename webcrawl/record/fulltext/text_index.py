@@ -230,7 +230,7 @@ class Contents:
 
 logger = logging.getLogger(__name__)
 
-# in the database: a number of pages that the index has, and where the next one's line is looked for
+# Key in the database: a number of pages that the index has, and the place of the next one's line
 STATE = "index"
 START = Place(0, 0)
 # Between two commits, at most: tantivy's queue takes 10,000 pages, of whatever size.
@@ -343,7 +343,7 @@ class Indexer(Part):
 
     def rest(self) -> Iterator[None]:
         """After the last checkpoint: goes on until the index has all its pages."""
-        # another may take its place meanwhile
+        # Another job may take its place meanwhile
         while self._done is not None and not self._worker.done(self._done):
             yield
         self._check()

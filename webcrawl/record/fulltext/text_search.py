@@ -106,9 +106,9 @@ def joined(ranges: list[Range]) -> list[Range]:
 # The parser calls itself for each parenthesis: 50,000 of them end the process.
 LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
-# lines of one URL that are looked at: a spider of one's own may ask for a URL many times
+# Lines of one URL that are looked at: a user's spider may request a URL many times
 OF_ONE = 100
-# what tantivy says of a query only when it is searched for
+# tantivy's messages about a query that it raises only during the search
 LATE = ("The field does not exist", "Schema error: 'Field")
 SYNTAX = "Syntax Error"  # so does tantivy begin, and goes on with the query that it was given
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it

@@ -91,7 +91,7 @@ def _masked(text: str) -> str:
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-# that refuse to replace a file if they are asked to: If-None-Match
+# Stores that refuse to replace a file if asked to: If-None-Match
 EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log
@@ -180,7 +180,7 @@ class Place:
         try:
             file.close()
         except BaseException as error:
-            # an old server: the next try is without it
+            # An old server: the next try is without it
             if isinstance(error, OSError) and error.errno == errno.ENOSYS:
                 self._is_exclusive = False
             _discard(file)

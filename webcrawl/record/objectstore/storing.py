@@ -82,7 +82,7 @@ def goes(name: str) -> bool:
     )
 
 
-# before an address, among the figures of `scrapy verify`: files that lie there and not here
+# Stands before an address among the figures of `scrapy verify`: files that are there and not here
 IN_STORE = "in store "
 
 
@@ -134,7 +134,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
-# seconds between two looks there at what has arrived: a store may be away for half a minute
+# Seconds between two checks of what has arrived: a store may be away for half a minute
 POLL = 0.1
 LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, or the next start"
 REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
@@ -168,7 +168,7 @@ class Storing(Part):
         self._stored = listing(db.named(STORED))
         self._files = sum(not one.is_taken for one in self._stored.values())
         self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
-        # in the order in which they are done
+        # In the order in which they are done
         self._jobs: dict[str, Future[UploadedFile | None]] = {}
         self._removals: dict[str, Future[bool]] = {}
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths

@@ -90,7 +90,7 @@ def upload(
         )
     sums = Sums()
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
-    # not before: what is there after a put that failed may be another crawl's by now
+    # Not before: after a put that failed, the file there may be another crawl's
     begun.add(name)
     return sums, verify(place, name, sums, going)
 

@@ -36,7 +36,7 @@ LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
-# of a record that anybody may have written
+# The forms of a record's identifier and date: any program may have written the record
 _ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")
 NONE = Validators()
 GET = b"GET"
@@ -53,7 +53,7 @@ class LatestCapture:
     referred: EarlierCapture | None
     page: Exchange | None = None
     validators: Validators = NONE
-    # the digest of the decoded body, if the payload is coded: what the coder does may vary
+    # The digest of the decoded body, if the payload is coded: coders differ
     body: str = ""
     coding: bytes = b""  # of that payload
 

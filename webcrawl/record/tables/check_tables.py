@@ -142,7 +142,7 @@ class _Table:
         yield from self.damages
 
 
-# the last of what is withheld
+# Metadata are those of withheld answers
 TYPES = ("response", "revisit", "resource", "conversion", "metadata")
 
 
@@ -300,7 +300,7 @@ def check_alone(
             status, url = row
             said = {str(status), UNCHANGED} if table == "documents" else {str(status)}
             asked = visible(url)
-            # reads on to the line
+            # `any` reads on to the line
             if lines is not None and not any(on == asked and by in said for by, on in lines):
                 lines = None
                 yield DamagedFile(

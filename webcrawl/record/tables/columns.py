@@ -177,7 +177,7 @@ SCHEMAS = {
 }
 
 
-# in the order of the columns; where the place of a record belongs, it is there twice
+# The values in the order of the columns; the place of a record is there twice
 Row = tuple[Any, ...]
 
 

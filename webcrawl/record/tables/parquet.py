@@ -98,7 +98,7 @@ def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Arra
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
-        # lone surrogates: checking every text beforehand would cost more than all else
+        # There are lone surrogates: checking every text beforehand would cost more than all else
         return pa.array([_encodable(value) for value in values], kind)
 
 
@@ -143,7 +143,7 @@ def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-# of a row group at most; DuckDB wants at least 122,880 rows
+# A row group at most; DuckDB wants at least 122,880 rows
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 32 << 20
 LEVEL = 3  # of zstd: 6 % smaller than level 1, in the same time
 # Columns whose values differ from row to row and have long prefixes in common: 15 % smaller, and a

@@ -30,7 +30,7 @@ class HostParts(NamedTuple):
 
     tld: str | None
     registered: str | None  # one label below the registry's suffix
-    # one label below the suffix, where companies count as registries: a.github.io
+    # One label below the suffix if companies count as registries: a.github.io
     private: str | None
 
 
@@ -49,7 +49,7 @@ class EndedUrl:
         self.redirect = (
             redirect_target(exchange) or None if exchange is not None else None
         )  # where the answer redirects to
-        # what was read of a page; of a body seen before, it is read now
+        # What was read of a page; a body that was seen before is read now
         self.found: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
             self.found = page.all_found
@@ -179,7 +179,7 @@ def _below(suffix: str, labels: list[str]) -> str | None:
 
 
 LINKS_AT_ONCE = 8192  # rows; building one takes 4 ms
-# links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
+# Links of a page at once: a page may have a hundred thousand, with URLs of 2,000 characters
 PIECE = 1000
 ROOM = 8 << 20  # characters in the rows of one page; the piece that takes the last of it is whole
 REL = 200  # characters of a rel attribute

@@ -20,7 +20,7 @@ from webcrawl.store.output import OPEN, PARQUET
 
 FOLDER = "tables"
 STATE = "tables"  # in the table meta: what is noted of three tables
-# and of each that an output has alone
+# The same for each table that has an output of its own
 CHANGES, DOCUMENTS = ALONE = "tables/changes", "tables/documents"
 ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 
@@ -148,7 +148,7 @@ class CrawlTable:
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
         """Return the names of the files that are finished, and how many rows are in none of them."""
-        # of a damaged state: `scrapy verify` says more
+        # If the state is damaged, `scrapy verify` reports it
         with suppress(StoreError, ValueError, TypeError, KeyError):
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)

@@ -166,7 +166,7 @@ def _damaged(source: Path, error: Exception) -> Exception:
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
-# rows written at once, which takes 3 ms, and characters of the long texts in them
+# Rows written at once, which takes 3 ms, and characters of the long texts in them
 BATCH, SIZE = 256, 8 << 20
 
 

@@ -89,12 +89,12 @@ def payload_key(exchange: Exchange) -> str:
 
 
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
-# profiles of revisit records
+# Profiles of revisit records
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"
 PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
-# as pywb and others call a header that an archive has replaced
+# The name that pywb and others give to a header that an archive has replaced
 RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"
 _CONTENT_LENGTH = re.compile(
     rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE
@@ -167,7 +167,7 @@ class Captures:
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
-        # a conversion record has neither (WARC 1.1, 5.7 and 5.8)
+        # A conversion record has neither (WARC 1.1, 5.7 and 5.8)
         if exchange.head or not exchange.rendered:
             common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
@@ -394,7 +394,7 @@ def _about(
     }
 
 
-# bytes to compress per job: to hand one over costs 30 us, which a dozen pages share
+# Bytes to compress per job: handing one over costs 30 µs, which a dozen pages share
 BATCH = 1 << 19
 MOST = 1 << 23  # bytes that may wait for the thread
 EACH = 1 << 12  # bytes that a capture counts for, beside its blocks

@@ -266,7 +266,7 @@ class Records:
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
             if not here and not unpacked.find(NEXT, NEXT_SIZE):
                 return False
-            # what looks like a record here has just been found to be none
+            # What looks like a record here has just been found not to be one
             if unpacked.place == begin:
                 unpacked.read(1)
                 if not unpacked.find(NEXT, NEXT_SIZE):

@@ -21,12 +21,12 @@ from webcrawl.net.codings import MemberCoding
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
-# bytes at hand when a member begins: isal wants a header with optional fields in one piece
+# Bytes at hand when a member begins: isal wants a header with optional fields in one piece
 HEADER = 1 << 12
 GZIP = b"\x1f\x8b\x08"
 FRAME = b"\x28\xb5\x2f\xfd"
 SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # frames that zstd's readers skip
-# that of them which holds the dictionary, at the beginning of the file
+# The magic of a frame that holds the dictionary, at the beginning of the file
 DICTIONARY = b"\x5d\x2a\x4d\x18"
 LARGEST = 1 << 26  # bytes of a dictionary: zstd's own tools make them of 112 KiB
 # zstd's own tools unpack windows of 128 MiB without being asked to

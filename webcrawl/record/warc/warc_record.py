@@ -59,7 +59,7 @@ LEVEL = 2  # isal's: docs/warc.md has the figures
 # For a small record level 2 fills tables of some hundred KB and evicts everything else from the
 # processor's cache. Level 0 saves 5 % of a page's cost, for 300 bytes per page.
 SMALL, FAST = 4096, 0
-# bytes of a record that is compressed in pieces: a copy of it would be as large again
+# Bytes of a record that is compressed in pieces: a copy of it would be as large again
 LARGE = 1 << 20
 GZIP = 31  # zlib's number for a gzip member with the largest window
 HTTP_REQUEST = "Content-Type: application/http; msgtype=request\r\n"

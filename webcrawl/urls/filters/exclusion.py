@@ -80,7 +80,7 @@ class ExclusionFilter:
     def _reread(self) -> None:
         try:
             with readable(self._path):
-                # a file that comes back is read, as it may be
+                # A file that is missing now is read when it comes back
                 before, self._stamp = self._stamp, (0, 0)
                 stamp = self._look()
                 if stamp == before:
@@ -103,7 +103,7 @@ class ExclusionFilter:
 
     def _read(self, stamp: tuple[int, int]) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
-        # now that there is a text, good or bad: what a lack of descriptors hid is read next time
+        # Only now that the text was read: a lack of descriptors must not hide a change
         self._stamp = stamp
         self._rules = parse_exclusions(text, str(self._path), now)
         self.text = text

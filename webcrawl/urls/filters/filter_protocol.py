@@ -104,7 +104,7 @@ class Setup:
     domains: RegisteredDomains
 
 
-# what a filter of the user's own raises: what it would have kept must not be lost
+# The error for any exception of a user's filter: what it would have kept must not be lost
 FilterError = OwnCodeError
 
 

@@ -240,7 +240,7 @@ class SeedList:
         self._lines: Iterator[tuple[bytes, int]] = lines(
             chain((rest,) if rest else (), self._blocks), LONGEST
         )
-        # a last line without a line end may have been continued since
+        # A last line without a line end may have been continued since
         ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
         return not place.offset or (ended and self.place() == place)
 
