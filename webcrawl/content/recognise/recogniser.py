@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
@@ -96,7 +97,7 @@ class Recogniser:
         marks: list[Mark] = []
         may_have_header_marks = names is None or not names.isdisjoint(self._marks.header_names)
         if may_have_header_marks:
-            marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
+            marks = _fitting(self._marks.of_headers(headers), status)
             if marks and not marks[0].bare:  # a bare mark needs a look at the body
                 return marks[0].kind
         if kind is None:
@@ -152,9 +153,7 @@ class Recogniser:
         may_be_denial = may_deny(status) and 0 < len(body) <= SEARCHED_ERROR_BYTES
         if not may_be_denial or not _is_utf8(body):
             return PAGE
-        return _first_sure_kind(
-            [mark for mark in self._marks.glance(body).marks if mark.fits(status)]
-        )
+        return _first_sure_kind(_fitting(self._marks.glance(body).marks, status))
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
         """Return what a page shows, to compare it with its host's other URLs; None for no page."""
@@ -243,6 +242,11 @@ class Recogniser:
 
 def _content_type(headers: Headers) -> str:
     return (header(headers, b"content-type") or b"").decode("latin-1")
+
+
+def _fitting(marks: Iterable[Mark], status: int) -> list[Mark]:
+    """Return the marks that count with this status."""
+    return [mark for mark in marks if mark.fits(status)]
 
 
 def _first_sure_kind(marks: list[Mark]) -> str:

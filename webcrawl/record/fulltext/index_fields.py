@@ -261,8 +261,8 @@ class ParsedQuery:
 def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     """Return the query for an index that has pages in these languages.
 
-    Raise BadQuery if a part of the query makes no sense. A query with operators or few words is a
-    whole: a page must have all of it, except what the operators make optional.
+    Raise BadQuery if the value of a filter makes no sense. A query with operators or few words is
+    a whole: a page must have all of it, except what the operators make optional.
     """
     words: list[str] = []
     others: list[str] = []
@@ -273,19 +273,30 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
         if found is not None:
             others.append(found[1] + _FILTERS[found[2]](found[3]))
             whole.append(others[-1])
-        elif piece not in _OPERATORS and _WORD.fullmatch(word := prepared(piece)):
-            forms = [word, *(f"{stem}{word}^{WEIGHT}" for stem in stems if len(words) < MOST)]
-            words.append(f"({' OR '.join(forms)})" if len(forms) > 1 else word)
+        elif _is_word(piece):
+            words.append(_with_stems(prepared(piece), stems if len(words) < MOST else ()))
             whole.append(words[-1])
         else:
             others.append(piece)
             whole.append(piece)
-    if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
+    has_operators = not _OPERATORS.isdisjoint(others)
+    if len(words) <= FEW or has_operators:
         return ParsedQuery([], ["".join(whole)])
-    # A question mark alone is none: no page could have it
-    return ParsedQuery(
-        words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
-    )
+    # A question mark alone is no condition: no page could have it
+    conditions = [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
+    return ParsedQuery(words, conditions)
+
+
+def _is_word(piece: str) -> bool:
+    return piece not in _OPERATORS and _WORD.fullmatch(prepared(piece)) is not None
+
+
+def _with_stems(word: str, stems: Sequence[str]) -> str:
+    """Return the query for a word, or for its stem in one of these fields, which weighs less."""
+    if not stems:
+        return word
+    forms = [word, *(f"{stem}{word}^{WEIGHT}" for stem in stems)]
+    return f"({' OR '.join(forms)})"
 
 
 def has_text(query: str) -> bool:

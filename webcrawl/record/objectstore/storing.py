@@ -230,11 +230,13 @@ class Storing(Part):
         return not self._keep and not stored.is_taken and (self._root / name).exists()
 
     def _submit(self) -> None:
+        """Hand the waiting files, and the removal of replaced ones, to the sender's thread."""
         if not self._sender.is_due:
             return
         marks = dict(self._outputs.finished())
         for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
-            crc = marks[name][1] if name in marks and not name.endswith(SORTED) else None
+            has_crc = name in marks and not name.endswith(SORTED)
+            crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():
             replaced = stored.address == self._address and not self._outputs.holds(name)

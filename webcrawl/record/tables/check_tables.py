@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from importlib.util import find_spec
@@ -251,21 +251,28 @@ def check_pages(
                     number,
                     f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}",
                 )
-            if counted and any(link is not None and link[0] != url for link in islice(left, count)):
+            if counted and not _are_of(url, islice(left, count)):
                 counted = False
                 yield _odd(
                     jobdir,
                     number,
                     f"{url} has other links than its {count} rows of the table links",
                 )
-            if place[0] is not None:
+            is_archived = place[0] is not None
+            if is_archived:
                 found["archived rows"] += 1
-                if why := records.odd(*place):
+                why = records.odd(*place)
+                if why:
                     yield _odd(jobdir, number, f"{url}: {why}")
         if agrees and next(lines, None) is not None:
             yield DamagedFile(log, 0, f"more lines than {FOLDER}/ has pages")
         if sum(1 for _ in left) and counted:
             yield DamagedFile(jobdir / FOLDER, 0, "more links than its pages have")
+
+
+def _are_of(url: str, links: Iterable[Sequence[Any] | None]) -> bool:
+    """Return whether these rows of links, as far as they can be read, are of this page."""
+    return not any(link is not None and link[0] != url for link in links)
 
 
 def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:

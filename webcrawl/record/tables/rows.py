@@ -235,27 +235,37 @@ class LinkRows:
         and has no row.
         """
         if end.redirect is not None:
-            if end.subset == ROBOTS or len(end.redirect) > self._max_length:
-                return 0
-            follows = self._follows_redirect(end.link.path)
-            return self._put(end.link.url, ([end.redirect], [REDIRECT], [""], [""], [follows]))
+            return self._add_redirect(end.link, end.redirect, end.subset)
         if end.page is None or end.found is None or not end.found.links:
             return 0
-        url, links, added = end.link.url, end.found.links, 0
+        url = end.link.url
+        links = end.found.links
         known = end.page.flags if end.found is end.page.found else None
         followed = _are_followed(links, end.page.followed) if known is None else known
         if len(links) <= PIECE and self._max_length == MAX_LENGTH:
             return self._add(url, end.page.columns, followed)  # links.log has them, too
+        return self._add_in_pieces(url, links, end.found.base, followed)
+
+    def _add_redirect(self, link: Link, target: str, subset: str) -> int:
+        if subset == ROBOTS or len(target) > self._max_length:
+            return 0
+        follows = self._follows_redirect(link.path)
+        return self._put(link.url, ([target], [REDIRECT], [""], [""], [follows]))
+
+    def _add_in_pieces(
+        self, url: str, links: Sequence[FoundLink], base: str, followed: Sequence[bool]
+    ) -> int:
+        """Add many or long links, some at a time; return the number of those that have room."""
+        added = 0
         room = ROOM
         for at in range(0, len(links), PIECE):
             if room <= 0:
                 self._left_out(len(links) - at)
                 break
             kinds, addresses, texts, rels = zip(*links[at : at + PIECE], strict=True)
-            targets = canonical_links(end.found.base, addresses, Counter(), self._max_length)
-            piece = LinkColumns(
-                kinds, addresses, texts, rels, [targets[address] or "" for address in addresses]
-            )
+            known = canonical_links(base, addresses, Counter(), self._max_length)
+            targets = [known[address] or "" for address in addresses]
+            piece = LinkColumns(kinds, addresses, texts, rels, targets)
             added += self._add(url, piece, followed[at : at + PIECE])
             room -= sum(map(len, chain(piece.targets, texts, rels))) + len(url) * len(kinds)
         return added
