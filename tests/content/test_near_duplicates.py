@@ -231,5 +231,7 @@ def test_texts_that_share_a_block_on_purpose_cost_no_more():
     for name in names:
         clusters.of(name)
 
-    key = (0, names[0] & (1 << 12) - 1)
-    assert len(list(clusters._sharing(key))) == LOOKED_AT
+    in_other_blocks = 1 << 13 | 1 << 26 | 1 << 39 | 1 << 52
+    assert clusters.of(names[-LOOKED_AT] ^ in_other_blocks) == names[-LOOKED_AT]
+    too_old = names[0] ^ in_other_blocks
+    assert clusters.of(too_old) == too_old

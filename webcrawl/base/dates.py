@@ -1,6 +1,4 @@
-"""Times as text: in logs and archives (UTC, to the millisecond) and in HTTP, independent of the
-locale.
-"""
+"""Times as text, independent of the locale: in logs and archives (UTC, milliseconds) and in HTTP."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
 
 
 def iso(seconds: float, *, fraction: bool = True) -> str:
-    """Seconds since 1970 as 2011-06-23T17:12:08.802Z, or without the fraction."""
+    """Return seconds since 1970 as 2011-06-23T17:12:08.802Z, or without the fraction."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
     return _second(_ISO, whole) + (f".{thousandths:03d}Z" if fraction else "Z")
 
 
 def digits(seconds: float) -> str:
-    """Seconds since 1970 as 17 digits, the form of ARC files: 20110623171208802."""
+    """Return seconds since 1970 as 17 digits, the form of ARC files: 20110623171208802."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
     return f"{_second(_DIGITS, whole)}{thousandths:03d}"
 
@@ -33,7 +31,7 @@ def _second(form: str, seconds: int) -> str:
 
 
 def read_iso(text: str) -> float:
-    """The inverse of `iso`; ValueError if it is none."""
+    """Return the inverse of `iso`. Raise ValueError for other texts."""
     return (
         _read(text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19])
         + int(text[20:23]) / 1000
@@ -41,14 +39,12 @@ def read_iso(text: str) -> float:
 
 
 def read_digits(text: str) -> float:
-    """The inverse of `digits`; ValueError if it is none."""
+    """Return the inverse of `digits`. Raise ValueError for other texts."""
     return _read(text[:4], *(text[at : at + 2] for at in range(4, 14, 2))) + int(text[14:17]) / 1000
 
 
 def moment(date: str) -> str:
-    """Return a time in the form of `iso`, or of `digits`, as people read it: 2026-11-21 19:20:11
-    UTC.
-    """
+    """Return a time in the form of `iso` or `digits` for people: 2026-11-21 19:20:11 UTC."""
     numbers = re.sub(r"\D", "", date)
     day, time_of_day = numbers[:8], numbers[8:14]
     return (
@@ -66,10 +62,10 @@ LATEST = float(1 << 33)  # seconds since 1970: in 2242; tantivy's dates end in 2
 
 
 def seconds_of(date: str) -> float:
-    """Seconds since 1970 of a WARC-Date of any program, 0 without a readable one: some have
-    nanoseconds.
+    """Return the seconds since 1970 of any program's WARC-Date, or 0 if it is not readable.
 
-    Nor is one that can be right before 1970, as the zero of Go's clock is, or centuries away.
+    Some dates have nanoseconds. A date before 1970, as the zero of Go's clock is, or centuries away
+    cannot be right, and counts as not readable.
     """
     try:
         found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", date)).timestamp()
@@ -107,7 +103,7 @@ def http_date(seconds: int) -> bytes:
 
 
 def read_http_date(text: bytes) -> int | None:
-    """The inverse: None unless `http_date` gives exactly these bytes again."""
+    """Return the inverse: None unless `http_date` gives exactly these bytes again."""
     if len(text) != _HTTP_LENGTH or not text.endswith(b" GMT") or text[16::3] != b" :: T":
         return None
     day, hour = _read_day(text[:_DAY]), _TWO_DIGITS.get(text[17:19], 24)
@@ -118,9 +114,9 @@ def read_http_date(text: bytes) -> int | None:
 
 
 def read_any_date(text: str) -> float | None:
-    """Seconds since 1970 of a date in any form of mail and HTTP, old ones too; None if it is none.
+    """Return the seconds since 1970 of a date in any form of mail and HTTP, or None.
 
-    Where no zone is given it is UTC: HTTP knows no other.
+    A date without a zone is in UTC: HTTP knows no other.
     """
     try:
         date = parsedate_to_datetime(text)

@@ -1,6 +1,4 @@
-"""Digests as archives and logs write them: here `sha1:` and 32 letters of base 32; of others,
-SHA-256 as well.
-"""
+"""Digests as archives and logs write them: `sha1:` and 32 letters of base 32, and SHA-256."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ _ROOM = bytes(12)  # a digest has 20 bytes, its letters have 32
 
 
 def sha1(block: bytes, rest: bytes = b"") -> bytes:
-    """The digest of a block in one part or two."""
+    """Return the digest of a block in one part or two."""
     digest = hashlib.sha1(block, usedforsecurity=False)
     if rest:
         digest.update(rest)
@@ -28,7 +26,7 @@ def label(digest: bytes) -> str:
 
 
 def labels(one: bytes, two: bytes, three: bytes) -> tuple[str, str, str]:
-    """The labels of three digests (one page's records) in the time of one and a half."""
+    """Return the labels of three digests (one page's records) in the time of one and a half."""
     letters = _letters(_ROOM.join((one, two, three)))
     return f"sha1:{letters[:32]}", f"sha1:{letters[32:64]}", f"sha1:{letters[64:]}"
 
@@ -42,14 +40,12 @@ _WRITTEN = re.compile(
 
 
 def sha256_label(block: bytes) -> str:
-    """The label of a block's SHA-256, as browsers' crawlers write it: in hexadecimal."""
+    """Return the label of a block's SHA-256, as browsers' crawlers write it: in hexadecimal."""
     return f"{SHA256}:{hashlib.sha256(block).hexdigest()}"
 
 
 def normal(digest: str) -> str:
-    """A SHA-1 as `label` gives it, a SHA-256 as `sha256_label` does, however it is written; empty
-    for other digests.
-    """
+    """Return a SHA-1 as `label`, a SHA-256 as `sha256_label` writes it; empty for other digests."""
     found = _WRITTEN.fullmatch(digest)
     if found is None:
         return ""
@@ -63,9 +59,7 @@ def normal(digest: str) -> str:
 
 
 def labelled(digest: str) -> str:
-    """A digest that `normal` knows, as it is written, with its algorithm: some indexes leave that
-    out.
-    """
+    """Return a digest that `normal` knows with its algorithm, which some indexes leave out."""
     return digest if ":" in digest else f"{algorithm(normal(digest))}:{digest}"
 
 
@@ -74,10 +68,10 @@ def algorithm(digest: str) -> str:
 
 
 def _halves(letters: int) -> tuple[int, int]:
-    """Return, for numbers of 2 * `letters` letters, a mask of the upper halves and the factor that
-    moves them apart.
+    """Return the mask of the upper halves of numbers, and the factor that moves the halves apart.
 
-    Adding a number 2^n - 1 times to itself shifts it by n bits.
+    The numbers have 2 * `letters` letters. Adding a number 2^n - 1 times to itself shifts it by n
+    bits.
     """
     five, eight = 5 * letters, 8 * letters
     low = sum(((1 << five) - 1) << 2 * eight * at for at in range(TOGETHER * 16 // letters))
@@ -88,7 +82,7 @@ _SPREAD = [_halves(letters) for letters in (16, 8, 4, 2, 1)]
 
 
 def _letters(digests: bytes) -> str:
-    """Halves the number and moves the halves apart until every letter has its own byte.
+    """Halve the number, and move the halves apart, until every letter has its own byte.
 
     A table of letter pairs takes as little code, but its 60 KB evict other data from the
     processor's cache.

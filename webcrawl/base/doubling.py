@@ -27,8 +27,9 @@ class DoublingWait:
         self.last = 0.0
 
     def next(self) -> float:
-        """Return the wait after one more failure: the first wait, or twice the last one, up to the
-        longest.
+        """Return the wait after one more failure: at first the first wait, then twice the last one.
+
+        It is never longer than the longest wait.
         """
         self.last = min(2 * self.last, self._longest) or self._first
         return self.last

@@ -1,7 +1,6 @@
-"""What a name stands for: dotted paths in settings, and optional libraries with the line that
-installs each.
+"""Loads classes by the dotted paths in settings, and names the command that installs a library.
 
-No such line names this project: on a package index its name may be somebody else's.
+No such command names this project: on a package index somebody else may own its name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 
 def load(path: str) -> Any:
-    """The class or function at a dotted path.
+    """Return the class or function at a dotted path.
 
     ValueError names the path and says why it cannot be imported.
     """
@@ -52,7 +51,7 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
 
 
 def install(*libraries: str) -> str:
-    """The command that installs them, within the bounds that they were tried with."""
+    """Return the command that installs these libraries, within the bounds of the tested versions."""
     return f"pip install {' '.join(repr(one) for library in libraries for one in BOUNDS.get(library, (library,)))}"
 
 

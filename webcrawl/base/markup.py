@@ -29,7 +29,7 @@ def lines(content: str) -> Html:
 
 
 def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
-    """An element.
+    """Return an element.
 
     Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`.
     """
@@ -44,7 +44,7 @@ def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
 
 
 def document(title: str, body: Html, *more: Child) -> str:
-    """A whole page; `more` goes into its head."""
+    """Return a whole page; `more` goes into its head."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -81,17 +81,17 @@ class Link:
 
     @property
     def depth(self) -> int:
-        """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
+        """Return the number of links followed since the seed, without redirects and prerequisites."""
         return depth_of(self.path)
 
     @property
     def hops(self) -> str:
-        """The path in Heritrix's letters, for logs and archives."""
+        """Return the path in Heritrix's letters, for logs and archives."""
         return self.path.upper()
 
     @property
     def tried(self) -> int:
-        """How often it was tried before, as far as that is counted."""
+        """Return how often the link was tried before, as far as that is counted."""
         return self.attempt + abs(self.struck)
 
     @property
@@ -103,29 +103,30 @@ class Link:
 
     @property
     def is_prerequisite(self) -> bool:
-        """True of a robots.txt that the crawl fetches for itself."""
+        """Return whether this is a robots.txt that the crawl fetches for itself."""
         return self.path.endswith("P")
 
     @property
     def is_probe(self) -> bool:
-        """True of a URL that cannot exist, asked for to know what its host says then
-        (crawl/missing_pages.py).
+        """Return whether the URL cannot exist, and shows what its host answers then.
+
+        See crawl/missing_pages.py.
         """
         return self.path.endswith("S")
 
     @property
     def is_own(self) -> bool:
-        """True of what the crawl asks for itself: a robots.txt, a probe."""
+        """Return whether the crawl asks for this for itself: a robots.txt, or a probe."""
         return self.path.endswith(("P", "S"))
 
     @property
     def priority(self) -> int:
-        """The priority of a user's request, higher is sooner; 0 for any other link."""
+        """Return the priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
         return int(number) if dot else 0
 
     def pack(self) -> bytes:
-        """The link as queues on disk keep it: fields in this order, the URL first."""
+        """Return the link as queues on disk keep it: fields in this order, the URL first."""
         tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
         history = f"{tries} {self.history} {self.chain} {self.request}"
         return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
@@ -139,7 +140,7 @@ SLASHES = 3  # at least, of a canonical URL
 
 
 def unpack(record: Packed) -> Link:
-    """The link that `pack` made this record of."""
+    """Return the link that `pack` made this record of."""
     url, path, via, seed, tries, history, chain, request = record.decode().split(" ")
     if "." not in tries:
         return Link(url, path, via, seed, int(tries), history, chain, request)
@@ -148,14 +149,15 @@ def unpack(record: Packed) -> Link:
 
 
 def pack_found(page: Link, urls: Sequence[str], hops: str, chain: str = "") -> list[Packed]:
-    """The links of one page, as `Link.pack` makes them; `hops` has the letter of each, or one for
-    all.
+    """Return the links of a page as `Link.pack` makes them.
+
+    `hops` has the letter of each link, or one letter for all.
     """
     path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
     if len(hops) > 1:
         return [f"{url} {path}{hop} {rest}".encode() for url, hop in zip(urls, hops, strict=True)]
     tail = f" {path}{hops} {rest}"
-    # no field has a control character
+    # No field has a control character
     return f"{tail}\n".join([*urls, ""]).encode().split(b"\n")[:-1]
 
 
@@ -165,9 +167,7 @@ NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what t
 
 @lru_cache(1024)  # a crawl has few, and a page is asked for its depth six times
 def depth_of(path: str) -> int:
-    """Return how many links a discovery path has; a redirect or a prerequisite is not a link
-    followed.
-    """
+    """Return the number of followed links in a discovery path, without redirects and prerequisites."""
     return len(path) - path.count("R") - path.count("P") - path.count("r")
 
 
@@ -177,15 +177,13 @@ def redirects_in_a_row(path: str) -> int:
 
 
 def requisite_hops(path: str) -> int:
-    """Hops of a discovery path since the last link that was followed, redirects left out."""
+    """Return the hops of a discovery path since the last followed link, without redirects."""
     hops = path[len(path.rstrip("EeRr")) :]
     return hops.count("E") + hops.count("e")
 
 
 def may_need(path: str) -> bool:
-    """Return whether the requisites of what was found by this path are fetched: within three hops
-    of a page.
-    """
+    """Return whether requisites of a find on this path are fetched: within three hops of a page."""
     return requisite_hops(path) < NEAR
 
 
@@ -201,25 +199,19 @@ def is_requisite(record: Packed) -> bool:
 
 @lru_cache(1024)  # likewise
 def is_sitemap(path: str) -> bool:
-    """Return whether a discovery path leads to a sitemap: one that is named as such, or has the
-    usual name.
-    """
+    """Return whether a discovery path leads to a sitemap: named as such, or with the usual name."""
     return path.rstrip("R")[-1:] == SITEMAP
 
 
 @lru_cache(1024)
 def may_be_page(path: str) -> bool:
-    """Return whether a discovery path leads to what people read: not to a robots.txt, a sitemap or
-    a probe.
-    """
+    """Return whether a discovery path may lead to a page: not to robots.txt, a sitemap or a probe."""
     return not path.upper().endswith(("P", "S")) and not is_sitemap(path)
 
 
 @lru_cache(1024)
 def from_sitemap(path: bytes) -> bool:
-    """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do
-    not matter.
-    """
+    """Return whether a path leads to a sitemap or to a page named in one; redirects do not matter."""
     return path.rstrip(b"R").removesuffix(b"L").rstrip(b"Rr")[-1:] in (b"M", b"m")
 
 
@@ -233,14 +225,12 @@ def url_of(record: Packed) -> str:
 
 
 def way_of(record: Packed) -> bytes:
-    """All of a packed link but its URL: the same for links of one page."""
+    """Return all of a packed link but its URL: the same for links of one page."""
     return record[record.index(b" ") :]
 
 
 def authority_of(record: Packed) -> str:
-    """Host and port as the URL of a packed link has them, in a quarter of the time that parsing it
-    takes.
-    """
+    """Return host and port of a packed link's URL, in a quarter of the time that parsing takes."""
     return record.split(b"/", 3)[2].decode()
 
 
@@ -297,19 +287,19 @@ class Outcome:
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
-    # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
+    # Seconds that the server asked for by Retry-After, or that a link with UNTRIED has to wait
     wait: float = 0.0
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
-    # whether the host did answer, though not so that the URL is done: it has not failed
+    # Whether the host answered, although the URL is not done: then the host has not failed
     answered: bool = False
     doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
-    # whether asking again soon is pointless: no such name, a certificate that is not accepted
+    # Whether a retry is pointless: no such name, a certificate that is not accepted
     permanent: bool = False
     by_proxy: bool = False  # the proxy of this one request did not get through: other ways work
-    # why a part of the body is missing that may come next time, in WARC's words: disconnect, time
+    # Why a part of the body is missing that a retry may bring, in WARC's words: disconnect, time
     short: str = ""
     wall: str = ""  # the vendor of the wall that answered in place of the page
 
@@ -326,7 +316,7 @@ class Timings:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """The first value of a header, by its name in lower case."""
+    """Return the first value of a header, by its name in lower case."""
     size = len(name)
     for given, value in headers:
         if len(given) == size and given.lower() == name:
@@ -335,11 +325,10 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 class RecordLocation:
-    """The place of the record of an answer: the file's name, as it is once the file is finished;
-    offset and length.
+    """The place of an answer's record: the file's final name, the offset and the length.
 
-    The record may be on its way to the file; whoever asks for its offset or length then waits until
-    it is there. A copy asks for both, because only this one hears of them.
+    The record may be on its way to the file; a caller that asks for offset or length then waits
+    until it is there. A copy asks for both, because only this object is told of them.
     """
 
     __slots__ = ("_length", "_offset", "_written", "file")
@@ -373,7 +362,7 @@ class RecordLocation:
 
     @property
     def length(self) -> int:
-        """The bytes of the compressed record."""
+        """Return the bytes of the compressed record."""
         if self._length < 0:
             self._written()
         return self._length
@@ -386,11 +375,11 @@ class EarlierCapture(NamedTuple):
     url: str
     date: str  # as WARC-Date has it
     digest: str  # of its payload, as it is written there
-    # that payload came again, and not only the same body under another coding
+    # The same payload came again, and not only the same body under another coding
     identical: bool = True
 
     def where(self, *, identical: bool) -> EarlierCapture:
-        """The same capture, of an answer with its payload or only with its body."""
+        """Return the same capture, for an answer with its payload or only with its body."""
         return self._replace(identical=identical)
 
 
@@ -402,8 +391,7 @@ class Withheld(NamedTuple):
 
 
 class PageState:
-    """The findings of the crawl about an answer. Each field is written by the stage that decides
-    it.
+    """The findings of the crawl about an answer, each written by the stage that decides it.
 
     The defaults are the class's own, because few answers have more than one or two others.
     """
@@ -414,15 +402,15 @@ class PageState:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = None  # the Found of a large body that was read ahead
     archived: RecordLocation | None = None  # where, once the archive has it
-    # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    # When the earlier, equal answer was archived, in seconds since 1970; 0: there was none
     same_since = 0.0
     copy_of = ""  # the URL of that answer, if it is another's
     is_original = False  # the archive has the payload in its own record
-    # what it is where it is not the page (docs/recognise.md); None: nobody has looked
+    # The kind of an answer that is not the page (docs/recognise.md); None: not examined
     recognised: str | None = None
     revisit: Any = None  # what it says of a page that is fetched again
     refers: EarlierCapture | None = None  # an earlier crawl has this payload
-    # what the page has become since an earlier crawl; None: that had no such page
+    # The change of the page since an earlier crawl; None: that crawl had no such page
     since: Change | None = None
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: PageScores | None = None  # what a SCORER says of it
@@ -433,7 +421,7 @@ class PageState:
         vars(self).update(found)
 
     def but(self, **found: Any) -> PageState:
-        """The same of another answer, of which this is known."""
+        """Return a copy with these fields changed."""
         return PageState(**{**vars(self), **found})
 
     def __repr__(self) -> str:
@@ -450,7 +438,7 @@ class Exchange:
     url: str
     request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
-    # the head that came, exactly, with its empty line; of HTTP/2 both are in HTTP/1.1's form
+    # The received head, exactly, with its empty line; for HTTP/2 both are in HTTP/1.1's form
     head: bytes
     headers: list[tuple[bytes, bytes]]
     wire: bytes  # what followed the head, transfer coding and all, as far as it was read
@@ -462,42 +450,42 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
-    # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
+    # The server's certificate as SHA-256 of its DER in hexadecimal, with the algorithm's label
     certificate: str = ""
-    # somebody else's download handler: the head is put together, and the request is not known
+    # The name of another download handler: its head is put together, and its request unknown
     made_by: str = ""
     protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
-    # on room for a long body, given back with the exchange
+    # A claim on room for a long body, given back with the exchange
     claim: Any = field(default=None, repr=False, compare=False)
     rendered: bool = False  # the body is the document that a browser made of the payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
-    # what is found out about it
+    # The crawl's findings about it
     state: PageState = field(default_factory=PageState, repr=False, compare=False)
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
-    # of each name, once
+    # The first value of each name, looked up once
     _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def location(self) -> str | None:
-        """The target of a redirect, as it was sent; None if this is no redirect, or does not say."""
+        """Return the target of a redirect as it was sent, or None."""
         value = self.header(b"location") if self.status in REDIRECTS else None
         return None if value is None else address_text(value).strip()
 
     @property
     def content_type(self) -> str:
-        """The first Content-Type as it was sent, or the empty string; looked up once."""
+        """Return the first Content-Type as it was sent, or the empty string; looked up once."""
         if self._type is None:
             self._type = (self.header(b"content-type") or b"").decode("latin-1")
         return self._type
 
     @property
     def names(self) -> KeysView[bytes]:
-        """The names of the headers, in lower case. Most look-ups find nothing."""
+        """Return the names of the headers, in lower case. Most look-ups find nothing."""
         return (self._first or self._by_name()).keys()
 
     def header(self, name: bytes) -> bytes | None:
-        """The first value of a header, by its name in lower case."""
+        """Return the first value of a header, by its name in lower case."""
         return (self._first or self._by_name()).get(name)
 
     def _by_name(self) -> dict[bytes, bytes]:
@@ -506,19 +494,19 @@ class Exchange:
 
     @property
     def size(self) -> int:
-        """Bytes of the payload, as it came."""
+        """Return the bytes of the payload, as it came."""
         return len(self.payload) if self.state.withheld is None else self.state.withheld.size
 
     @property
     def received(self) -> int:
-        """Bytes that came, head and all."""
+        """Return the bytes that were received, with the head."""
         return len(self.head) + (
             len(self.wire) if self.state.withheld is None else self.state.withheld.wire
         )
 
     @property
     def digest(self) -> str:
-        """The payload's SHA-1 as archives and logs write it, computed once."""
+        """Return the payload's SHA-1 as archives and logs write it, computed once."""
         if not self._digest:
             self._digest = label(sha1(self.payload))
         return self._digest

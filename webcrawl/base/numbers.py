@@ -13,9 +13,7 @@ FEW = 1000  # rows of one page that always fit: a URL has 2,000 characters
 
 
 def fitting(columns: Sequence[Sequence[str]], each: int, most: int) -> int:
-    """The number of first rows that have room in `most` characters if each has `each` more; at
-    least FEW.
-    """
+    """Return how many first rows fit into `most` characters with `each` more per row; at least FEW."""
     count = len(columns[0])
     if count <= FEW:
         return count
@@ -44,7 +42,7 @@ def size(value: float) -> str:
 
 
 def binary(value: int) -> str:
-    """A power of two as the paper labels it: `64`, `4K`, `1M`."""
+    """Return a power of two as the paper labels it: `64`, `4K`, `1M`."""
     for unit, power in (("T", 40), ("G", 30), ("M", 20), ("K", 10)):
         if value >= 1 << power:
             return f"{value >> power}{unit}"
@@ -52,7 +50,7 @@ def binary(value: int) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, never shown as nothing if it is something, nor as all if it is not."""
+    """Return a share, never shown as nothing if it is something, nor as all if it is not."""
     if not whole:
         return "-"
     share = 100 * part / whole
@@ -62,7 +60,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration."""
+    """Return a duration."""
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 2 * MINUTE:
@@ -73,7 +71,7 @@ def seconds(value: float) -> str:
 
 
 def when(at: float, *, day: bool = True) -> str:
-    """A time in UTC."""
+    """Return a time in UTC."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S", time.gmtime(at))
     except (OverflowError, ValueError, OSError):

@@ -13,7 +13,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
     "links": ("webcrawl.adapter.pipelines.outputs.LinkLogPipeline", 150),
-    # of pages seen before, too
+    # This output has pages that were seen before, too
     "tables": ("webcrawl.adapter.pipelines.outputs.TablesPipeline", 199),
     "text": TEXT,
     "index": TEXT,  # made of the text
@@ -27,7 +27,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)
-# what `scrapy process` cannot make
+# Outputs that `scrapy process` cannot make
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
@@ -37,7 +37,7 @@ LIBRARIES = {  # what an output needs (base/loading.py)
     "index": ("tantivy",),
     "documents": ("pyarrow", "trafilatura", "resiliparse"),
 }
-# these have the texts of PDFs, where pypdfium2 is installed
+# Outputs with the texts of PDFs, if pypdfium2 is installed
 OF_PDFS = frozenset(("text", "index", "documents"))
-# for these, links of all kinds are read from every page, with their texts
+# Outputs for which links of all kinds are read from every page, with their texts
 READ_LINKS = frozenset(("links", "tables"))

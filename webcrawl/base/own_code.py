@@ -1,13 +1,12 @@
-"""Code of the user's own behind a setting: what it must have, what it returns, and names that are
-nearly right.
+"""Checks the user's own code behind a setting: what it has, what it returns, misspelt names.
 
-What ships with the crawl is neither checked nor wrapped: its tests do that, and its calls cost what
-they cost.
+Code that ships with the crawl is neither checked nor wrapped: its tests do that, and wrapping would
+make its calls slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 from inspect import signature
 from math import inf, isnan
@@ -27,22 +26,20 @@ NOUNS = {
     "SEEN_STORE": "seen store",
     "URL_CACHE": "URL cache",
 }
-MEANT = 0.55  # of difflib's ratio, where a name is missing: `most_pages` and `most` have 0.57
-# of difflib's ratio: `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
-NEAR = 0.8
+# difflib's ratios from which on two names count as similar
+MEANT = 0.55  # if a name is missing: `most_pages` and `most` have 0.57
+NEAR = 0.8  # `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
 SHOWN = 100  # characters of a value in a message
 BUILT_UPON = (OURS, "scrapy.")  # modules with classes that others are made of
 Found = TypeVar("Found")
 
 
 class OwnCodeError(Exception):
-    """Code of the user's own has failed, or returned what cannot be used: the crawl must not go on
-    without it.
-    """
+    """The user's own code has failed, or returned a wrong value. The crawl must not go on."""
 
 
 def is_users(thing: object) -> bool:
-    """Return whether this object, or class, is none of the crawl's own."""
+    """Return whether this object or class is not one of the crawl's own."""
     kind = thing if isinstance(thing, type | FunctionType) else type(thing)
     return not kind.__module__.startswith(OURS)
 
@@ -64,8 +61,9 @@ def made_by(
     *arguments: Any,
     **options: Any,
 ) -> Any:
-    """Return what this class or function, which was loaded from the path, makes of the arguments;
-    raise as `made`.
+    """Return what this class or function, loaded from the path, makes of the arguments.
+
+    Raise the errors of `made`.
     """
     if path.startswith(OURS):
         return factory(*arguments, **options)
@@ -90,9 +88,7 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
 
 
 def hint(thing: object, name: str) -> str:
-    """Return the end of a line about something that lacks a name, if it has one that is nearly the
-    same.
-    """
+    """Return the end of a line about a missing name: the existing name that is nearly the same."""
     near = get_close_matches(
         name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT
     )
@@ -123,12 +119,11 @@ def members(protocol: type) -> list[str]:
 def checked(
     setting: str, call: Callable[..., Any], sound: Callable[[Any], Found], expected: str
 ) -> Callable[..., Found]:
-    """Return the method itself if it is the crawl's own, else one whose answers have passed
-    `sound`.
+    """Return the crawl's own method as it is, and a user's method with its results checked.
 
-    `sound` returns the answer to go on with, or raises TypeError or ValueError. The caller gets an
-    OwnCodeError for that, and for whatever the method raises, with the setting, the method, and the
-    value.
+    `sound` returns the result to go on with, or raises TypeError or ValueError. The caller gets an
+    OwnCodeError for that, and for any exception of the method, with the setting, the method, and
+    the value.
     """
     owner = getattr(call, "__self__", call)
     if not is_users(owner):
@@ -145,8 +140,9 @@ def checked(
 
 
 def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
-    """Raise what the user's code has raised as an OwnCodeError, unless it is a lack of this
-    machine's or an exit.
+    """Raise an exception of the user's code as OwnCodeError.
+
+    A lack of the machine and an exit are raised as they are.
     """
     if lack(error) or isinstance(error, OSError | KeyboardInterrupt | SystemExit):
         raise error
@@ -229,7 +225,7 @@ def seconds(found: Any) -> float:
 def amount(found: Any) -> float:
     """Return a number that is not negative; it may be infinite.
 
-    Raise TypeError or ValueError for what is none.
+    Raise TypeError or ValueError for other values.
     """
     value = real(found)
     if value < 0.0:
@@ -238,7 +234,7 @@ def amount(found: Any) -> float:
 
 
 def real(found: Any) -> float:
-    """Return a number, which may be infinite. Raise TypeError or ValueError for what is none."""
+    """Return a number, which may be infinite. Raise TypeError or ValueError for other values."""
     value = number(found)
     if isnan(value):
         raise ValueError
@@ -249,23 +245,26 @@ def real(found: Any) -> float:
 
 
 def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name of the user's class that is nearly a hook's, with the hook that the class
-    lacks.
+    """Yield each name of the user's class that is nearly that of a missing hook, and this hook.
 
     A name that the class itself uses, or that overrides one of a base class, is no misspelling.
     """
-    written = [one for one in kind.__mro__ if _is_written_by_user(one)]
-    inherited = [one for one in kind.__mro__ if not _is_written_by_user(one)]
-    defined = dict.fromkeys(name for one in written for name in vars(one))
-    used = {name for one in written for name in _used_names(one)}
-    overridden = {name for one in inherited for name in vars(one)}
-    intended = used | overridden | set(hooks)
+    written = [base for base in kind.__mro__ if _is_written_by_user(base)]
+    inherited = [base for base in kind.__mro__ if not _is_written_by_user(base)]
+    defined = _members(written)
+    used = {name for base in written for name in _used_names(base)}
+    intended = {*hooks, *used, *_members(inherited)}
     for name in defined:
         if name.startswith("_") or name in intended:
             continue
         nearest = get_close_matches(name, hooks, 1, NEAR)
         if nearest and nearest[0] not in defined:
             yield name, nearest[0]
+
+
+def _members(kinds: Iterable[type]) -> list[str]:
+    """Return the names that these classes define, each once and in order."""
+    return list(dict.fromkeys(name for kind in kinds for name in vars(kind)))
 
 
 def _is_written_by_user(kind: type) -> bool:

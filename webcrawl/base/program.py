@@ -1,6 +1,4 @@
-"""The program itself: the command that the user has run, its other processes, standard streams and
-live line.
-"""
+"""The running program: its command, its other processes, standard streams and live line."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from typing import Any, Protocol, TextIO
 
 
 def open_missing() -> None:
-    """Opens the null device in the place of each that is closed.
+    """Open the null device in the place of each that is closed.
 
     The next file to be opened would have its number, and what libraries and children print would go
     there: into crawl.db, perhaps.
@@ -37,9 +35,7 @@ PYTHON = (sys.executable, "-P")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which `webcrawl` is this package, and the user's modules are found
-    as here.
-    """
+    """Return an environment in which `webcrawl` is this package, and the user's modules are found."""
     root = str(PACKAGE.parent)
     found = [path for path in sys.path if path]
     paths = found if root in found else [root, *found]
@@ -51,7 +47,7 @@ INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 
 
 def program() -> str:
-    """The word before a command."""
+    """Return the word before a command."""
     return os.environ.get(NAME, "scrapy")
 
 
@@ -62,9 +58,7 @@ class Command(Protocol):
 
 
 def name_program(parser: ArgumentParser, command: Command) -> None:
-    """Has usage and errors name the program that the user has run: Scrapy writes its own name
-    there.
-    """
+    """Make usage and errors name the program that the user has run, where Scrapy writes its own."""
     parser.prog = program()
     parser.usage = f"{program()} {type(command).__module__.rpartition('.')[2]} {command.syntax()}"
 

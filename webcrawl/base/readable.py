@@ -1,6 +1,4 @@
-"""Text and numbers for people: for logs and terminals, without credentials, and escaped so that it
-forges no line.
-"""
+"""Text and numbers for people in logs and terminals: without credentials, and on one line."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ EXACT = 10_000  # smaller numbers are written out
 
 
 def short(number: float) -> str:
-    """12345 as `12k`: at most four characters below a thousand trillion, for numbers that are not
-    negative.
-    """
+    """Return 12345 as `12k`: at most four characters up to a thousand trillion, for numbers >= 0."""
     if number < EXACT:
         return str(int(number))
     power = 0
@@ -32,19 +28,17 @@ def _rounded(number: float) -> str:
 
 
 def megabytes(size: float) -> str:
-    """Bytes as `12.5 MB`, whatever their number: a column of such sizes can be compared at a
-    glance.
-    """
+    """Return bytes as `12.5 MB`, whatever their number: a column of them is easily compared."""
     return f"{size / 1e6:.1f} MB"
 
 
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
-    """A number and its noun: `1 page`, `2 pages`."""
+    """Return a number and its noun: `1 page`, `2 pages`."""
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
 
 
 def as_sentence(text: str) -> str:
-    """The text with a capital and a full stop; empty if it is."""
+    """Return the text with a capital and a full stop; empty if it is."""
     text = text.strip()
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
 
@@ -53,9 +47,7 @@ TYPES_SHOWN = 6
 
 
 def by_type(counts: Mapping[str, int]) -> str:
-    """Return how many of each media type there are, the most frequent first: `9 application/pdf, 2
-    video/mp4`.
-    """
+    """Return the count of each media type, most frequent first: `9 application/pdf, 2 video/mp4`."""
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(number for _, number in most[TYPES_SHOWN:])
     others = [f"{rest} of other types"] if rest else []
@@ -65,9 +57,7 @@ def by_type(counts: Mapping[str, int]) -> str:
 
 
 def pace(number: int, seconds: float) -> str:
-    """Return the rate per second, with a decimal below ten: a polite crawl of one site fetches less
-    than one page.
-    """
+    """Return the rate per second, with a decimal below ten, since a polite crawl may be slow."""
     rate = number / max(seconds, 0.1)
     return "<0.1" if 0 < rate < 0.05 else _rounded(rate)
 
@@ -85,9 +75,7 @@ _IGNORED = str.maketrans("", "", "\t\n\r")  # a URL's parser removes them first
 
 
 def url_without_credentials(url: str) -> str:
-    """Return a URL as it is written, absolute or not, without what stands before the `@` of its
-    authority.
-    """
+    """Return a URL, absolute or not, without the part before the `@` of its authority."""
     if "@" not in url:
         return url
     match = _WITHIN_URL.match(plain := url.translate(_IGNORED))
@@ -111,7 +99,7 @@ _WITHIN_LINES = re.compile(rf"(?!\n){STRANGE}")
 
 
 def readable(text: str, *, lines: bool = False) -> str:
-    r"""The text on one line, with strange characters as `\xNN` or `\uNNNN`.
+    r"""Return the text on one line, with strange characters as `\xNN` or `\uNNNN`.
 
     `lines` keeps its line ends.
     """
@@ -119,25 +107,23 @@ def readable(text: str, *, lines: bool = False) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text as a line shows it that has others beside it."""
+    """Return the text as a line shows it that has others beside it."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def in_sheet(value: T) -> T | str:
-    """The value, with an apostrophe before a text that a spreadsheet would take for a formula."""
+    """Return the value, with an apostrophe before a text that a spreadsheet would run as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULAS else value
 
 
 def spelled(match: re.Match[str]) -> str:
-    """The matched character, of the first 65,536, as its escaped number."""
+    """Return the matched character, of the first 65,536, as its escaped number."""
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 class ReadableFormatter(logging.Formatter):
-    """Escapes another formatter's output: an exception may quote a page's title, or a URL with
-    credentials.
-    """
+    """Escapes another formatter's output: exceptions may quote titles, or URLs with credentials."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()

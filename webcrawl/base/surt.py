@@ -1,5 +1,4 @@
-"""The key of a URL in the index of an archive: a SURT, as the programs that replay archives compute
-it.
+"""The key of a URL in an archive's index: a SURT, as programs that replay archives compute it.
 
 To them `http://www.Example.com/a/?B=` and `https://example.com/A?b=` are one page:
 `com,example)/a?b=`. The rules are those of the Internet Archive's package surt, by which pywb looks
@@ -34,13 +33,13 @@ _IN_QUERY = tuple(
         "cfid=[^&]+&cftoken=[^&]+",
     )
 )
-# in every query that _IN_QUERY matches, and in few others
+# One of these is in every query that _IN_QUERY matches, and in few others
 _MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")
 
 
 @lru_cache(64)  # index and table ask for the same one, right after each other
 def surt(url: str) -> str:
-    """The key of a URL of printable ASCII; what is no URL of a host is its own key."""
+    """Return the key of a URL of printable ASCII; what is no URL of a host is its own key."""
     parts = _PARTS.match(url)
     if parts is None:
         return url
@@ -52,7 +51,7 @@ def surt(url: str) -> str:
 
 @lru_cache(4096)  # a crawl's hosts come again and again
 def _host(scheme: str, authority: str) -> str:
-    """The labels in reverse, without `www`, and the port unless it is the scheme's."""
+    """Return the labels in reverse, without `www`, and the port unless it is the scheme's."""
     host, port = authority.lower(), ""
     if ":" in host:
         found = _PORT.search(host)
@@ -68,9 +67,7 @@ def _host(scheme: str, authority: str) -> str:
 
 
 def _path(path: str) -> str:
-    """Return the path without escapes, `//`, `.`, `..`, ASP sessions and the last slash, in lower
-    case.
-    """
+    """Return the path in lower case without escapes, `//`, `.`, `..`, ASP sessions and last slash."""
     is_escaped = "%" in path
     if is_escaped:
         path = _unescaped(path)
@@ -100,9 +97,7 @@ def _stepped(path: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Return the query without session numbers, in lower case, its arguments sorted by name and
-    value.
-    """
+    """Return the query in lower case without session numbers, sorted by name and value."""
     if "%" in query:
         query = _escaped(_unescaped(query))
     query = query.lower()

@@ -1,6 +1,4 @@
-"""URLs as text: the host of one, the ports that one may name, and percent-encoding for fields with
-narrow alphabets.
-"""
+"""URLs as text: their hosts, their ports, and percent-encoding for fields with narrow alphabets."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from urllib.parse import quote_from_bytes
 
 @lru_cache(1024)  # a page is asked for its host ten times
 def host_of(url: str) -> str:
-    """The host name or address of a canonical URL, without the port; IPv6 keeps its brackets."""
+    """Return a canonical URL's host name or address, without the port; IPv6 keeps its brackets."""
     host = url.split("/", 3)[2]
     if ":" not in host:
         return host
@@ -23,9 +21,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def has_scheme(text: str) -> bool:
-    """True if it begins with one: a path may have another URL in it, as that of a proxy or an
-    archive has.
-    """
+    """Return whether the text begins with a scheme; another URL may stand within its path."""
     return _SCHEME.match(text) is not None
 
 
@@ -33,10 +29,9 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
 def address_text(value: bytes) -> str:
-    """Bytes with an address in them, as text. What is not UTF-8 is percent-encoded, as browsers do
-    it in headers.
+    """Return the bytes of an address as text, with percent-encoding of what is not UTF-8.
 
-    So a server gets back the bytes that it has sent.
+    Browsers do the same in headers. So a server gets back the bytes that it has sent.
     """
     try:
         return value.decode()
@@ -48,15 +43,15 @@ _STRANGE = re.compile(r"[^!-~]+")
 
 
 def visible(text: str) -> str:
-    """The text as ASCII without blanks and control characters; the rest is percent-encoded."""
-    # nearly always, and the search is slower
+    """Return the text as ASCII without blanks and control characters; the rest is percent-encoded."""
+    # This is true nearly always, and the search is slower
     if text.isascii() and text.isprintable() and " " not in text:
         return text
     return _STRANGE.sub(encoded, text)
 
 
 def encoded(match: re.Match[str]) -> str:
-    """The matched characters, percent-encoded."""
+    """Return the matched characters, percent-encoded."""
     return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
 
 
@@ -158,7 +153,7 @@ class Ports:
 
     def __init__(self, allowed: Iterable[range] = ()) -> None:
         self._allowed = tuple(allowed)
-        # each URL is asked for once more when its turn has come
+        # Each URL is checked once more when its turn has come
         self._allows = lru_cache(1024)(self._allow_authority)
 
     def allow(self, scheme: str, port: int) -> bool:
@@ -170,9 +165,7 @@ class Ports:
         return port in GOPHER if scheme == "gopher" else scheme == "ftp" and port == FTP
 
     def allow_url(self, url: str) -> bool:
-        """Return whether the port in a canonical URL is allowed; without one, it is the scheme's
-        own.
-        """
+        """Return whether the port in a canonical URL, or that of its scheme, is allowed."""
         authority = url.split("/", 3)[2]
         return ":" not in authority or self._allows(url.partition(":")[0], authority)
 

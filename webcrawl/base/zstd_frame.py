@@ -37,9 +37,7 @@ def pack(data: bytes | bytearray) -> bytes:
 
 
 def pack_checked(data: bytes | bytearray) -> bytes:
-    """Return the data as a frame with a checksum, which takes 4 bytes: for where nothing else
-    notices a flipped bit.
-    """
+    """Return the data as a frame with a checksum of 4 bytes, for use where nothing else checks it."""
     return _CHECKED.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
@@ -55,10 +53,10 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
         if size > most:
             raise BadFrame(f"impossibly large: {size} bytes")
         decompressor = zstd.ZstdDecompressor()
-        # with room for one more it reads on to the checksum
+        # With room for one byte more it reads on to the checksum
         data = decompressor.decompress(frame, size + 1)
     except (zstd.ZstdError, TypeError) as error:
-        # the latter for a value of another type, in a damaged row
+        # TypeError is raised for a value of another type, in a damaged row
         raise BadFrame(str(error)) from error
     if not decompressor.eof or decompressor.unused_data:
         raise BadFrame("a frame that is cut, or has other bytes behind it")

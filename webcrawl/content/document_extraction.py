@@ -1,7 +1,6 @@
-"""A page as a document: its main text as Markdown, and what is known of that text, by trafilatura
-and resiliparse.
+"""Makes documents of pages: the main text as Markdown, and facts about it.
 
-Documents are made in a process of its own.
+The libraries are trafilatura and resiliparse. Documents are made in a process of its own.
 """
 
 from __future__ import annotations
@@ -51,9 +50,7 @@ class Body:
 
 
 def extracted(body: Body) -> dict[str, Any]:
-    """Title, author, date, licence, text, its language, fingerprint and measures; JSON can have all
-    of them.
-    """
+    """Return title, author, date, licence, text, its language, fingerprint and measures for JSON."""
     decoded = decode(body.data, body.encoding)
     about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
     whole = _clean(about["text"])
@@ -64,9 +61,8 @@ def extracted(body: Body) -> dict[str, Any]:
     read = plain(text)
     words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin
     language, distance = likely_language(words) if words else ("", 0)
-    about["language_detected"], about["language_distance"] = (
-        (language, distance) if language else (None, None)
-    )
+    about["language_detected"] = language or None
+    about["language_distance"] = distance if language else None
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 
 
@@ -96,8 +92,8 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
             include_formatting=True,
             include_links=True,
             with_metadata=True,
-            # what the page says, not what its text may mean: that takes ten times as long as all
-            # the rest
+            # The dates that the page states, not those that its text may mean: that takes ten times
+            # as long as all the rest
             date_extraction_params={
                 "extensive_search": False,
                 "original_date": True,
@@ -118,24 +114,26 @@ def _main(markup: str, body: Body) -> dict[str, Any]:
 
 
 def _codes(tree: Any) -> Iterator[tuple[str, str]]:
-    """Each block of code as it is written, by what extraction leaves of it; changes the tree so
-    that it is left.
+    """Yield each block of code as written, by its characters without blanks, and mark it.
 
-    trafilatura takes a figure for an image, a box with a link that shows nothing (to run the code,
-    say) for navigation, code with links in it for text, and empty lines out of all code.
+    The tree is changed so that extraction leaves the code in place. trafilatura takes a figure for
+    an image, a box with a link that shows nothing (to run the code, say) for navigation, code with
+    links in it for text, and empty lines out of all code.
     """
     blocks = [*tree.iter("pre")]
     boxes = {block.getparent() for block in blocks}
     for link in [*tree.iter("a")]:
         box = link.getparent()
-        if box is not None and (box.tag == "p" or box in boxes) and not link.text_content().strip():
+        is_beside_code = box is not None and (box.tag == "p" or box in boxes)
+        if is_beside_code and not link.text_content().strip():
             link.drop_tree()
     for block in blocks:
         if next(block.iter("code", "span"), None) is None:
             continue
         for line in block.iter("br"):
             line.tail = f"\n{line.tail or ''}"
-        text, tail = block.text_content().strip("\n"), block.tail
+        text = block.text_content().strip("\n")
+        tail = block.tail
         block.clear()
         block.tail = tail
         etree.SubElement(block, "code").text = text
@@ -145,8 +143,9 @@ def _codes(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
-    """The text without blocks of code, and with them as they were written: on lines of their own,
-    also in a list.
+    """Return the text without blocks of code, and the text with them as they were written.
+
+    A block stands on lines of its own, also in a list.
     """
     parts = text.split(FENCE)  # every second one is code
     for at in range(len(parts)):
@@ -180,14 +179,15 @@ BROKEN = {"flaw": "died"}  # of a page that takes too long, or brings the proces
 
 
 def document_job() -> Job:
-    """The making of documents; of a page that the libraries cannot bear, it says what they said."""
+    """Return the job that makes documents. If the libraries fail for a page, the error is its flaw."""
 
     def read(data: bytes) -> dict[str, Any]:
         head, _, body = data.partition(b"\n")
         try:
             return extracted(Body(**json.loads(head), data=body))
         except MemoryError:
-            # what libraries keep may be to blame: whoever asked tries once more, with a new process
+            # Data that the libraries keep may be the cause: the caller tries once more, with a new
+            # process
             os.kill(os.getpid(), signal.SIGKILL)
             raise
         except Exception as error:  # noqa: BLE001 - of three libraries, for bytes of any kind
@@ -202,16 +202,16 @@ def document_job() -> Job:
 
 
 class DocumentProcess(DocumentWorker):
-    """One page after the other."""
+    """Makes documents of pages, one page at a time."""
 
     def __init__(self, command: tuple[str, ...] = ()) -> None:
         # Each of numpy's threads takes address space
         super().__init__("documents", command or command_of(JOB), HARD, OPENBLAS_NUM_THREADS="1")
 
     def document(self, head: dict[str, Any], body: bytes) -> dict[str, Any]:
-        """What `extracted` says of a body, or its `flaw`. OSError if no process can be started.
+        """Return the fields that `extracted` returns for a body, or its `flaw`.
 
-        `head` has the other fields of a Body.
+        `head` has the other fields of a Body. Raise OSError if no process can be started.
         """
         try:
             return self.ask(json.dumps(head).encode() + b"\n" + body, dict)

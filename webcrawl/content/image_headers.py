@@ -105,9 +105,7 @@ def _svg(data: bytes) -> Image | None:
 
 
 def _root_attributes(head: bytes) -> dict[str, str] | None:
-    """Return width, height and viewBox of the root element, as far as it has them; None if it is no
-    <svg>.
-    """
+    """Return width, height and viewBox of the root element, as far as given; None without <svg>."""
     is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = head.decode("utf-16" if is_wide else "latin-1", "replace").removeprefix("\xef\xbb\xbf")
     before = _BEFORE.match(text)

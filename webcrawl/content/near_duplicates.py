@@ -35,13 +35,14 @@ class NearDuplicates(NamedTuple):
 
 
 def read_log(lines: Iterable[bytes]) -> Fingerprints:
-    """The fingerprints of logs/neardup.log: 8 bytes of memory for each."""
+    """Return the fingerprints of logs/neardup.log: 8 bytes of memory for each."""
     return np.fromiter((int(line[:16], 16) for line in lines if line[:1] != b"-"), np.uint64)
 
 
 def reported(shared: float, distance: int = DISTANCE) -> float:
-    """The probability that two texts that share this part of their pairs of words are within a
-    distance.
+    """Return the probability that two texts with this share of common pairs are within a distance.
+
+    The pairs are those of neighbouring words.
     """
     differs = (1 - shared) / 2  # of each bit: the samples are others, and their bits too
     return sum(
@@ -51,11 +52,11 @@ def reported(shared: float, distance: int = DISTANCE) -> float:
 
 
 def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> NearDuplicates:
-    """Counts them, in about 60 bytes of memory for each fingerprint.
+    """Count near-duplicates, in about 60 bytes of memory for each fingerprint.
 
-    If more than NEIGHBOURS fingerprints share two blocks, some pairs are not compared: the count is
-    then a lower bound. So it is beyond a distance of six with millions of pages, for blocks become
-    small.
+    If more than NEIGHBOURS fingerprints share two blocks, some pairs are not compared, and the
+    count is a lower bound. The same holds beyond a distance of six with millions of pages, because
+    the blocks become small.
     """
     distinct, counts = np.unique(fingerprints, return_counts=True)
     equal = int(counts[counts > 1].sum())
@@ -74,7 +75,7 @@ def _blocks(count: int) -> list[int]:
 def _mark(
     distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], distance: int
 ) -> None:
-    """Marks those that are near another one with the same bits under the mask."""
+    """Mark the fingerprints that are near another one with the same bits under the mask."""
     order = np.argsort(distinct & mask).astype(np.uint32)
     keys = distinct[order]
     # places whose neighbour at the present distance may be alike
@@ -115,10 +116,9 @@ _TURNS = _mixed(np.arange(64, dtype=np.uint64) * _STEP)
 
 
 def fingerprint(text: str) -> int | None:
-    """Return the fingerprint of a visible text, such as `page.visible_text`; None if the text is
-    very short.
+    """Return the fingerprint of a text such as `page.visible_text`; None for a very short one.
 
-    Never raise.
+    Never raises.
     """
     pairs = np.unique(_pairs(text))
     if len(pairs) < PAIRS:
@@ -132,7 +132,7 @@ def fingerprint(text: str) -> int | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Its words; of writing without blanks each character is one."""
+    """Return the words of a text. In writing without blanks each character is a word."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1 ", text)
     return text.split()
@@ -147,7 +147,7 @@ def _pairs(text: str) -> _Hashes:
 
 
 LIMIT = 1 << 18  # first texts that are remembered at most, at some 130 bytes each
-# of those with the same block of bits, the latest: pages that are made to share one cost no more
+# The latest of those with the same block of bits: pages that share one on purpose cost no more
 LOOKED_AT = 1000
 
 
@@ -169,7 +169,7 @@ class Clusters:
         self._old: dict[tuple[int, int], list[int]] = {}
 
     def of(self, fingerprint: int) -> int:
-        """The name of its group: a new one has its own fingerprint as its name."""
+        """Return the name of the text's group: the fingerprint of its first text."""
         keys = [(low, fingerprint >> low & mask) for low, mask in self._blocks]
         known = chain.from_iterable(self._sharing(key) for key in keys)
         found = next(

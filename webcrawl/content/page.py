@@ -45,6 +45,8 @@ _AS_NUMBERS = {
 _AS_HEX = {"serializer": bytes.hex}
 _AS_LIST = {"serializer": sorted}
 
+NOTHING_EARLIER = (0, 0)  # what `kept` returns for a page without statements
+
 
 V = TypeVar("V")
 
@@ -77,41 +79,45 @@ def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) 
 
 
 def _visible(page: Page) -> str:
-    """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it;
-    of others nothing.
+    """Return the text that a browser would show, or a plain text itself; "" for other bodies.
+
+    A PDF has its text if an output wants it.
     """
     ahead: DocumentLinks | None = page.exchange.state.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
     shown = shown_text.visible(page.legible, page.header("content-type"), page.find_encoding())
-    if shown is None:
-        if not page.content_type.startswith("text/"):
-            return ""
-        return (
-            page.text if page.legible is page.body else decode(page.legible, page.find_encoding())
-        )
-    return shown
+    if shown is not None:
+        return shown
+    if not page.content_type.startswith("text/"):
+        return ""
+    if page.legible is page.body:
+        return page.text
+    return decode(page.legible, page.find_encoding())
 
 
 def _all_found(page: Page) -> DocumentLinks:
-    """Return what was read for the crawl, if that was links of all kinds with their texts; else it
-    is read now.
-    """
+    """Return links of all kinds with their texts: as read for the crawl, or else read now."""
     if page.found is not None and page.found.whole:
         return page.found
-    # a browser may have followed a redirect
-    url = page.exchange.url if page.exchange is not None else page.url
+    url = _answered_url(page)
     kind = page.header("content-type")
-    # no guess at an image's
+    # The encoding is not guessed for bodies such as images
     encoding = page.find_encoding() if markup(kind, page.body) else page.encoding
     return document_reader.all_links(
         page.legible, kind, url, encoding, page.headers, page.robots_word.agent
     )
 
 
+def _answered_url(page: Page) -> str:
+    """Return the URL that answered: a browser may have followed a redirect."""
+    return page.exchange.url if page.exchange is not None else page.url
+
+
 def _columns(page: Page) -> LinkColumns:
-    """The canonical forms are those that were found when the links were followed, and for the
-    others found now.
+    """Return all links in columns.
+
+    Links that were followed have their canonical forms already; the others' are found now.
     """
     found: DocumentLinks = page.all_found
     if not found.links:
@@ -121,13 +127,12 @@ def _columns(page: Page) -> LinkColumns:
     others = [address for address in addresses if address not in known]
     if others:
         known.update(canonical_links(found.base, others, Counter()))
-    return LinkColumns(
-        kinds, addresses, texts, rels, [known[address] or "" for address in addresses]
-    )
+    targets = [known[address] or "" for address in addresses]
+    return LinkColumns(kinds, addresses, texts, rels, targets)
 
 
 def _links(page: Page) -> list[PageLink]:
-    """None of an answer that is not the page, such as an error's."""
+    """Return the links of a page; an error or another answer that is not the page has none."""
     if not 200 <= page.status < 300:
         return []
     return shown_text.page_links(page.all_found)
@@ -138,15 +143,15 @@ def _about(page: Page) -> PageDescription:
 
 
 def _preferences(page: Page) -> Preferences:
-    """Of a document whose links were not read, the head is read now."""
+    """Return the page's preferences. If its links were not read, the document's head is read now."""
     found = page.found or (page.looked_up or {}).get("all_found")
     if found is None and page.body and markup(page.header("content-type"), page.body):
-        url, agent = (
-            page.exchange.url if page.exchange is not None else page.url,
-            page.robots_word.agent,
-        )
         found = document_reader.head(
-            page.legible, page.header("content-type"), url, page.find_encoding(), agent
+            page.legible,
+            page.header("content-type"),
+            _answered_url(page),
+            page.find_encoding(),
+            page.robots_word.agent,
         )
     return page.said(found)
 
@@ -157,7 +162,7 @@ def _score(page: Page) -> float | None:
 
 
 def _canonical(page: Page) -> str:
-    """The document's own word goes before its header's."""
+    """Return the canonical URL that the document names, or else the one that its headers name."""
     if page.about.canonical:
         return shown_text.resolved(page.about.canonical, page.base or page.url)
     named = (
@@ -171,7 +176,7 @@ def _canonical(page: Page) -> str:
 
 @dataclass(slots=True)
 class _Answer:
-    """The plain fields."""
+    """The fields of a page that are plain values."""
 
     url: str
     status: int
@@ -189,7 +194,7 @@ class _Answer:
     base: str = ""  # what its links are relative to
     title: str = ""
     meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
-    # of the body, keyed: equal for equal bodies of this crawl
+    # The keyed digest of the body: equal for equal bodies of this crawl
     digest: bytes = field(default=b"", metadata=_AS_HEX)
     duplicate: bool = False  # the body was seen under another URL
     change: Change = Change.NEW  # what became of it since it was fetched last (docs/revisits.md)
@@ -202,35 +207,33 @@ class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
     __slots__ = (
-        *(
-            "earlier",
-            "exchange",
-            "flags",
-            "followed",
-            "found",
-            "is_none",
-            "link",
-            "looked_up",
-            "recognised",
-        ),
-        *("read_most", "robots_word"),
+        "earlier",
+        "exchange",
+        "flags",
+        "followed",
+        "found",
+        "is_none",
+        "link",
+        "looked_up",
+        "read_most",
+        "recognised",
+        "robots_word",
     )
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
-    # the same with their canonical URLs, for outputs that have all of them
+    # The same with their canonical URLs, for outputs that have all of them
     columns: ClassVar[Any] = _Lazy(_columns)
-    fingerprint: ClassVar[Any] = _Lazy(
-        lambda page: fingerprint(page.visible_text)
-    )  # near-duplicates share nearly all of its 64 bits
-    # what the owner says of its use (docs/preferences.md)
+    # Near-duplicates share nearly all of its 64 bits
+    fingerprint: ClassVar[Any] = _Lazy(lambda page: fingerprint(page.visible_text))
+    # What the owner says of its use (docs/preferences.md)
     preferences: ClassVar[Any] = _Lazy(_preferences)
-    # what the document says of itself; some fields are read from it
+    # The document's description of itself; some fields are read from it
     about: ClassVar[Any] = _Lazy(_about)
 
     # Read when they are asked for
     text: str = _lazy(lambda page: decode(page.body, page.find_encoding()))
     visible_text: str = _lazy(_visible)
     links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
-    # as declared
+    # The declared language
     language: str = _lazy(lambda page: page.about.language or page.header("content-language"))
     score: float | None = _lazy(_score)  # of a SCORER, from 0 to 1
     canonical: str = _lazy(_canonical)  # as resolved
@@ -238,30 +241,32 @@ class Page(_Answer):
     headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text
     # property, content
     open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)
+    # Directives of the document and of the answer's headers
     robots: frozenset[str] = _lazy(
         lambda page: page.meta_robots | robots_tag_directives(page.headers), _AS_LIST
-    )  # of the document and of the answer's headers
+    )
 
     def __post_init__(self) -> None:
+        """Set what is no field: it is for the crawl's own modules."""
         self.looked_up: dict[str, Any] | None = None
-        self.link: Link | None = None  # not fields: for the crawl's own modules
+        self.link: Link | None = None
         self.exchange: Exchange | None = None
         self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
-        self.recognised = ""  # what the answer is where it is not the page (docs/recognise.md)
-        # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
+        self.recognised = ""  # the kind of an answer that is not the page (docs/recognise.md)
+        # The answer is not used: a wall, a soft 404 that its host's probe shows, or the probe
         self.is_none = False
         self.read_most = sys.maxsize  # bytes of a document that are read
-        # what robots.txt said of its use when it was fetched
+        # The preferences that robots.txt stated when the page was fetched
         self.robots_word: RobotsWord = NO_WORD
-        # what the answer said of which this one, a 304, says that it still holds
-        self.earlier = (0, 0)
-        # of each link in `found`, whether it was, if that is known anyway
+        # The statements of the answer before, if this one is a 304, which says that they still hold
+        self.earlier = NOTHING_EARLIER
+        # For each link in `found`, whether it was followed, if that is known anyway
         self.flags: Sequence[bool] | None = None
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:
-        """The page of an answer, before its body is parsed."""
+        """Return the page of an answer, before its body is parsed."""
         page = cls(
             url=link.url,
             status=exchange.status,
@@ -284,46 +289,46 @@ class Page(_Answer):
 
     @property
     def legible(self) -> bytes:
-        """The part of the body that is read for links and text, if it is a document."""
+        """Return the part of the body that is read for links and text, if it is a document."""
         return self.body if len(self.body) <= self.read_most else self.body[: self.read_most]
 
     def header(self, name: str) -> str:
-        """The first header of this name, or the empty string."""
+        """Return the first header of this name, or the empty string."""
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
     def said(self, found: DocumentLinks | None) -> Preferences:
-        """Return what robots.txt and headers say of its use, and as much of the document as was
-        read, or NONE.
-        """
+        """Return what robots.txt, the headers and the document, as far as read, say of its use."""
         if self._is_silent(found):  # nearly always
             return NONE
         image = self.content_type.startswith("image/")
-        header_ = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
-        document = (
-            of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
-        )
-        # this answer has no body, and its headers need not say what they said before
-        if self.earlier != (0, 0):
-            header_ = header_ if header_.statements else earlier(self.earlier[0], HEADER)
-            document = earlier(self.earlier[1], DOCUMENT)
-        return joined(self.robots_word, header_, document)
+        in_headers = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
+        in_document = NONE
+        if found is not None:
+            in_document = of_document(found.meta_robots, found.said, found.base)
+        if self.earlier != NOTHING_EARLIER:
+            # This answer has no body, and its headers need not say what they said before
+            headers_before, document_before = self.earlier
+            if not in_headers.statements:
+                in_headers = earlier(headers_before, HEADER)
+            in_document = earlier(document_before, DOCUMENT)
+        return joined(self.robots_word, in_headers, in_document)
 
     def _is_silent(self, found: DocumentLinks | None) -> bool:
-        """Return whether there is nowhere where anything could be said, without a look at what it
-        is.
-        """
-        word, exchange = self.robots_word, self.exchange
-        if word.statements or word.licenses or self.earlier != (0, 0):
+        """Return whether no source has a field that could state a preference."""
+        robots = self.robots_word
+        if robots.statements or robots.licenses or self.earlier != NOTHING_EARLIER:
             return False
-        if found is not None and (found.meta_robots or found.said):
+        document_says_something = found is not None and (found.meta_robots or found.said)
+        if document_says_something:
             return False
+        exchange = self.exchange
         if exchange is not None and exchange.headers is self.headers:
-            return FIELDS.isdisjoint(exchange.names)
+            return FIELDS.isdisjoint(exchange.names)  # they are in lower case already
         return FIELDS.isdisjoint([name.lower() for name, _ in self.headers])
 
     @property
     def said_so_far(self) -> Preferences:
-        """`preferences`, without reading the document for them."""
+        """Return `preferences`, without reading the document for them."""
         known = self.looked_up
         if known is not None and ("preferences" in known or "all_found" in known):
             found: Preferences = self.preferences
@@ -334,16 +339,14 @@ class Page(_Answer):
         return said
 
     def find_encoding(self) -> str:
-        """The encoding, looked for if it is not known yet."""
+        """Return the encoding; it is looked for if it is not known yet."""
         self.encoding = self.encoding or encoding_of(
             self.body, self.header("content-type"), self.url
         )
         return self.encoding
 
     def look_through(self) -> None:
-        """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some
-        are known.
-        """
+        """Find `visible_text`, `language`, `headings` and others at once, unless some are known."""
         known = self.looked_up or {}
         if "about" not in known and "visible_text" not in known:
             found = shown_text.shown(
@@ -354,19 +357,17 @@ class Page(_Answer):
 
     @property
     def guessed_language(self) -> str:
-        """The language of the visible text, as an ISO 639-1 code; needs resiliparse."""
+        """Return the ISO 639-1 code of the visible text's language; needs resiliparse."""
         return text_language.guessed_language(self.visible_text)
 
     @property
     def contradicts_language(self) -> bool:
-        """True if the visible text is surely in another language than `language` says; needs
-        resiliparse.
-        """
+        """Return whether the visible text is surely not in `language`; needs resiliparse."""
         return bool(self.language) and text_language.contradicts(self.language, self.visible_text)
 
     @property
     def main_text(self) -> str:
-        """The text without navigation, readers' comments and the like; needs trafilatura."""
+        """Return the text without navigation, readers' comments and so on; needs trafilatura."""
         return shown_text.main_text(self.text)
 
     @property

@@ -1,9 +1,8 @@
-"""The purposes that an owner may allow or forbid, as bits of one small number, and statements of
-them.
+"""The purposes that an owner may allow or forbid, as bits of one small number, and statements.
 
-They are combined by `|`. Five bits say what is allowed, five what is forbidden, and the others are
-words of robots meta elements that are recorded as they are. What one statement forbids no other
-allows: the drafts' "most restrictive preference applies".
+They are combined by `|`. Five bits are for what is allowed, five for what is forbidden, and the
+others for words of robots meta elements that are recorded as they are. If one statement forbids a
+purpose, no other can allow it: the drafts' "most restrictive preference applies".
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ def mask(purposes: Iterable[str]) -> int:
 
 
 def allows(*purposes: str) -> int:
-    """The statement that allows these."""
+    """Return the statement that allows these purposes."""
     return mask(purposes)
 
 
 def forbids(*purposes: str) -> int:
-    """The statement that forbids these."""
+    """Return the statement that forbids these purposes."""
     return mask(purposes) << _SHIFT
 
 
@@ -46,7 +45,7 @@ def combined(statements: Iterable[int]) -> int:
 
 
 def forbidden(said: int, *, but: int = 0) -> int:
-    """The purposes that a statement forbids, as bits; the words of `but` are left out of account."""
+    """Return the purposes that a statement forbids, as bits; the words of `but` are ignored."""
     found = said >> _SHIFT & ALL
     for word, purpose in MEANING.items():
         if said & word & ~but:
@@ -55,12 +54,12 @@ def forbidden(said: int, *, but: int = 0) -> int:
 
 
 def prohibitions(said: int) -> int:
-    """The statement without what it allows."""
+    """Return the statement without its permissions."""
     return said & ~ALL
 
 
 def allowed(said: int) -> int:
-    """The purposes that it allows, as bits."""
+    """Return the purposes that a statement allows, as bits."""
     return said & ALL & ~forbidden(said)
 
 
@@ -73,7 +72,7 @@ def directives(said: int) -> frozenset[str]:
 
 
 def words(said: int) -> Iterator[str]:
-    """A statement as text: `train-ai=n`, `search=y`, `noindex`."""
+    """Yield the words of a statement: `train-ai=n`, `search=y`, `noindex`."""
     no = said >> _SHIFT & ALL
     for purpose, bit in _AT.items():
         if (said | no) & bit:
@@ -81,7 +80,7 @@ def words(said: int) -> Iterator[str]:
     yield from (word for bit, word in _WORDS.items() if said & bit)
 
 
-ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier"  # who says it
+ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier"  # sources
 
 
 class Statement(NamedTuple):
@@ -110,10 +109,12 @@ class Preferences:
         return bool(self.statements or self.licenses or self.policy)
 
     def __str__(self) -> str:
-        """All of it in one line."""
+        """Return all preferences in one line."""
         parts = [str(one) for one in self.statements]
         parts += [f"license {one}" for one in self.licenses]
-        return "; ".join([*parts, *([f"tdm-policy {self.policy}"] if self.policy else [])])
+        if self.policy:
+            parts.append(f"tdm-policy {self.policy}")
+        return "; ".join(parts)
 
     @property
     def said(self) -> int:
@@ -121,25 +122,24 @@ class Preferences:
 
     @property
     def forbidden(self) -> tuple[str, ...]:
-        """The purposes that any of them forbids."""
+        """Return the purposes that any of the statements forbids."""
         return names(forbidden(self.said))
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The purposes that one of them allows, and none forbids."""
+        """Return the purposes that a statement allows, and none forbids."""
         return names(allowed(self.said))
 
     @property
     def directives(self) -> frozenset[str]:
-        """`noindex`, `nofollow`, `noarchive`, `noimageai`: those that were said, in a robots meta
-        element or header.
+        """Return the directives of robots meta elements and headers that name no purpose.
+
+        These are `noindex`, `nofollow`, `noarchive` and `noimageai`.
         """
         return directives(self.said)
 
     def forbids(self, purpose: str) -> bool:
-        """Return whether the owner does not want the page used for this; ValueError for an unknown
-        purpose.
-        """
+        """Return whether the owner forbids this purpose. Raise ValueError for an unknown purpose."""
         if purpose not in PURPOSES:
             raise ValueError(f"unknown purpose {purpose!r}; expected one of {', '.join(PURPOSES)}")
         return purpose in self.forbidden
@@ -153,18 +153,18 @@ class Purpose:
     """PURPOSE, as bits, and which words of robots meta elements are obeyed."""
 
     declared: int = 0
-    # of the words that are obeyed by settings, those that are not
+    # The words of robots meta elements that the crawl does not obey
     unheard: int = NOINDEX | NOARCHIVE
 
     @classmethod
     def of(cls, purposes: Collection[str]) -> Purpose:
-        """A purpose that hears each word on what it is about: noindex with `search`, noarchive with
-        `archive`.
-        """
-        deaf = (0 if "search" in purposes else NOINDEX) | (
-            0 if "archive" in purposes else NOARCHIVE
-        )
-        return cls(mask(purposes), deaf)
+        """Return a Purpose that obeys noindex with `search`, and noarchive with `archive`."""
+        unheard = 0
+        if "search" not in purposes:
+            unheard |= NOINDEX
+        if "archive" not in purposes:
+            unheard |= NOARCHIVE
+        return cls(mask(purposes), unheard)
 
     @property
     def obeys_noarchive(self) -> bool:
@@ -183,7 +183,7 @@ class Purpose:
         return not self.declared & ~forbidden(preferences.said, but=self.unheard)
 
     def sources(self, preferences: Preferences) -> tuple[str, ...]:
-        """Who has a part in that, such as `robots.txt` and `header`."""
+        """Return the sources that forbid a purpose of the crawl, such as `robots.txt` and `header`."""
         against = [
             one
             for one in preferences.statements
@@ -192,7 +192,7 @@ class Purpose:
         return tuple(dict.fromkeys(one.source for one in against))
 
     def forbids(self, preferences: Preferences, purpose: str) -> bool:
-        """Return whether that is not to be done with the page, whatever else the crawl is for."""
+        """Return whether the page must not be used for this, whatever else the crawl is for."""
         if not preferences.statements:
             return False
         return bool(forbidden(preferences.said, but=self.unheard) & mask([purpose]) & ALL)

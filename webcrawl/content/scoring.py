@@ -1,7 +1,6 @@
-"""Scores of pages and of the words of their links, by a SCORER or by language, in a process of its
-own.
+"""Scores pages and the words of their links, by a SCORER or by language, in a process of its own.
 
-Whatever the scorer does stays in there. It is made with the first request, which has no pages.
+The scorer is made with the first request, which has no pages.
 """
 
 from __future__ import annotations
@@ -46,32 +45,34 @@ MOST = 1000  # links with hreflang
 
 
 def subtag(declared: str) -> str:
-    """The language of an IETF tag, as the detector calls it."""
+    """Return the language of an IETF tag, under the detector's code."""
     code = declared.replace("_", "-").partition("-")[0].strip().lower()
     return SAME.get(code, code)
 
 
 def language_of(text: str, declared: str) -> str:
-    """Return the declared language; if there is none or the text contradicts it, the language that
-    the text shows.
+    """Return the declared language, or the text's own if the text contradicts the declaration.
 
-    Empty if the text is short or its language unlikely. It is the measure of
-    `contradicts_language`.
+    The text's own counts also if none is declared; it is empty if the text is short or its language
+    unlikely. The measure is that of `contradicts_language`.
     """
     said = subtag(declared)
-    if len(text) < ENOUGH or not knows_languages() or (said and not contradicts(said, text)):
+    if len(text) < ENOUGH or not knows_languages():
+        return said
+    if said and not contradicts(said, text):
         return said
     found, measure = likely_language(text)
-    return found if said or measure <= LIKELY else ""
+    is_sure = bool(said) or measure <= LIKELY  # a text that contradicts is surely in another one
+    return found if is_sure else ""
 
 
 def fits(language: str, wanted: Collection[str]) -> float | None:
-    """1 for a wanted language, 0 for another; None if it is not known, or nothing is wanted."""
+    """Return 1 for a wanted language, 0 for another; None if it is unknown, or none is wanted."""
     return float(language in wanted) if language and wanted else None
 
 
 def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]:
-    """Return what hreflang says of links, by canonical URL."""
+    """Return whether links are in a wanted language by their hreflang, as 1 or 0 by canonical URL."""
     named = [
         (node.attributes.get("href") or "", subtag(node.attributes.get("hreflang") or ""))
         for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]
@@ -95,13 +96,11 @@ Scorer = Callable[[Sequence[Document]], Iterable[Any]]
 
 
 def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
-    """A score for each document, as far as the scorer can be brought to say one: after an error,
-    one by one.
-    """
+    """Return a score for each document. After an error the documents are scored one by one."""
+    if not documents:
+        return []
     try:
-        return (
-            [(one, "") for one in _checked(scorer(documents), len(documents))] if documents else []
-        )
+        return [(score, "") for score in _checked(scorer(documents), len(documents))]
     except Exception as error:  # noqa: BLE001 - the user's code
         if len(documents) == 1:
             return [(None, _words_of(error))]
@@ -113,7 +112,7 @@ def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
     if len(found) != wanted:
         raise ValueError(f"{len(found)} scores for {wanted} documents")
     for one in found:
-        if one is not None and not 0 <= one <= 1:  # nan is not, either
+        if one is not None and not 0 <= one <= 1:  # also for nan
             raise ValueError(f"{one} is no score from 0 to 1")
     return found
 
@@ -122,7 +121,7 @@ class PageScoring:
     """Reads pages, and has them and the words of their links scored."""
 
     def __init__(self, scorer: str, languages: Sequence[str]) -> None:
-        """Without a scorer the language decides, and links have no scores of their own."""
+        """Load the scorer. Without one the language decides, and links have no scores of their own."""
         self._wanted = frozenset(languages)
         self._scorer: Scorer | None = None
         self._known: dict[str, float | None] = {}
@@ -131,7 +130,7 @@ class PageScoring:
             self._scorer = found() if isinstance(found, type) else found
 
     def scored(self, pages: Sequence[Page]) -> list[list[Any]]:
-        """The fields of a `PageScores` for each."""
+        """Return the fields of a `PageScores` for each page."""
         read = [self._read(page) for page in pages]
         fitting = [fits(one.language, self._wanted) for one, _ in read]
         if self._scorer is None:
@@ -160,9 +159,7 @@ class PageScoring:
         return [self._known_scores(one) for one in anchors]
 
     def _learn(self, scorer: Scorer, texts: Iterable[str]) -> None:
-        """Have those of these texts scored whose scores are not known; at most KNOWN are
-        remembered.
-        """
+        """Score the texts that have no known score. At most KNOWN scores are remembered."""
         wanted = [*texts]
         new = [text for text in wanted if text not in self._known]
         if len(self._known) + len(new) > KNOWN:
@@ -173,15 +170,13 @@ class PageScoring:
             self._known[text] = score
 
     def _known_scores(self, texts: Mapping[str, str]) -> dict[str, float]:
-        """Return the scores of these texts by their URLs, without those that the scorer gave none."""
+        """Return the known scores of these texts by their URLs."""
         found = {url: self._known[text] for url, text in texts.items()}
         return {url: score for url, score in found.items() if score is not None}
 
 
 def _anchor_texts(page: Page) -> dict[str, str]:
-    """Return the anchor texts of a page's first ANCHORS linked URLs; the last text of each URL
-    counts.
-    """
+    """Return the anchor texts of a page's first ANCHORS linked URLs, of each URL the last one."""
     columns = page.columns
     links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
     texts = {url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()}
@@ -209,8 +204,9 @@ JOB = "webcrawl.content.scoring:score_job"
 
 
 def score_job(path: str, languages: str) -> Job:
-    """The scoring of batches: a line of JSON with URL, Content-Type and length of each page, and
-    bodies.
+    """Return the job that scores batches.
+
+    A batch is a line of JSON with URL, Content-Type and length of each page, and then the bodies.
     """
     scoring: PageScoring | None = None
 
@@ -249,7 +245,7 @@ class Body(NamedTuple):
 
 
 class ScoreProcess(DocumentWorker):
-    """One batch after the other. OSError if the scorer cannot be made."""
+    """Scores one batch at a time. Raises OSError if the scorer cannot be made."""
 
     tries = 1
 
@@ -260,9 +256,9 @@ class ScoreProcess(DocumentWorker):
         self._of_batch = wall
 
     def scored(self, bodies: Sequence[Body]) -> list[PageScores]:
-        """What is said of each.
+        """Return the scores of each body.
 
-        When the process dies, each is tried by itself: it was one of them.
+        If the process dies, each body is tried by itself, to find the one that caused it.
         """
         try:
             return self._scored(bodies)
@@ -284,7 +280,7 @@ class ScoreProcess(DocumentWorker):
         return found
 
     def _open(self) -> None:
-        """A process that has its scorer: what that lacks is told by an empty batch."""
+        """Start a process, and send an empty batch, whose answer tells what the scorer lacks."""
         super()._open()
         self._wall = START
         try:

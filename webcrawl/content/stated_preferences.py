@@ -1,13 +1,12 @@
-"""The preferences that are stated of a page: in robots.txt, in the answer's headers, and in its
-document.
+"""The preferences that are stated of a page: in robots.txt, headers and document.
 
-Their vocabularies are robots words, Content-Signal, TDMRep, Content-Usage, and licences.
+The vocabularies are robots words, Content-Signal, TDMRep, Content-Usage, and licences.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -51,8 +50,9 @@ _comma = re.compile(rb"[ \t]*+,[ \t]*+").match
 
 @cache
 def _member() -> re.Pattern[bytes]:
-    """One key and its value; on first use, for few sites send dictionaries, and compiling this
-    takes milliseconds.
+    """Return the expression of one key and its value.
+
+    Compiling it takes milliseconds, and few sites send dictionaries: so it is done on first use.
     """
     return re.compile(
         rb"("
@@ -72,14 +72,14 @@ def _member() -> re.Pattern[bytes]:
 
 
 def tokens(value: bytes) -> dict[bytes, bytes] | None:
-    """The value of each key that is a token, empty for any other value; None if this is no
-    dictionary.
+    """Return the tokens of a dictionary by key, or None if this is no dictionary.
 
-    Of two equal keys the last counts (4.2.2).
+    The value is empty for a key whose value is not a token. The last of equal keys counts (4.2.2).
     """
     value = value.strip(b" ")
     found: dict[bytes, bytes] = {}
-    match, at = _member().match, 0
+    match = _member().match
+    at = 0
     while at < len(value):
         member = match(value, at)
         if member is None:
@@ -100,14 +100,11 @@ RSL = "application/rsl+xml"
 
 
 def address(value: str) -> str:
-    """The address as it was written, if it is an absolute one on the web; empty otherwise."""
+    """Return the address as it was written if it is an absolute one on the web, else ""."""
     found = value.strip()
-    known = found[:8].lower().startswith(("http://", "https://"))
-    return (
-        found
-        if known and len(found) <= LONGEST and found.isprintable() and " " not in found
-        else ""
-    )
+    is_on_web = found[:8].lower().startswith(("http://", "https://"))
+    is_one_word = found.isprintable() and " " not in found
+    return found if is_on_web and len(found) <= LONGEST and is_one_word else ""
 
 
 _WITH_VALUES = frozenset(
@@ -120,29 +117,40 @@ def robots_tag_directives(
 ) -> frozenset[str]:
     """Return the directives for all crawlers and for the crawler of this name, in lower case.
 
-    One that begins with a crawler's name and a colon is for that crawler alone, and so is all
-    behind it in its header, up to the next name. The name may have a version, as in User-Agent; `*`
-    is everybody's.
+    A directive that begins with a crawler's name and a colon is for that crawler alone, and so are
+    all that follow in its header, up to the next name. The name may have a version, as in
+    User-Agent. `*` is every crawler's name.
     """
     found: set[str] = set()
-    named = {"*", agent.lower()} - {""}
+    our_names = {"*", agent.lower()} - {""}
     for name, value in headers:
-        if name.lower() == b"x-robots-tag":
-            ours = True
-            for word in value.decode("latin-1").lower().split(","):
-                before, colon, after = word.partition(":")
-                if colon and _is_name(before.strip()):
-                    ours, word = before.partition("/")[0].strip() in named, after  # noqa: PLW2901
-                if ours:
-                    found.add(word.strip())
+        if name.lower() == ROBOTS_TAG:
+            found |= _directives_for(our_names, value.decode("latin-1").lower())
     return frozenset(found - {""})
 
 
+def _directives_for(names: set[str], value: str) -> set[str]:
+    """Return the directives of one header that are for all crawlers, or for one of these names."""
+    found = set()
+    is_for_us = True
+    for part in value.split(","):
+        directive = part
+        before, colon, after = part.partition(":")
+        if colon and _is_name(before.strip()):
+            is_for_us = before.partition("/")[0].strip() in names
+            directive = after
+        if is_for_us:
+            found.add(directive.strip())
+    return found
+
+
 def _is_name(text: str) -> bool:
-    """Return whether this is no directive with a value, nor the part of a date between a comma and
-    its minutes.
+    """Return whether the text before a colon is a crawler's name.
+
+    It may also be a directive with a value, or a date from its comma up to its minutes.
     """
-    return text not in _WITH_VALUES and not text.isdecimal() and len(text.split()) < 2
+    is_of_date = text.isdecimal() or len(text.split()) > 1
+    return text not in _WITH_VALUES and not is_of_date
 
 
 WORDS = {
@@ -159,15 +167,18 @@ _BETWEEN = re.compile(r"[\s;]+")
 
 
 def robots_statement(words: Iterable[str], *, image: bool = False) -> int:
-    """Return what these words, in lower case, say. `image`: of an image, which noimageai is about.
+    """Return the statement of these words, which are in lower case.
 
-    Some owners put blanks or semicolons between words where commas belong: what they mean is plain.
+    `image`: they are said of an image, for which noimageai means the same as noai. Some owners
+    write blanks or semicolons between words in place of commas: what they mean is plain.
     """
     said = 0
     for word in words:
         for one in _BETWEEN.split(word):
             said |= WORDS.get(one, 0)
-    return said | WORDS["noai"] if image and said & NOIMAGEAI else said
+    if image and said & NOIMAGEAI:
+        return said | WORDS["noai"]
+    return said
 
 
 SIGNALS = {b"search": "search", b"ai-input": "ai-input", b"ai-train": "train-ai"}
@@ -175,14 +186,15 @@ _SIGNAL_SAYS = {b"yes": allows, b"no": forbids}
 
 
 def signal_statement(value: bytes) -> int:
-    """Return what `search=yes, ai-train=no` says, in any case.
+    """Return the statement of a value such as `search=yes, ai-train=no`, in any case.
 
     Other signals, such as `use`, name no purpose.
     """
     said = 0
     for part in value.lower().split(b","):
-        name, _, word = part.partition(b"=")
-        name, word = name.strip(), word.strip()
+        before, _, after = part.partition(b"=")
+        name = before.strip()
+        word = after.strip()
         if name in SIGNALS and word in _SIGNAL_SAYS:
             said |= _SIGNAL_SAYS[word](SIGNALS[name])
     return said
@@ -193,20 +205,19 @@ _TDM_SAYS = {"1": forbids(*MINING), "0": allows(*MINING)}
 
 
 def tdm_statement(value: str) -> int:
-    """Return what a reservation says. Any value but 0 and 1 is an error, and counts as none."""
+    """Return the statement of a reservation. A value other than 0 and 1 is ignored as an error."""
     return _TDM_SAYS.get(value.strip(), 0)
 
 
-# Labels are case-sensitive, and unknown ones are ignored, as those of earlier revisions now are
-# (6.4)
+# Labels are case-sensitive. Unknown ones are ignored, and so are those of earlier revisions (6.4)
 LABELS = {b"train-ai": "train-ai", b"ai-use": "ai-input", b"search": "search"}
 _USAGE_SAYS = {b"y": allows, b"n": forbids}
 
 
 def usage_statement(value: bytes) -> int | None:
-    """Return what it says: nothing of a label whose value is neither `y` nor `n`.
+    """Return the statement of a dictionary, or None if the value is no dictionary.
 
-    None if it is no dictionary.
+    Labels with a value other than `y` and `n` are ignored.
     """
     found = tokens(value)
     if found is None:
@@ -219,11 +230,11 @@ def usage_statement(value: bytes) -> int | None:
 
 
 def usage_of_lines(lines: Sequence[bytes]) -> int:
-    """Return what the lines of a header say: together they are one dictionary.
+    """Return the statement of a header's lines, which are one dictionary together.
 
-    Where they are none, because one is empty or broken, all of the field says nothing to the
-    drafts. But what a whole line of it forbids was said by somebody: that counts, and what it
-    allows does not (docs/preferences.md).
+    If one line is empty or broken, they are no dictionary, and the drafts ignore them all. Here the
+    prohibitions of the whole lines count, since an owner wrote them, and the permissions do not
+    (docs/preferences.md).
     """
     said = usage_statement(b", ".join(lines))
     if said is not None:
@@ -233,16 +244,18 @@ def usage_of_lines(lines: Sequence[bytes]) -> int:
 
 META_RESERVATION, META_POLICY, META_ROBOTS = "tdm-reservation", "tdm-policy", "robots"
 NAMES = frozenset((META_RESERVATION, META_POLICY))  # of meta elements, beside `robots`
-LICENSES = 8
+LICENSES = 8  # of one source
 
 
 def of_document(words: Collection[str], more: Collection[Said], base: str) -> Preferences:
-    """`words`: of robots meta elements; `more`: name and content of others, and addresses of
-    licences.
+    """Return the preferences that a document states.
+
+    `words` are those of robots meta elements; `more` are names and contents of other meta elements,
+    and addresses of licences.
     """
     said = {META_ROBOTS: robots_statement(words)}
     policy = ""
-    licenses: dict[str, None] = {}
+    licenses: dict[str, None] = {}  # in order, each once
     for name, content in more:
         if name == LICENSE:
             licenses[address(resolved(content, base))] = None
@@ -253,10 +266,16 @@ def of_document(words: Collection[str], more: Collection[Said], base: str) -> Pr
         else:  # the crawler's own name
             directives = [part.strip() for part in content.lower().split(",")]
             said[name] = said.get(name, 0) | robots_statement(directives)
-    licenses.pop("", None)  # what is no address
-    known = tuple(licenses)[:LICENSES]
-    statements = tuple(Statement(DOCUMENT, name, one) for name, one in said.items() if one)
-    return Preferences(statements, known, policy) if statements or known or policy else NONE
+    licenses.pop("", None)  # licences without an address
+    return _preferences(DOCUMENT, said, tuple(licenses)[:LICENSES], policy)
+
+
+def _preferences(
+    source: str, said: Mapping[str, int], licenses: tuple[str, ...], policy: str
+) -> Preferences:
+    """Return the preferences of a source by what its fields say; NONE if they say nothing."""
+    statements = tuple(Statement(source, name, bits) for name, bits in said.items() if bits)
+    return Preferences(statements, licenses, policy) or NONE
 
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -273,12 +292,11 @@ _link = re.compile(r"<([^<>]*)>([^<]*)").finditer
 
 
 def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = False) -> Preferences:
-    """`agent` is the crawler's product token, by which X-Robots-Tag may name it."""
-    lines: dict[bytes, list[bytes]] = {}
-    for name, value in headers:
-        known = name.lower()
-        if known in FIELDS:
-            lines.setdefault(known, []).append(value)
+    """Return the preferences that the headers of an answer from `url` state.
+
+    `agent` is the crawler's product token, by which X-Robots-Tag may name it.
+    """
+    lines = _lines_by_field(headers)
     said = {
         USAGE: usage_of_lines(lines.get(USAGE, ())),
         SIGNAL: signal_statement(b",".join(lines.get(SIGNAL, ()))),
@@ -286,14 +304,28 @@ def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = Fal
     }
     if ROBOTS_TAG in lines:
         said[ROBOTS_TAG] = robots_statement(robots_tag_directives(headers, agent), image=image)
-    statements = tuple(Statement(HEADER, name.decode(), one) for name, one in said.items() if one)
-    policies = [
-        found for value in lines.get(POLICY, ()) if (found := address(value.decode("latin-1")))
-    ]
-    licenses = _licenses(b", ".join(lines.get(LINK, ())), url)
-    if not (statements or policies or licenses):
-        return NONE
-    return Preferences(statements, licenses, policies[0] if policies else "")
+    return _preferences(
+        HEADER,
+        {name.decode(): bits for name, bits in said.items()},
+        _licenses(b", ".join(lines.get(LINK, ())), url),
+        _policy(lines.get(POLICY, ())),
+    )
+
+
+def _lines_by_field(headers: Headers) -> dict[bytes, list[bytes]]:
+    """Return the values of the headers that may state preferences, by name in lower case."""
+    lines: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        lower = name.lower()
+        if lower in FIELDS:
+            lines.setdefault(lower, []).append(value)
+    return lines
+
+
+def _policy(values: Sequence[bytes]) -> str:
+    """Return the first of these values that is an address, or an empty string."""
+    addresses = (address(value.decode("latin-1")) for value in values)
+    return next(filter(None, addresses), "")
 
 
 def _reservation(values: Sequence[bytes]) -> int:
@@ -305,20 +337,21 @@ def _reservation(values: Sequence[bytes]) -> int:
 
 
 def _licenses(value: bytes, url: str) -> tuple[str, ...]:
+    """Return the addresses of RSL licences in a Link header, each once."""
+    if RSL.encode() not in value.lower():
+        return ()
     found: dict[str, None] = {}
-    if RSL.encode() in value.lower():
-        for match in _link(value.decode("latin-1")):
-            words = re.split(r"[\s;,=\"]+", match[2].lower())
-            target = address(resolved(match[1], url)) if "license" in words and RSL in words else ""
-            if target and len(found) < LICENSES:
-                found[target] = None
+    for match in _link(value.decode("latin-1")):
+        words = re.split(r"[\s;,=\"]+", match[2].lower())
+        is_license = "license" in words and RSL in words
+        if is_license and len(found) < LICENSES:
+            found[address(resolved(match[1], url))] = None
+            found.pop("", None)  # no address
     return tuple(found)
 
 
 class RobotsWord(NamedTuple):
-    """The word of a host's robots.txt on one URL, and the name by which owners speak to this
-    crawler.
-    """
+    """What a host's robots.txt says of one URL, and the name that owners know this crawler by."""
 
     statements: tuple[Statement, ...] = ()
     licenses: tuple[str, ...] = ()
@@ -329,10 +362,10 @@ NO_WORD = RobotsWord()
 
 
 def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Preferences:
-    """Each source keeps its statements: the most restrictive applies. NONE, if there are none.
+    """Return the preferences of all sources. Each statement stays: the most restrictive applies.
 
-    But a TDM reservation in a document supersedes the one of the headers (TDMRep, processing
-    priority).
+    But a TDM reservation in a document supersedes that of the headers (TDMRep, processing
+    priority). NONE if there are no preferences.
     """
     statements = header.statements
     if any(one.field == META_RESERVATION for one in document.statements):
@@ -346,17 +379,20 @@ def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Pr
 
 
 def kept(statements: Sequence[Statement]) -> tuple[int, int]:
-    """Return what is kept of a page until it is fetched again: what its headers said, and what the
-    document.
+    """Return what is kept until the next fetch: the statements of the headers, of the document.
 
-    robots.txt speaks for itself.
+    robots.txt is read anew.
     """
     if not statements:
         return 0, 0
-    header = combined(one.said for one in statements if HEADER in (one.source, one.field))
-    return header, combined(one.said for one in statements if DOCUMENT in (one.source, one.field))
+    return _said_by(HEADER, statements), _said_by(DOCUMENT, statements)
+
+
+def _said_by(source: str, statements: Sequence[Statement]) -> int:
+    """Return what the source said, now or, with EARLIER as its source, of the answer before."""
+    return combined(one.said for one in statements if source in (one.source, one.field))
 
 
 def earlier(said: int, source: str) -> Preferences:
-    """Return what was kept of the answer before, of its headers or of the document."""
+    """Return the preferences that were kept of the answer before, of its headers or document."""
     return Preferences((Statement(EARLIER, source, said),)) if said else NONE

@@ -1,7 +1,7 @@
-"""What others judge texts by before they train on them: the measures of Gopher, C4 and FineWeb, not
-their thresholds.
+"""Measures of texts that others use to select them for training: those of Gopher, C4 and FineWeb.
 
-Gopher: arXiv 2112.11446, table A1. C4: arXiv 1910.10683, 2.2. FineWeb: arXiv 2406.17557, 3.6.
+Their thresholds are not applied. Gopher: arXiv 2112.11446, table A1. C4: arXiv 1910.10683, 2.2.
+FineWeb: arXiv 2406.17557, 3.6.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BULLETS = (
     "\u25ab",
     "\u2013",
 )
-# of sentences
+# The ends of sentences
 ENDS = (".", "!", "?", '"', "'", "\u201d", "\u2019", "\u2026", "\u3002", "\uff01", "\uff1f")
 ELLIPSES = ("...", "\u2026")
 SHORT = 30  # characters of a line: FineWeb's
@@ -56,12 +56,12 @@ COLUMNS = {  # each with its kind of value; docs/outputs.md says what is in it
 
 
 def plain(markdown: str) -> str:
-    """The text without the addresses of links and the marks of headings, which nobody reads."""
+    """Return the text without the addresses of links and the marks of headings, which nobody reads."""
     return _HEADING.sub("", _LINK.sub(r"\1", markdown))
 
 
 def quality(text: str) -> list[float | int | bool]:
-    """The values of the columns, in their order."""
+    """Return the values of the columns, in their order."""
     words = words_of(text)
     lines = [line for line in map(str.strip, text.split("\n")) if line]
     paragraphs = [part for part in map(str.strip, text.split("\n\n")) if part]
@@ -100,18 +100,16 @@ def _again(parts: Sequence[str]) -> list[str]:
 
 
 def _top(words: Sequence[str], size: int) -> int:
-    """Return how many letters one run of `size` words takes at most, over all its places; 0 if none
-    comes twice.
+    """Return the letters of the run of `size` words that takes most; 0 if none comes twice.
+
+    The letters are counted at all places of the run.
     """
     runs = Counter(zip(*(words[at:] for at in range(size)), strict=False))
     return max((times * sum(map(len, run)) for run, times in runs.items() if times > 1), default=0)
 
 
 def _repeated(words: Sequence[str], size: int) -> int:
-    """Return how many letters are in runs of `size` words that came before.
-
-    No letter counts twice.
-    """
+    """Return how many letters are in runs of `size` words that came before, each letter once."""
     ends = [0]
     for word in words:
         ends.append(ends[-1] + len(word))

@@ -1,8 +1,8 @@
-"""Has bodies read in a process of its own, whatever they do to it.
+"""Reads bodies in a process of its own, so that no body can harm the crawl.
 
-`DocumentWorker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve`
-gets bodies through a socket that is its standard input. Limits that it sets itself end it when a
-body takes too much; the DocumentWorker starts another one. It ends by itself when the other end of
+`DocumentWorker` is the crawl's end. It blocks: call it from a thread. At the other end `serve` gets
+bodies through a socket that is its standard input. The process limits itself, and is ended if a
+body takes too much; the DocumentWorker then starts another one. It also ends if the crawl's end of
 the socket is closed, at the latest after the seconds that a body may take.
 """
 
@@ -36,29 +36,27 @@ LARGEST = 1 << 26  # bytes of an answer
 
 
 def command_of(job: str, *arguments: str) -> tuple[str, ...]:
-    """The command that starts a process for a job, `module:function`: of these arguments the
-    function makes the Job.
+    """Return the command that starts a process for a job.
+
+    `job` is `module:function`: the function makes the Job of these arguments.
     """
     return (*PYTHON, "-m", "webcrawl.content.worker", job, *arguments)
 
 
 class WorkerDied(Exception):  # noqa: N818 - reads as what it is
-    """The process has ended over a body, or has said nothing of sense about it."""
+    """The process has ended over a body, or its answer was unusable."""
 
 
 class DocumentWorker:
-    """One body after the other.
-
-    Its process is started with the first one, and again when it has died.
-    """
+    """Sends one body at a time to a process, which starts with the first body and after each death."""
 
     tries = TRIES
 
     def __init__(self, what: str, command: tuple[str, ...], seconds: float, **environ: str) -> None:
-        """`what` it reads, in words; `command` starts a process that takes at most so many seconds
-        for a body.
+        """Name the bodies and the command of the process.
 
-        `environ`: variables of the process's environment, beside ours.
+        `what` names the bodies in messages; `command` starts a process that takes at most `seconds`
+        for a body; `environ` are further variables of its environment.
         """
         self._what = what
         self._command = command
@@ -69,11 +67,10 @@ class DocumentWorker:
         self._closed = False
 
     def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means
-        WorkerDied.
+        """Return what `read` makes of the worker's answer, which is a JSON value.
 
-        OSError if no process can be started, for longer than a short while: that is nothing the
-        body did.
+        Raise WorkerDied also if `read` raises ValueError. Raise OSError if no process can be
+        started for a while: that is not caused by the body.
         """
         for last in (False, True):
             self._start()
@@ -82,16 +79,14 @@ class DocumentWorker:
             except (OSError, ValueError) as error:
                 ended = self._end()
                 if ended == -signal.SIGKILL and not last and not self._closed:
-                    # by somebody else, perhaps for want of memory: its own limits end it in other
-                    # ways
+                    # Another process has killed it, perhaps for want of memory: its own limits end
+                    # it in other ways
                     continue
                 raise WorkerDied(self._what) from error
         raise AssertionError
 
     def kill(self) -> None:
-        """Ends the process at once, from any thread, and what is being read; call `close`
-        afterwards.
-        """
+        """End the process and its reading at once, from any thread; call `close` afterwards."""
         self._closed = True
         process = self._process
         if process is not None:
@@ -99,7 +94,7 @@ class DocumentWorker:
                 process.kill()
 
     def close(self) -> None:
-        """The process has ended when this returns. Not while something is being read."""
+        """End the process, and wait for its end. Do not call it while a body is read."""
         self.kill()
         self._end()
 
@@ -153,7 +148,7 @@ class DocumentWorker:
             raise OSError("closed")
 
     def _open(self) -> None:
-        """Starts the worker, and waits until it says that it is ready."""
+        """Start the worker, and wait until it is ready."""
         ours, theirs = socket.socketpair()
         self._wire = ours
         with theirs:
@@ -192,7 +187,7 @@ class Job(NamedTuple):
     read: Callable[[bytes], Any]  # the answer to a body is a JSON value
     memory: int | None  # bytes of address space; without a limit it may write files, too
     seconds: float  # of processor time for a body
-    # with 0, a body that gets the better of its reader opens no file and no socket
+    # With 0, a body that takes over its reader can open no file and no socket
     files: int | None = None
 
 

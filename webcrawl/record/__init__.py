@@ -1,5 +1,4 @@
-"""The record that a crawl leaves: archive, logs, tables, texts and statistics, and copies of them
-in stores elsewhere.
+"""The record that a crawl leaves: archive, logs, tables, texts, statistics, and copies in stores.
 
 Writing: `warc.warc_writer`, `tables.table_writer`, `fulltext.text_files`, `fulltext.text_index`,
 `pagefiles`, `statistics`. Reading: `archives` (WARC files as answers), `warc.reader`,

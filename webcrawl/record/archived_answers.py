@@ -71,7 +71,7 @@ def _is_document(record: Record) -> bool:
 
 
 def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
-    """The captures of a file in their order.
+    """Yield the captures of a file in their order.
 
     A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers
     in segments.
@@ -110,9 +110,7 @@ _KEPT = re.compile(
 
 
 def unmodified(page: Exchange, answer: Exchange) -> Exchange:
-    """The earlier page under its own status, with the headers that a cache would have after this
-    304 (RFC 9111 3.2).
-    """
+    """Return the earlier page with its own status and the headers after this 304 (RFC 9111 3.2)."""
     new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
     names = {name.lower() for name, _ in new}
     return replace(
@@ -130,14 +128,14 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
-# the last letter of its path says that it was fetched for others
+# The last letter of the path of a link that was fetched for others
 ROBOTS, PREREQUISITE = "/robots.txt", "P"
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
-# of another record
+# The fields that name another record
 NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))
-# what some programs write of newer protocols
+# The versions that some programs write for newer protocols
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")
 # As browsers read it, behind up to four bytes that are none of it
 _STATUS = re.compile(rb"[^\n]{0,4}?(?:HTTP|ICY)(?:/[\d.]*)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
@@ -157,7 +155,7 @@ class NoPage(Unusable):
 
 
 def most(truncate: int) -> int:
-    """Bytes of a block that are needed for a body of at most `truncate` bytes."""
+    """Return the bytes of a block that are needed for a body of at most `truncate` bytes."""
     return LONGEST_HEAD + most_coded(truncate)
 
 
@@ -171,16 +169,12 @@ def refers(capture: Capture) -> bool:
 
 
 def is_repeat(capture: Capture) -> bool:
-    """Return whether the crawl did not take this answer for what became of the URL, and asked for
-    it again.
-    """
+    """Return whether the crawl did not accept this answer, and requested the URL again."""
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
 def has_head(first: Record) -> bool:
-    """Return whether the block of a record begins with an HTTP head, as far as is known without
-    reading it.
-    """
+    """Return whether a record's block begins with an HTTP head, which may be unreadable."""
     return bool(first.block) and _is_http(first)
 
 
@@ -198,9 +192,9 @@ class Answers:
     def read(
         self, capture: Capture, original: Exchange | None = None, file: str = ""
     ) -> tuple[Link, Exchange]:
-        """The link and the exchange; of a revisit, the payload is the original's.
+        """Return the link and the exchange; for a revisit, the payload is the original's.
 
-        Unusable: there is none.
+        Raise Unusable if there is none.
         """
         first, notes = capture.first, _notes(capture)
         try:
@@ -250,7 +244,7 @@ class Answers:
         return exchange
 
     def _message(self, head: Head, body: bytes, *, chunked: bool) -> Message:
-        """The message whose end is the block's.
+        """Return the message whose end is the block's.
 
         Some programs unchunk bodies and leave the head as it came.
         """
@@ -280,7 +274,7 @@ class Answers:
         return exchange
 
     def _document(self, first: Record, url: str, started: float) -> Exchange:
-        """A browser's document of which nothing else is known."""
+        """Return a browser's document, without any knowledge of the answer."""
         exchange = self._resource(first, url, started)
         exchange.wire = b""
         exchange.rendered = True
@@ -307,9 +301,7 @@ class Answers:
 
 
 def _again(original: Exchange | None, url: str, started: float) -> Exchange:
-    """Return the answer of a revisit record without a head of its own: the standard leaves it out
-    (WARC 1.1, 6.7.2).
-    """
+    """Return the answer of a revisit record without a head (WARC 1.1, 6.7.2)."""
     if original is None:
         raise Unusable("no HTTP head")
     state = original.state.but(archived=None)
@@ -345,9 +337,9 @@ def _exchange(
 
 def _is_http(first: Record) -> bool:
     kind = first.fields.get("content-type", "").lower()
-    return kind.startswith("application/http") or (
-        first.kind != "resource" and first.block.startswith(b"HTTP/")
-    )
+    if kind.startswith("application/http"):
+        return True
+    return first.kind != "resource" and first.block.startswith(b"HTTP/")
 
 
 def _is_cut(first: Record) -> bool:
@@ -356,28 +348,40 @@ def _is_cut(first: Record) -> bool:
 
 
 def _heads(block: bytes) -> tuple[Head, bytes]:
-    """The head of the answer, after those of interim ones, and what follows it."""
+    """Return the head of the answer, without the heads of interim ones, and what follows it."""
     for _ in range(INTERIM):
         block = block.lstrip(b"\r\n")
         end = END_OF_HEAD.search(block, 0, LONGEST_HEAD)
-        raw = block[: end.end()] if end is not None else block
-        if end is None and (len(raw) > LONGEST_HEAD or not raw):
-            raise Unusable("no HTTP head")
-        try:
-            head = _head(raw if end is not None else raw.rstrip(b"\r\n") + b"\r\n\r\n")
-        except BadAnswer as error:
-            raise Unusable("an HTTP head that cannot be read") from error
+        if end is not None:
+            raw = block[: end.end()]
+            head = _parsed_head(raw)
+        else:
+            raw = block
+            head = _head_without_end(raw)
         block = block[len(raw) :]
         if head.status >= 200:
-            head.raw, head.mended = raw, head.mended or end is None or len(raw) > MAX_HEAD
+            head.raw = raw
+            head.mended = head.mended or end is None or len(raw) > MAX_HEAD
             return head, block
     raise Unusable("only interim answers")
 
 
+def _head_without_end(raw: bytes) -> Head:
+    """Return the head of a block that has nothing else. Raise Unusable if the block is no head."""
+    if not raw or len(raw) > LONGEST_HEAD:
+        raise Unusable("no HTTP head")
+    return _parsed_head(raw.rstrip(b"\r\n") + b"\r\n\r\n")
+
+
+def _parsed_head(raw: bytes) -> Head:
+    try:
+        return _head(raw)
+    except BadAnswer as error:
+        raise Unusable("an HTTP head that cannot be read") from error
+
+
 def _head(raw: bytes) -> Head:
-    """Also one that the crawl's own client would have refused: the record tells where its body
-    ends.
-    """
+    """Return the head, even if the crawl's client would refuse it: the record ends the body."""
     try:
         check_start(raw)
         return read_head(_VERSION.sub(b"HTTP/1.1", raw))
@@ -389,7 +393,7 @@ def _head(raw: bytes) -> Head:
 
 
 def _notes(capture: Capture) -> dict[str, str]:
-    """The fields of the metadata records, with names in lower case."""
+    """Return the fields of the metadata records, with names in lower case."""
     notes: dict[str, str] = {}
     for record in capture.notes:
         notes = record.values() | notes
@@ -397,5 +401,5 @@ def _notes(capture: Capture) -> dict[str, str]:
 
 
 def _word(text: str) -> str:
-    """No field of a link has a blank or a control character."""
+    """Return the text for a field of a link, which has no blanks and control characters."""
     return _BREAKING.sub("%20", text)

@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 
 
 def counted_bytes(path: Path) -> int | None:
-    """Return the bytes that count; None: all, of a finished file, and of any that lies in no
-    crawl's folder.
+    """Return the bytes of a file that count; None if all do.
 
-    StoreError: the crawl's state cannot be read.
+    All bytes count of a finished file, and of any file outside of a crawl's folder. Raise
+    StoreError if the crawl's state cannot be read.
     """
     path = path.resolve()
     jobdir = path.parent.parent
@@ -77,9 +77,7 @@ TOLD = 10  # lines about damage, and about each reason why a record is left out,
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One download of an archive, and where the next one begins; or the end of a file, without a
-    download.
-    """
+    """A download of an archive and the place of the next one, or a file's end without a download."""
 
     name: str  # of its file, as it is once the file is finished
     next: Place | None  # None: it is read again, and nothing follows it
@@ -122,7 +120,7 @@ class Archives:
             try:
                 for answer in self._file(path):
                     read = sum(answer.next or ())
-                    # unpacked bytes may be more
+                    # There may be more unpacked bytes
                     self.done = before + min(read, self._sizes[number - 1])
                     yield answer
             except OSError as error:
@@ -138,9 +136,7 @@ class Archives:
         self.done = self.size
 
     def again(self, name: str, place: Place) -> Answer:
-        """The download that begins at this place of a file that a former run has read so far, or
-        further.
-        """
+        """Return the download at this place of a file that a former run has read, at least so far."""
         path, found = _present(Path(name + OPEN)), None
         try:
             with Records(path, self._most, partial(self._damaged, path), place) as records:
@@ -171,7 +167,7 @@ class Archives:
             with Records(path, self._most, partial(self._damaged, path), place, counted) as records:
                 end = None
                 for capture in captures(records, partial(self._refused, path, "unusable")):
-                    # more of it may be still to come
+                    # The rest of it may still be written
                     if records.is_open and records.ended and not capture.notes:
                         end = capture.place
                         break
@@ -280,8 +276,7 @@ AT_ONCE = 4096  # places in memory
 
 
 class Originals(Part):
-    """The places of an archive's payloads, so that the revisit records that refer to them can be
-    read.
+    """The places of an archive's payloads, by which revisit records can be read.
 
     They are found by identifier, by URL and date, and by payload digest: revisit records name any
     of them. A URL may have had two states within one second, so a date counts in full; but some
@@ -313,9 +308,7 @@ class Originals(Part):
             raise self._failed(error) from error
 
     def add(self, record: Record, name: str) -> None:
-        """A record with a payload, which begins here; the name is that of its file, once that is
-        finished.
-        """
+        """Add a record with a payload; `name` is that of its file, once the file is finished."""
         number = self._files.get(name)
         if number is None:
             number = self._files[name] = len(self._files) + 1
@@ -329,7 +322,7 @@ class Originals(Part):
             self.write()
 
     def find(self, revisit: Record) -> Iterator[tuple[str, Place]]:
-        """Files and places where its original may lie, the surest first (docs/extending.md)."""
+        """Return files and places where the original may be, the surest first (docs/extending.md)."""
         names = _Names(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
         )
@@ -381,9 +374,7 @@ class Originals(Part):
 
 
 class _Names:
-    """The keys of a record's payload, by the names of the fields that have them: each kind has one
-    at most.
-    """
+    """The keys of a record's payload, one of each kind at most, by the names of their fields."""
 
     def __init__(self, record: Record, identifier: str, address: str, date: str) -> None:
         fields = record.fields

@@ -1,6 +1,4 @@
-"""LARM's page files: bodies one behind the other in large files, and logs/store.log, which says
-where each lies.
-"""
+"""LARM's page files: bodies one after the other in large files, and logs/store.log with places."""
 
 from __future__ import annotations
 
@@ -31,11 +29,11 @@ class About(NamedTuple):
 
 
 def line(link: Link, about: About, size: int, number: int, offset: int) -> bytes:
-    """From page, URL, its comparison form, way to it, status, MIME type, size, title, page file,
-    offset in that.
+    """Return a page's line in logs/store.log.
 
-    The way is the last letter of the discovery path; LARM has the kind of the link there, which is
-    not known any more.
+    Its fields are page, URL, comparison form, way to it, status, MIME type, size, title, page file,
+    and offset in that. The way is the last letter of the discovery path; LARM has the kind of the
+    link there, which is no longer known.
     """
     texts = "\t".join(map(field, (link.via, link.url, about.normalised, link.hops[-1:])))
     page = f"{about.status}\t{field(about.mime)}\t{size}\t{field(about.title)}"
@@ -70,7 +68,7 @@ class PageFiles:
         outputs.sweep(f"{FOLDER}/*{ENDING}{OPEN}")
 
     def write(self, link: Link, about: About, body: bytes) -> None:
-        """Stores a page. If it raises, the crawl ends, and the next start cuts both files back."""
+        """Store a page. If this raises, the crawl ends, and the next start cuts both files back."""
         if self._output is not None and self._output.tell() + len(body) > self._size:
             self.close()
         if self._output is None:
@@ -80,7 +78,7 @@ class PageFiles:
         self._log.write(line(link, about, len(body), number, offset))
 
     def close(self) -> None:
-        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None and self._output.tell():
             self._output.finish()
             self._output = None
@@ -92,9 +90,7 @@ NOTED = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"
 
 
 def _place_in_files(line: bytes) -> tuple[int, int, int] | None:
-    """Return the size of a page, the number of its file and its offset there, or None if the row is
-    damaged.
-    """
+    """Return size, file number and offset of a page, or None if the row is damaged."""
     row = line.split(b"\t")
     if len(row) != 10:
         return None

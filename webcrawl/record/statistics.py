@@ -1,8 +1,7 @@
-"""The statistics of a crawl, as section 4 of the Mercator paper has them, from the ends of its URLs
-(docs/report.md).
+"""The statistics of a crawl, as in section 4 of the Mercator paper (docs/report.md).
 
-Everything here could be computed from crawl.log as well, and gives the same numbers: `read_line`
-does it.
+They are made from the ends of its URLs. All of them could be computed from crawl.log as well, with
+the same numbers: `read_line` does it.
 """
 
 from __future__ import annotations
@@ -41,22 +40,25 @@ class Statistics:
         self.lines = 0
         self.outcomes: Counter[int] = Counter()
         self.robots: Counter[int] = Counter()  # the same of robots.txt
-        self.documents = self.size = self.duplicates = self.duplicate_size = 0
+        self.documents = 0
+        self.size = 0
+        self.duplicates = 0
+        self.duplicate_size = 0
         self.types = Tally(TYPES)
         self.domains = Tally(DOMAINS)  # documents by top-level domain
         self.truncated = Tally(REASONS)
-        # documents by group, and by the number of bits of their size
+        # Documents by group, and by the number of bits of their size
         self.sizes = [[0] * BITS for _ in GROUPS]
         self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
         self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
-        # pages that show next to nothing without their scripts, by host
+        # Pages that show next to nothing without their scripts, by host
         self.scripted = Tally(SCRIPTED)
         self.hosts = Hosts(key)
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """A URL has ended (`crawl.crawl_log.Hearer`)."""
+        """Count the end of a URL (`crawl.crawl_log.Hearer`)."""
         if exchange is None:
             self.ended(outcome.status, link.url, link.path)
         else:
@@ -75,7 +77,7 @@ class Statistics:
                 self.scripted.add(host_if_any(link.url), size)
 
     def ended(self, status: int, url: str, path: str) -> None:
-        """A URL has ended without an answer, or that of somebody else."""
+        """Count a URL that has ended without an answer of its own."""
         self.lines += 1
         way = way_of(path)
         if way.is_robots:
@@ -98,8 +100,9 @@ class Statistics:
         *,
         wall: bool = False,
     ) -> None:
-        """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both
-        in milliseconds.
+        """Count a URL that has ended with an answer.
+
+        `kind` is its Content-Type, and `at` the time when it came, in milliseconds.
         """
         self.lines += 1
         self.times[min(milliseconds.bit_length(), BITS - 1)] += 1
@@ -130,7 +133,7 @@ class Statistics:
         self.depths[way.depth] += 1
 
     def duplicate(self, size: int) -> None:
-        """The body that was answered last was seen before."""
+        """Count the body of the last answer as one that was seen before."""
         self.duplicates += 1
         self.duplicate_size += size
 
@@ -156,7 +159,8 @@ class Statistics:
 
     def restore(self, saved: dict[str, Any]) -> None:
         vars(self).update((name, saved[name]) for name in PLAIN)
-        self.outcomes, self.robots = Counter(self.outcomes), Counter(self.robots)
+        self.outcomes = Counter(self.outcomes)
+        self.robots = Counter(self.robots)
         for name in PARTS:
             if name != "scripted" or name in saved:  # a state of before has none
                 getattr(self, name).restore(saved[name])
@@ -195,7 +199,7 @@ def host_if_any(url: str) -> str:
 
 @lru_cache(1024)
 def top_level(host: str) -> str:
-    """The last label of a host's name."""
+    """Return the last label of a host's name."""
     if host[-1:] in "0123456789.]":
         host = host.rstrip(".")
         if host[-1:] == "]" or host.rpartition(".")[2].isdecimal():
@@ -226,13 +230,13 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
 
 @lru_cache(64)
 def _second(text: str) -> int:
-    """Milliseconds since 1970 of a time to the second, as in 2011-06-23T17:12:08."""
+    """Return the milliseconds since 1970 of a time to the second, as in 2011-06-23T17:12:08."""
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
     return 1000 * timegm((year, month, day, int(text[11:13]), int(text[14:16]), int(text[17:19])))
 
 
 def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
-    """All of them in one, with the drones' common key; they stay as they are."""
+    """Return all of them in one, with the drones' common key; they stay as they are."""
     whole = Statistics(key)
     for part in parts:
         whole.join(part)
@@ -248,7 +252,7 @@ def _sum(mine: Any, theirs: Any) -> Any:
 
 
 def figures(statistics: Statistics) -> dict[str, Any]:
-    """A few kilobytes, whatever the size of the crawl."""
+    """Return a few kilobytes, whatever the size of the crawl."""
     return {
         "urls": statistics.lines,
         "documents": statistics.documents,
@@ -273,12 +277,12 @@ def figures(statistics: Statistics) -> dict[str, Any]:
 
 
 def _powers(bins: list[int]) -> dict[str, int]:
-    """By the smallest number of each bin: 0, 1, 2, 4, 8 and so on."""
+    """Return counts by the smallest number of each bin: 0, 1, 2, 4, 8 and so on."""
     return {str(lowest(bits)): number for bits, number in enumerate(bins) if number}
 
 
 def lowest(bits: int) -> int:
-    """The smallest number of so many bits."""
+    """Return the smallest number of so many bits."""
     return 1 << bits - 1 if bits else 0
 
 
@@ -300,8 +304,10 @@ def _hosts(hosts: Hosts) -> dict[str, Any]:
 
 
 def _most(hosts: Hosts, measure: int) -> dict[str, list[int]]:
-    """Written with each checkpoint, while the crawl waits: a key for `nlargest` would cost five
-    times as much.
+    """Return the rows of the MOST first hosts by this measure.
+
+    It runs at each checkpoint, while the crawl waits: a key for `nlargest` would take five times as
+    long.
     """
     numbers = nlargest(MOST, [row[measure] for row in hosts.rows.values()])
     least = max(1, numbers[-1]) if numbers else 1

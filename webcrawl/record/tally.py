@@ -1,4 +1,4 @@
-"""Counts by name and by host, in bounded memory, whatever names a hostile web makes up."""
+"""Counts by name and by host, in bounded memory, even if a hostile web makes up names."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ Row = tuple[str, int, int]  # name, count, bytes
 
 
 class Tally:
-    """Number and bytes by name. When there are too many names, the rarer half is counted together
-    as `others`.
+    """Number and bytes by name. If there are too many names, the rarer half becomes `others`.
 
-    So sums are always exact, and so is a name that was never among the rarer half. One that was has
-    fewer than `most`.
+    So sums are always exact, and so is the count of a name that was never in the rarer half. The
+    count of any other name lacks at most `most`.
     """
 
     def __init__(self, room: int) -> None:
         self._room = room
         self.names: dict[str, list[int]] = {}
         self.others = [0, 0]
-        # the largest count that was added to the others at once, summed over all times
+        # The sum of the largest counts that were added to the others, one for each time
         self.most = 0
 
     def add(self, name: str, size: int) -> None:
@@ -40,7 +39,7 @@ class Tally:
         row[1] += size
 
     def _make_room(self) -> None:
-        """Linear in the number of names, and needed at most once in half as many new ones."""
+        """Add the rarer half to the others: once per half as many new names, at most."""
         rare = sorted(self.names, key=lambda name: self.names[name][0])[: max(self._room // 2, 1)]
         rows = [self.names.pop(name) for name in rare]
         self.others = [
@@ -50,7 +49,7 @@ class Tally:
         self.most += rows[-1][0]
 
     def join(self, other: Tally) -> None:
-        """Add what another has counted; of two there may be more names than one has room for."""
+        """Add the counts of another tally. There may be more names afterwards than `room`."""
         for name, (number, size) in other.names.items():
             row = self.names.setdefault(name, [0, 0])
             row[0] += number
@@ -61,17 +60,20 @@ class Tally:
         self.most += other.most
 
     def rows(self) -> list[Row]:
-        """All names, the most frequent first."""
+        """Return all names, the most frequent first."""
         rows = [(name, number, size) for name, (number, size) in self.names.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
     def first(self, most: int) -> list[Row]:
-        """Return so many of these rows, and one of all others together if there are any."""
+        """Return this many rows, and one row of all others together if there are any."""
         rows = self.rows()
         number, size = self.others
         number += sum(row[1] for row in rows[most:])
         size += sum(row[2] for row in rows[most:])
-        return [*rows[:most], *([(OTHERS, number, size)] if number else [])]
+        first = rows[:most]
+        if number:
+            first.append((OTHERS, number, size))
+        return first
 
     def save(self) -> list[object]:
         return [self.names, self.others, self.most]
@@ -89,12 +91,12 @@ _TEXT = ("json", "xml", "javascript")
 
 
 def kind_of(content_type: str) -> str:
-    """The type without its parameters, in lower case; of a header or of a line in crawl.log alike."""
+    """Return the media type, in lower case, of a Content-Type header or of a line in crawl.log."""
     return visible(content_type.partition(";")[0].strip()).lower()[:LONGEST] or NO_TYPE
 
 
 def group_of(kind: str) -> int:
-    """The position in GROUPS of a type as `kind_of` gives it."""
+    """Return the position in GROUPS of a type that `kind_of` returned."""
     if kind in _HTML:
         return 0
     for start, group in _STARTS:
@@ -104,22 +106,22 @@ def group_of(kind: str) -> int:
 
 
 ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
-# of each measure so many are kept whatever their hash: together an eighth of the room
+# This many hosts of each measure are kept with any hash: together an eighth of the room
 HEAVY = ROOM // 32
 BOUNDS = 1 << 12
-SHIFT = 64 - 12  # the bits of a hash that the sample does not look at
+SHIFT = 64 - 12  # leaves the first bits of a hash; the sample looks at the last ones
 MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
 
 
 class HostRow(NamedTuple):
     """The figures of one host.
 
-    They are exact if `missed` is 0; else up to so many documents more are its own.
+    They are exact if `missed` is 0; otherwise the host may have that many documents more.
     """
 
     name: str
     documents: int
-    size: int  # bytes of these
+    size: int  # bytes of the documents
     failures: int
     milliseconds: int  # of all its downloads together
     downloads: int
@@ -128,22 +130,21 @@ class HostRow(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The mean duration of its downloads."""
+        """Return the mean duration of the host's downloads."""
         return self.milliseconds / self.downloads / 1000
 
 
 class Hosts:
-    """One row per host while there is room. Then rows give way whose hosts are neither heavy nor in
+    """One row per host while there is room; then only of hosts that are heavy or in the sample.
+
+    The sample has the hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As
+    the level only rises, their rows are complete, and each stands for 2^level hosts. The heavy ones
+    are the first of each measure. The hash is keyed: a hostile site cannot choose names that fill
     the sample.
 
-    The sample is those hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As
-    the level only rises, they have been here from their first URL on, and each stands for 2^level
-    hosts. The heavy ones are the first of each measure. The hash is keyed: a hostile site cannot
-    choose names that fill the sample.
-
-    What a host had when it gave way is remembered as a bound: of all hosts with the same hash below
-    `BOUNDS` the largest number of documents, and of bytes. A host that comes again may have missed
-    so many.
+    The figures of a dropped row are remembered as bounds: for all hosts with the same first bits of
+    the hash, the largest number of documents and of bytes. A host that comes again may lack that
+    many.
     """
 
     def __init__(self, key: bytes, room: int = ROOM, heavy: int = HEAVY) -> None:
@@ -156,11 +157,11 @@ class Hosts:
 
     @property
     def missed(self) -> tuple[int, int]:
-        """Documents and bytes: no host that is not here has more, and no row lacks more."""
+        """Return bounds of documents and bytes: no host without a row has more, no row lacks more."""
         return max(self._bounds[:BOUNDS]), max(self._bounds[BOUNDS:])
 
     def row(self, name: str) -> list[int]:
-        """The host's row: the four measures, its downloads, and what it may have lost.
+        """Return the host's row: the four measures, its downloads, and what it may have lost.
 
         The caller adds to it.
         """
@@ -168,46 +169,60 @@ class Hosts:
         if row is None:
             if len(self.rows) >= self._room:
                 self._make_room()
-            row = self.rows[name] = [0, 0, 0, 0, 0, *(self._bound(name) if self.level else (0, 0))]
+            missed = self._bound(name) if self.level else (0, 0)
+            row = self.rows[name] = [0, 0, 0, 0, 0, *missed]
         return row
 
     def _bound(self, name: str) -> tuple[int, int]:
-        """Return the number that a host may have had before; one of the sample never gave way."""
+        """Return how many documents and bytes a host may have had in a row that was dropped."""
         number = siphash(self._key, name)
-        if not number & ((1 << self.level) - 1):
+        is_sampled = not number & ((1 << self.level) - 1)
+        if is_sampled:  # its row was never dropped
             return 0, 0
-        return self._bounds[number >> SHIFT], self._bounds[BOUNDS + (number >> SHIFT)]
+        first_bits = number >> SHIFT
+        return self._bounds[first_bits], self._bounds[BOUNDS + first_bits]
 
     def _is_sampled(self, name: str) -> bool:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
 
     def _make_room(self) -> None:
-        """Drop all hosts but the sample, which has half of the room at most, and the heaviest by
-        each measure.
+        """Drop the rows of all hosts but the sample and the heaviest by each measure.
 
         This takes some milliseconds, and is needed once in thousands of new hosts.
         """
+        sampled = self._reduced_sample()
+        heavy = self._heavy_hosts()
+        rows = self.rows
+        self.rows = {}
+        for name, row in rows.items():
+            if name in sampled or name in heavy:
+                self.rows[name] = row
+            else:
+                self._remember_bounds(name, row)
+
+    def _reduced_sample(self) -> set[str]:
+        """Raise the level until the sample takes half of the room at most; return the sample."""
         sampled = {name for name in self.rows if self._is_sampled(name)}
         while len(sampled) > self._room // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}
-        documents, size, failures, milliseconds = [
-            self._heavier_than(measure) for measure in MEASURES
-        ]
-        rows, self.rows = self.rows, {}
-        for name, row in rows.items():
-            is_heavy = (
-                row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds
-            )
-            if is_heavy or name in sampled:
-                self.rows[name] = row
-            else:
-                self._give_way(name, row)
+        return sampled
 
-    def _give_way(self, name: str, row: list[int]) -> None:
-        at, bounds = siphash(self._key, name) >> SHIFT, self._bounds
-        bounds[at] = max(bounds[at], row[0] + row[5])
-        bounds[BOUNDS + at] = max(bounds[BOUNDS + at], row[1] + row[6])
+    def _heavy_hosts(self) -> set[str]:
+        """Return the hosts that are among the heaviest by any measure."""
+        heavy: set[str] = set()
+        for measure in MEASURES:
+            bound = self._heavier_than(measure)
+            heavy.update(name for name, row in self.rows.items() if row[measure] > bound)
+        return heavy
+
+    def _remember_bounds(self, name: str, row: list[int]) -> None:
+        """Raise the bounds to the figures of a row that is dropped."""
+        bounds = self._bounds
+        documents = siphash(self._key, name) >> SHIFT
+        size = BOUNDS + documents
+        bounds[documents] = max(bounds[documents], row[0] + row[5])
+        bounds[size] = max(bounds[size], row[1] + row[6])
 
     def _heavier_than(self, measure: int) -> int:
         """Return the number that fewer than `heavy` hosts exceed."""
@@ -218,16 +233,18 @@ class Hosts:
 
     @property
     def with_documents(self) -> int:
-        """The number of hosts that gave any: those that gave way are estimated."""
+        """Return the number of hosts with documents. Those whose rows were dropped are estimated."""
         missed = self.missed[0]
         sampled = sum(
             self._is_sampled(name) for name, row in self.rows.items() if 0 < row[0] <= missed
         )
-        return sum([row[0] > missed for row in self.rows.values()]) + (sampled << self.level)
+        with_own_row = sum([row[0] > missed for row in self.rows.values()])
+        return with_own_row + (sampled << self.level)
 
     def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
-        """Rows that stand for all hosts, and for how many each does: one that could not be missed,
-        for itself.
+        """Yield rows that stand for all hosts, each with the number of hosts it stands for.
+
+        A host with more than any dropped row stands for itself.
         """
         missed = self.missed
         for row in self:
@@ -237,23 +254,21 @@ class Hosts:
                 yield row, 1 << self.level
 
     def join(self, other: Hosts) -> None:
-        """Add the rows of another, which must have the same key; there may be more than one has
-        room for.
+        """Add the rows of another, which must have the same key. They may exceed the room.
 
-        The sample is that of the higher level: what the lower one has beyond it then counts among
-        the heavy ones alone. Bounds are the larger of both, because a host belongs to one of them.
-        One that gave way in both, as it changed hands between two drones of a hive, may have had
-        the sum.
+        The sample is that of the higher level: the other hosts of the lower one then count only if
+        they are heavy. The bounds are the larger ones, because a host belongs to one of the two. A
+        host whose rows were dropped in both, as it passed from one drone of a hive to another, may
+        have had the sum.
         """
         self.level = max(self.level, other.level)
         self._bounds = array("Q", map(max, self._bounds, other._bounds))
         for name, row in other.rows.items():
             mine = self.rows.get(name)
-            self.rows[name] = (
-                [*row]
-                if mine is None
-                else [one + more for one, more in zip(mine, row, strict=True)]
-            )
+            if mine is None:
+                self.rows[name] = [*row]
+            else:
+                self.rows[name] = [one + more for one, more in zip(mine, row, strict=True)]
 
     def save(self) -> list[object]:
         return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]

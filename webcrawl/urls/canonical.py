@@ -1,8 +1,8 @@
-"""The fetched form of a URL: ada's serialisation by the URL standard, without fragment and
-credentials.
+"""The fetched form of a URL: serialised by the URL standard, without fragment and credentials.
 
 A canonical URL is ASCII without spaces or control characters. Its scheme is one of SCHEMES, its
-host is an address or a name that DNS can represent, and a `/` follows the host.
+host is an address or a name that DNS can represent, and a `/` follows the host. The serialiser is
+ada.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ Heads = tuple[str | None, ...]
 
 
 def heads(base: str) -> Heads:
-    """The prefix of each kind of plain link on the page `base` (canonical, or empty); None means:
-    use the parser.
+    """Return the prefix of each kind of plain link on a page; None if the parser is needed.
+
+    `base` is the page's canonical URL, or empty.
     """
     if not base.startswith("http"):
         return (None, "") + (None,) * 7
@@ -69,10 +70,9 @@ _STEPS = 7  # the group of the leading ./ and ../
 
 @lru_cache(64)
 def above(directory: str, dots: str) -> str:
-    """The directory to which the leading ./ and ../ of a link lead from `directory`; never above
-    the root.
+    """Return the directory to which the leading ./ and ../ of a link lead, at most the root.
 
-    Both are canonical URLs that end in a slash.
+    It and `directory`, from which they lead, are canonical URLs that end in a slash.
     """
     steps = dots.count("..")
     root = directory.index("/", directory.index("//") + 2)
@@ -89,9 +89,7 @@ LONGEST = 65_536  # the most that it can be
 
 
 class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
-    """The string is not a URL that can be fetched; `reason` is the short name under which it is
-    counted.
-    """
+    """The string is not a URL that can be fetched; it is counted under the name `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -99,10 +97,9 @@ class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
 
 
 def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
-    """Returns the canonical form of a link on the page `base`. Raises InvalidUrl.
+    """Return the canonical form of a link on the page `base`. Raise InvalidUrl if it has none.
 
-    How long the URLs of a crawl may be is for those to say who take them: the pipeline of links,
-    the reader of seeds.
+    The length of a URL is not checked here: the pipeline of links and the reader of seeds do that.
     """
     if len(link) > max_length:
         raise InvalidUrl("length")
@@ -129,8 +126,7 @@ def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
 def canonical_links(
     base: str, links: Iterable[str], invalid: Counter[str], max_length: int = MAX_LENGTH
 ) -> dict[str, str | None]:
-    """Maps each distinct link of the page `base`, in order of first appearance, to its canonical
-    form.
+    """Map each distinct link of the page `base`, in order of appearance, to its canonical form.
 
     An invalid link maps to None, and its reason is counted in `invalid`. No string makes this
     raise. A link that is plainly canonical already costs 0.5 us instead of the parser's 2
@@ -171,7 +167,7 @@ def _parsed(link: str, base: str, max_length: int) -> str:
 
 
 def _canonical_base(base: str, max_length: int) -> str:
-    """The canonical form of a base, or the empty string if it has none.
+    """Return the canonical form of a base, or the empty string if it has none.
 
     Nearly all are canonical already.
     """
@@ -194,7 +190,7 @@ def _encodes(link: str) -> bool:
 
 
 def _authority(rest: str) -> tuple[str, str]:
-    """Splits what follows the scheme into host and port, without credentials, and path with query."""
+    """Split what follows the scheme into host and port, without credentials, and path with query."""
     if not rest.startswith("//"):
         return "", ""
     authority, slash, path = rest[2:].partition("/")
@@ -205,9 +201,7 @@ def _authority(rest: str) -> tuple[str, str]:
 
 
 def _gopher_authority(authority: str) -> str:
-    """Normalises the host as for http: the URL standard does not know gopher and leaves its hosts
-    alone.
-    """
+    """Normalise the host as for http: the URL standard does not know gopher, and would not do it."""
     try:
         href = normalize_url(f"http://{authority}/")
     except ValueError as error:
@@ -220,8 +214,9 @@ def _gopher_authority(authority: str) -> str:
 
 
 def _has_dns_form(authority: str) -> bool:
-    """RFC 1035, 2.3.4: labels of 1 to 63 octets, at most 253 characters; the root's dot may end the
-    name.
+    """Return whether the labels of a name have 1 to 63 octets, and the name at most 253 characters.
+
+    RFC 1035, 2.3.4. The root's dot may end the name.
     """
     if authority[0] == "[":
         return True
@@ -230,9 +225,7 @@ def _has_dns_form(authority: str) -> bool:
 
 
 def redirect_target(exchange: Exchange) -> str:
-    """The canonical URL that the answer redirects to; empty if there is none, or none that can be
-    fetched.
-    """
+    """Return the canonical URL that the answer redirects to; empty if none can be fetched."""
     location = exchange.location
     if location is None:
         return ""

@@ -1,11 +1,10 @@
-"""Domains and URL prefixes never to request, one per line, and the wishes of owners that are behind
-them.
+"""Domains and URL prefixes never to request, one per line, and the owners' wishes behind them.
 
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
 http://example.com/~joe   this prefix, exactly
 
-What follows a `#` may say more of the wish: who said so, since when, why, and until when
+A comment after `#` may tell more of the wish: whose it is, since when, why, and until when
 (`OptOut`).
 """
 
@@ -51,7 +50,7 @@ class OptOut:
 
     @property
     def details(self) -> str:
-        """All but the rule, in words; empty if there is nothing to say."""
+        """Return all but the rule, in words; empty if there is nothing to say."""
         parts = (
             f"since {said(self.since)}" if self.since else "",
             f"by {self.by}" if self.by else "",
@@ -72,7 +71,7 @@ class OptOut:
 
     @classmethod
     def unpack(cls, row: dict[str, Any]) -> OptOut:
-        """The inverse of `pack`; what a later version may have added is passed over."""
+        """Return the inverse of `pack`; what a later version may have added is passed over."""
         return cls(**{name: row[name] for name in NAMES if name in row})
 
 
@@ -80,11 +79,11 @@ NAMES = tuple(one.name for one in fields(OptOut))
 
 
 def noted(rule: str, comment: str) -> tuple[OptOut, str]:
-    """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any
-    order.
+    """Parse the comment of a rule, such as `by: WHO why: TEXT until: DATE since: DATE forget: yes`.
 
-    A comment that begins with none of these words is a reason as a whole. The second value names
-    the date that cannot be understood: the rule holds all the same, for good if it is the end.
+    The parts may have any order. A comment that begins with none of these words is a reason as a
+    whole. The second value names a date that cannot be understood: the rule still holds, for good
+    if that date is its end.
     """
     comment = comment.strip()
     first = _KEY.match(comment)
@@ -109,11 +108,10 @@ def _pairs(comment: str) -> Iterator[tuple[str, str]]:
 
 
 def read_date(text: str, *, end: bool = False) -> float:
-    """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError
-    if it is none.
+    """Return the seconds since 1970 of a date or time of ISO 8601. Raise ValueError if it is none.
 
-    `end`: a day or week is meant to its end. In UTC its year has four figures, too, so that it can
-    be written again.
+    Without a zone it is in UTC. `end`: a day or week counts to its end. In UTC its year has four
+    figures, too, so that it can be written again.
     """
     days = 1 if _DAY.fullmatch(text) else 7 if _WEEK.fullmatch(text) else 0
     found = datetime.fromisoformat(text)
@@ -130,13 +128,13 @@ def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
 
 
 def said(seconds: float) -> str:
-    """A time as 2027-01-31T12:00:00Z."""
+    """Return a time as 2027-01-31T12:00:00Z."""
     return f"{datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turns errors from reading the file into RulesError."""
+    """Turn errors from reading the file into RulesError."""
     try:
         yield
     except OSError as error:
@@ -151,9 +149,7 @@ NO_STAR = (
 
 
 class ExclusionRules:
-    """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the
-    list.
-    """
+    """Decides whether a canonical URL is excluded, by a few dictionary look-ups for any list."""
 
     def __init__(
         self, domains: Iterable[str] = (), prefixes: Iterable[str] = (), ends: float = inf
@@ -183,11 +179,11 @@ class ExclusionRules:
 
 
 def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules:
-    """Parses the text of a file. Raises RulesError with the number of the line that is not a rule,
-    not its text.
+    """Parse the text of a file. Raise RulesError with the number of a line that is not a rule.
 
-    Who gives `set URL_EXCLUDE_FILE` may name any file, and messages go further than that file may
-    be read. Rules that are over at `now` are left out.
+    The error does not quote the line: an operator who gives `set URL_EXCLUDE_FILE` may name any
+    file, and people who may not read that file see messages. Rules that have ended at `now` are
+    left out.
     """
     found = _Collected()
     for number, line, comment in _lines(text):
@@ -201,10 +197,10 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
 
 
 def refuse_star(rule: str, where: str) -> None:
-    """Raises RulesError for a * in a host or at the end: who writes it means many URLs, and would
-    think that they obey.
+    """Raise RulesError for a * in a host or at the end, where it would not act as a wildcard.
 
-    Not asked of rules that an earlier version has taken: it is in the state of its crawl.
+    Rules that an earlier version has accepted are not checked: they are in the state of their
+    crawl.
     """
     host, slash, path = (rule.partition("://")[2] if has_scheme(rule) else rule).partition("/")
     if "*" in (host if slash else host.removeprefix("*")) or path.endswith("*"):
@@ -212,7 +208,7 @@ def refuse_star(rule: str, where: str) -> None:
 
 
 def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
-    """The records of a file that can be parsed, and a line for each detail that is not understood."""
+    """Return the records of a file that can be parsed, and a line for each unclear detail."""
     found, odd = [], []
     for number, line, comment in _lines(text):
         record, unread = noted(line, comment)
@@ -225,12 +221,12 @@ def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
 
 
 def without_comment(rule: str) -> str:
-    """A rule without what follows a #, as in a line of the file."""
+    """Return a rule without what follows a #, as in a line of the file."""
     return rule.partition("#")[0].strip()
 
 
 def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
-    """Those of the records that hold. RulesError if one is no rule."""
+    """Return the rules of the records that hold. Raise RulesError if one is not a rule."""
     found = _Collected()
     for one in records:
         rule = without_comment(one.rule)
@@ -262,7 +258,7 @@ class _Collected:
 
 
 def _undotted(url: str) -> tuple[str, str]:
-    """Its host and itself without the dot that ends a host's name in DNS: the host is the same."""
+    """Return the URL's host and the URL without the dot that may end a host's name in DNS."""
     host = host_of(url)
     if not host.endswith("."):
         return host, url
@@ -274,7 +270,7 @@ _PARTING = "/?#%"  # characters that mean something else once they are encoded
 
 
 def _respelled(url: str) -> str:
-    """One of all its spellings: servers take `%7Ejoe` for `~joe`, and so do owners."""
+    """Return one form for all spellings: servers and owners take `%7Ejoe` for `~joe`."""
     return _ENCODED.sub(_decoded, url) if "%" in url else url
 
 
@@ -284,7 +280,7 @@ def _decoded(octet: re.Match[str]) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """The number, the rule and the comment of each line that has a rule."""
+    """Yield the number, the rule and the comment of each line that has a rule."""
     for number, raw in enumerate(text.splitlines(), 1):
         rule, _, comment = raw.partition("#")
         line = rule.strip()
@@ -329,7 +325,8 @@ class Forgotten:
         return bool(self._rules)
 
     def has(self, url: str, at: float) -> bool:
-        """Return whether to leave out what was stored of this canonical URL at that time; 0:
-        unknown.
+        """Return whether to leave out what was stored of this canonical URL at that time.
+
+        The time is 0 if it is unknown.
         """
         return any(at < end and rules.excludes(url) for end, rules in self._rules)

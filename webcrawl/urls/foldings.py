@@ -33,7 +33,7 @@ _asp_net = re.compile(_ASP_NET, re.IGNORECASE).sub
 
 
 def without_session(url: str) -> str:
-    """The URL without the session ids in its path and query."""
+    """Return the URL without the session ids in its path and query."""
     path, mark, query = url.partition("?")
     start = path.index("/", path.index("//") + 2)
     # the first may be inside the second's segment
@@ -53,7 +53,7 @@ _SLASHES = re.compile(r"//+")
 
 
 def lower_path(url: str) -> str:
-    """Ignores case in paths, as Windows servers do."""
+    """Ignore case in paths, as Windows servers do."""
     path, mark, query = url.partition("?")
     return path.lower() + mark + query
 
@@ -72,33 +72,32 @@ def single_slashes(url: str) -> str:
 
 
 def no_session_ids(url: str) -> str:
-    """Removes session ids from path and query."""
+    """Remove session ids from path and query."""
     return without_session(url)
 
 
 def sorted_query(url: str) -> str:
-    """Ignores the order of parameters."""
+    """Ignore the order of parameters."""
     path, mark, query = url.partition("?")
     return path + mark + "&".join(sorted(query.split("&")))
 
 
 def one_scheme(url: str) -> str:
-    """Treats https as http."""
+    """Treat https as http."""
     return "http" + url[5:] if url.startswith("https:") else url
 
 
-# a form that is not reached by then is not reached at all: a rule makes it longer each time
+# A form that is not reached by then is never reached: a rule makes it longer each time
 ROUNDS = 16
 
 
 def compose(foldings: Sequence[Folding]) -> Folding | None:
-    """Combines foldings, in their order, into one; no foldings become None, so that the usual case
-    costs nothing.
+    """Combine foldings, in their order, into one; return None if there are none.
 
     They are applied until nothing changes: one may leave what an earlier one would fold, as without
-    its session id `/;jsessionid=1/a` has two slashes. So a folded URL is its own folding, whatever
-    the order. Where they lead in a circle, its first URL by the alphabet is the form of all of
-    them.
+    its session id `/;jsessionid=1/a` has two slashes. So a folded URL is its own folding, in any
+    order of the foldings. If they lead in a circle, its first URL by the alphabet is the form of
+    all URLs in it.
     """
     if not foldings:
         return None
@@ -117,7 +116,7 @@ def _once(foldings: Sequence[Folding], url: str) -> str:
 
 
 def _settled(foldings: Sequence[Folding], forms: list[str]) -> str:
-    """The last form of a URL, given the first ones."""
+    """Return the last form of a URL, given the first ones."""
     while len(forms) <= ROUNDS:
         folded = _once(foldings, forms[-1])
         if folded in forms:
@@ -132,9 +131,7 @@ Rules = dict[str, str]
 
 
 class HostRules:
-    """A folding: applies first startsWith, then endsWith, then synonym; of each kind, the longest
-    rule that matches.
-    """
+    """A folding of hosts: by startsWith, then endsWith, then synonym, each by its longest rule."""
 
     def __init__(self, starts: Rules, ends: Rules, synonyms: Rules, size: int = 2**16) -> None:
         self._starts = dict(sorted(starts.items(), key=_longest_first))
@@ -144,7 +141,7 @@ class HostRules:
         self.host = lru_cache(size)(self._host)
 
     def __call__(self, url: str) -> str:
-        """The URL with its host replaced according to the rules."""
+        """Return the URL with its host replaced according to the rules."""
         host = host_of(url)
         other = self.host(host)
         if other == host:
@@ -167,7 +164,7 @@ class HostRules:
 
 
 def read_host_rules(path: Path) -> HostRules:
-    """Reads the rules from a file. Raises RulesError for the first line that is not a rule."""
+    """Read the rules from a file. Raise RulesError for the first line that is not a rule."""
     kinds: dict[str, Rules] = {"startsWith": {}, "endsWith": {}, "synonym": {}}
     with readable(path):
         lines = path.read_text(encoding="utf-8-sig").splitlines()

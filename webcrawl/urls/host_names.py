@@ -24,9 +24,7 @@ IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}", re
 
 
 class Suffixes(NamedTuple):
-    """Of a host: below what names have owners of their own, and the part of it that is a
-    registry's; empty if none.
-    """
+    """The suffix of a host below which names have owners of their own, and its registry's part."""
 
     public: str
     registry: str
@@ -38,8 +36,9 @@ class _Rule(NamedTuple):
 
 
 def suffixes_of(host: str) -> Suffixes:
-    """By the longest rule that fits a host without a final dot, `*` being any label and `!` an
-    exception from that.
+    """Return the suffixes of a host without a final dot, by the longest rule that fits.
+
+    `*` is any label, and `!` an exception from that.
     """
     rules = _rules()
     labels = host.split(".")
@@ -67,7 +66,7 @@ def is_ipv4(host: str) -> bool:
 
 
 def _decoded(label: str) -> str:
-    """The list has names as people write them."""
+    """Return a label of a host as the list has it, as people write it."""
     label = label.lower()
     if not label.startswith("xn--"):
         return label
@@ -79,7 +78,7 @@ def _decoded(label: str) -> str:
 
 @cache
 def _rules() -> dict[str, _Rule]:
-    """All names of the list and those above them, read on first use, which takes 10 ms."""
+    """Return all names of the list and those above them, read on first use, which takes 10 ms."""
     package = find_spec("tldextract")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("No module named 'tldextract'", name="tldextract")
@@ -103,7 +102,7 @@ __all__ = ["RegisteredDomains", "host_of", "names_above"]
 
 
 def names_above(host: str) -> Iterator[str]:
-    """A host and all names that it is below, the most specific one first."""
+    """Yield a host and all names that it is below, the most specific one first."""
     yield host
     if host.startswith("["):
         return
@@ -114,21 +113,20 @@ def names_above(host: str) -> Iterator[str]:
 
 
 class RegisteredDomains:
-    """Maps hosts to registered domains by the public suffix list in tldextract; nothing is
-    downloaded.
+    """Maps hosts to registered domains by the public suffix list in tldextract, without a download.
 
     The list's private part counts: `a.github.io` and `b.github.io` have different owners. Under a
     top-level domain that is not in the list, its rule `*` applies: two labels. An address, a public
     suffix and `localhost` are their own domain, so that every host has one. The last `size` hosts
-    are cached: a lookup takes 3 us per host. Whoever asks several times per page calls `of`, which
-    is the cache itself.
+    are cached: a lookup takes 3 us per host. A caller that asks several times per page calls `of`,
+    which is the cache itself.
     """
 
     def __init__(self, size: int = 2**16) -> None:
         self.of: Callable[[str], str] = lru_cache(size)(_domain)
 
     def __call__(self, host: str) -> str:
-        """The registered domain of a host in canonical form."""
+        """Return the registered domain of a host in canonical form."""
         return self.of(host)
 
 
@@ -148,7 +146,7 @@ HOPS = "LERPM"  # hops that stayed within a site
 
 
 def steps(path: str) -> int:
-    """Links followed since the path entered its site."""
+    """Return the links followed since the path entered its site."""
     here = path[len(path.rstrip(HOPS)) :]
     return here.count("L") + here.count("E") + here.count("M")
 
@@ -159,9 +157,7 @@ def sites(path: str) -> int:
 
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:
-    """The path of a page found on the page `via`, with a mark if the last hop led into another
-    site.
-    """
+    """Return the path of a page found on `via`, with a mark if the last hop led into another site."""
     if not path or not via or path[-1] not in HOPS or via.split("/", 3)[2] == url.split("/", 3)[2]:
         return path
     if domain_of(via) == domain_of(url):

@@ -37,8 +37,9 @@ NARROWS = {  # settings by which a crawl keeps within bounds, and the filter tha
 
 
 class Candidates(NamedTuple):
-    """Distinct URLs for the seen store, in columns: a tuple for each would cost as much as the
-    filters do.
+    """Distinct URLs for the seen store in columns: a tuple for each would cost too much.
+
+    It would cost as much as the filters.
     """
 
     keys: Sequence[int]  # fingerprints
@@ -48,11 +49,10 @@ class Candidates(NamedTuple):
 
 
 class LinkPipeline:
-    """Canonical form, filters, comparison form, fingerprint: one call per page; no link makes it
-    raise.
+    """Finds canonical form, filters, comparison form and fingerprint of a page's links in one call.
 
-    `filtered` counts, by reason or filter, each distinct link without a canonical form and each
-    distinct URL that a filter dropped.
+    No link makes it raise. `filtered` counts, by reason or filter, each distinct link without a
+    canonical form and each distinct URL that a filter dropped.
     """
 
     def __init__(
@@ -74,9 +74,7 @@ class LinkPipeline:
 
     @property
     def is_usual(self) -> bool:
-        """True if its canonical forms are those of all other readers of links: URL_MAX_LENGTH is
-        not set.
-        """
+        """Return whether its canonical forms are everybody's: URL_MAX_LENGTH is not set."""
         return self._max_length == MAX_LENGTH
 
     def use(self, chain: Chain, max_length: int) -> None:
@@ -97,8 +95,7 @@ class LinkPipeline:
         heard: Callable[[str, Sequence[str]], None] | None = None,
         chain: Chain | None = None,
     ) -> Candidates:
-        """Returns the distinct URLs among these links, which are `depth` links from a seed, that
-        pass.
+        """Return the distinct URLs among these links that pass; they are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs
         in `lately` passed the filters and were submitted before, and are left out. `path` is the
@@ -146,20 +143,16 @@ class LinkPipeline:
                 dropped(error.reason, [link], page_url)
 
     def key(self, url: str, variant: str = "") -> int:
-        """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for
-        it.
-        """
+        """Return the fingerprint of a GET of a canonical URL; `variant` stands for other requests."""
         compared = self.compared([url])[0]
         return self._fingerprints([f"{compared} {variant}" if variant else compared], [url])[0]
 
     def keys(self, urls: list[str]) -> list[int]:
-        """The fingerprints of GETs of canonical URLs."""
+        """Return the fingerprints of GETs of canonical URLs."""
         return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
-        """Return those links, of another drone's, that the filters with a memory let through here
-        too.
-        """
+        """Return those of another drone's links that the filters with a memory let pass here, too."""
         chain = self._learning
         if not chain.filters:
             return records
@@ -174,13 +167,13 @@ class LinkPipeline:
         return kept
 
     def compared(self, urls: list[str]) -> list[str]:
-        """The comparison form of each URL, by which the seen store and the link log identify it."""
+        """Return each URL's comparison form, by which the seen store and the link log identify it."""
         folding = self._folding
         return urls if folding is None else [folding(url) for url in urls]
 
 
 def _distinct(found: Mapping[str, str | None]) -> list[str]:
-    """The canonical URLs among these, once each."""
+    """Return the canonical URLs among these, once each."""
     urls = dict.fromkeys(found.values())
     urls.pop(None, None)
     return [*urls]  # type: ignore[list-item]
@@ -198,8 +191,7 @@ def build_filters(
     domains: RegisteredDomains | None = None,
     last: Sequence[UrlFilter] = (),
 ) -> Chain:
-    """Return URL_FILTERS in their order, without those that the settings leave nothing to do;
-    `last` follow them.
+    """Return URL_FILTERS in order, without those that have nothing to do, and then `last`.
 
     Raise RulesError if a setting needs a filter that URL_FILTERS lacks.
     """
@@ -216,7 +208,7 @@ def build_filters(
 
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
-    """The comparison form: host rules first, then URL_FOLDINGS in their order.
+    """Return the comparison form: host rules first, then URL_FOLDINGS in their order.
 
     None means the URL itself.
     """
@@ -235,7 +227,7 @@ def build_pipeline(
     last: Sequence[UrlFilter] = (),
     fingerprints: Fingerprints | None = None,
 ) -> LinkPipeline:
-    """The pipeline that takes a page's links to the seen store."""
+    """Return the pipeline that takes a page's links to the seen store."""
     chain = build_filters(settings, key=key, clock=clock, domains=domains, last=last)
     numbers = fingerprints or Fingerprints(key)
     folding, longest = build_folding(settings), settings["URL_MAX_LENGTH"]

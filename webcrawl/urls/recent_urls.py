@@ -1,8 +1,7 @@
-"""A cache of recently submitted URLs in front of the filters, like the URL cache in front of the
-seen store.
+"""A cache of recently submitted URLs in front of the filters.
 
 Most links of a page are known already. For those the cache saves filters, fingerprint, record and
-submission: 3 us of 4 (docs/decisions/urls-links.md).
+submission: 3 us of 4 (docs/decisions/urls-links.md). The seen store has such a cache, too.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class RecentUrls:
     """
 
     def __init__(self, size: int) -> None:
-        """Rounds `size`, the number of places, up to a power of two."""
+        """Round `size`, the number of places, up to a power of two."""
         self._places = np.zeros(1 << max(0, size - 1).bit_length(), np.int64)
         self._mask = len(self._places) - 1
         self.absorbed = 0  # URLs left out so far
@@ -36,7 +35,7 @@ class RecentUrls:
         self._places = np.zeros(len(self._places), np.int64)
 
     def unknown(self, urls: Sequence[str]) -> list[str]:
-        """The URLs that are not remembered, in their order.
+        """Return the URLs that are not remembered, in their order.
 
         Looked up all at once, they wait for memory together.
         """

@@ -1,6 +1,4 @@
-"""The language that a URL itself names: by a mark in its host, path or query, or by its top-level
-domain.
-"""
+"""The language that a URL names: by a mark in host, path or query, or by its top-level domain."""
 
 from __future__ import annotations
 
@@ -85,9 +83,7 @@ _LABEL = re.compile(r"//([a-z]{2})\.[^/]*\.", re.IGNORECASE)
 
 
 def marked_language(url: str) -> str:
-    """The code that the first folder, a parameter for it, or the first label of the host has; else
-    nothing.
-    """
+    """Return the code in the first folder, in a parameter for it, or in the first label; else ""."""
     for pattern in (_FOLDER, _QUERY, _LABEL):
         found = pattern.search(url)
         if found is not None and (code := found[1].lower()) in CODES:
@@ -96,5 +92,5 @@ def marked_language(url: str) -> str:
 
 
 def domain_languages(url: str) -> Sequence[str]:
-    """The languages that most pages of a top-level domain are in, if it has such."""
+    """Return the languages that most pages of a top-level domain are in, if it has such."""
     return SPOKEN.get(host_of(url).rpartition(".")[2], ())

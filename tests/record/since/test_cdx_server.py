@@ -208,7 +208,7 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
 def test_a_failure_without_words_has_a_name(index, monkeypatch):
     """A reason is never empty."""
     server = opened(index)
-    monkeypatch.setattr(server, "_of", Mock(side_effect=TimeoutError))
+    monkeypatch.setattr(asking.HTTPConnection, "request", Mock(side_effect=TimeoutError))
 
     with pytest.raises(NoAnswer, match=r": TimeoutError$"):
         server.find(URL, ANSWER)

@@ -150,9 +150,13 @@ def test_identifiers_are_uuids_of_version_4(tmp_path):
     ids = []
     for seed in (1, 2):
         archive = Archive(tmp_path / str(seed), seed=seed)
-        ids += [archive.writer._new_id() for _ in range(200)]
-        archive.close()
+        for number in range(70):
+            archive.write(exchange(f"http://a.test/{number}"))
+        archive.stop()
+        (path,) = files(tmp_path / str(seed))
+        ids += [one_record(data).fields["WARC-Record-ID"] for data in members(path.read_bytes())]
 
+    assert len(ids) > 400
     assert all(UUID.fullmatch(text) for text in ids)
     assert len(set(ids)) == len(ids)
     assert {text[29] for text in ids} == set("89ab")

@@ -1,7 +1,6 @@
-"""The settings of what is fetched, when and how, in the order in which a URL meets them; then those
-of what is written.
+"""The crawl's settings: of what is fetched, when and how, in a URL's order, then of the outputs.
 
-The last sections are of what keeps a crawl safe, of who is told, and of the hive.
+The last sections keep a crawl safe, name who is told, and are for the hive.
 """
 
 from __future__ import annotations

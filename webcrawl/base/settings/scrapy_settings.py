@@ -1,6 +1,4 @@
-"""Scrapy's own settings that this crawl sets otherwise: those that a user may choose, and the
-plumbing.
-"""
+"""Scrapy's own settings with other values here: those that a user may choose, and the plumbing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Settings and their kinds of values: what a user may write, as text or as Python, and what it
-stands for.
-"""
+"""Settings and their kinds of values: what a user may write, as text or Python, and its meaning."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ class Secret(ValueError):  # noqa: N818 - reads as what it is
 
 
 def number(value: Any) -> int | float:
-    """A number, or text that is one.
+    """Return the value if it is a number, or the number that a text names.
 
     Booleans are not numbers, nor are the texts `nan` and `1_000`.
     """
@@ -69,13 +67,14 @@ def text(value: Any) -> str:
 
 
 def is_none(value: Any) -> bool:
-    """True if a value stands for none, as Python or a user writes it."""
+    """Return whether a value stands for none, as Python or a user writes it."""
     return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
 
 
 def words(value: Any) -> list[str]:
-    """A list, or text with commas or spaces between its items; empty text and `none` are the empty
-    list.
+    """Return the items of a list, or of a text with commas or spaces between them.
+
+    Empty text and `none` are the empty list.
     """
     if isinstance(value, str):
         found = [word for word in re.split(r"[,\s]+", value) if word]
@@ -89,7 +88,7 @@ DIGITS = 20  # of a number in a command line, zeros before it included
 
 
 def is_whole(text: str, least: int, most: int) -> bool:
-    """True if a word of a command line is a whole number within these bounds, without a sign."""
+    """Return whether a command line's word is a whole number within these bounds, without a sign."""
     return (
         text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
     )
@@ -120,7 +119,7 @@ class Whole(NamedTuple):
 
     def read(self, value: Any, /) -> int:
         found = number(value)
-        # check the bounds first: int() of nan or infinity raises, and both are out of bounds
+        # Check the bounds first: int() of nan or infinity raises, and both are out of bounds
         if self.least <= found <= self.most and found == int(found):
             return int(found)
         raise ValueError
@@ -289,5 +288,5 @@ class Setting(NamedTuple):
     text: str = ""
 
     def means(self, text: str) -> Setting:
-        """A copy with the sentence that docs/settings.md has on it."""
+        """Return a copy with the sentence that docs/settings.md has on it."""
         return self._replace(text=text)

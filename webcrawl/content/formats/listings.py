@@ -1,13 +1,14 @@
-"""Sitemaps and feeds: of XML urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom and CDF, whatever
-their namespaces.
+"""Reads sitemaps and feeds.
 
-Not of XML: JSON Feed (jsonfeed.org, versions 1 and 1.1), and one address per line.
+In XML: urlset, sitemapindex, RSS 0.9x, 1.0 and 2.0, Atom and CDF, with any namespaces. Others: JSON
+Feed (jsonfeed.org, versions 1 and 1.1), and text with one address per line.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,7 +26,7 @@ class ListingEntry:
     """One address, and what helps to decide when to fetch it again."""
 
     url: str  # as written
-    kind: str  # of link: what it is to a crawl
+    kind: str  # of the link, as a crawl knows it
     # item, alternate, sitemap, guid, enclosure, image, video, player, home, self, page, hub
     role: str = "item"
     title: str = ""
@@ -46,42 +47,47 @@ class Listing:
     entries: list[ListingEntry] = field(default_factory=list)
 
     def urls(self, *roles: str) -> list[str]:
-        """The addresses of these roles, in document order."""
+        """Return the addresses of these roles, in document order."""
         return [entry.url for entry in self.entries if entry.role in roles]
 
 
 LONGEST_DATE = 64  # characters
-_FRACTION = re.compile(r"(\d{4})(?:-(\d{1,2}))?$")  # a year, or a month of it
+_YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{1,2}))?$")
 
 
 def read_date(written: str) -> float | None:
-    """Seconds since 1970, UTC where no zone is given; None for what is no date."""
+    """Return seconds since 1970, or None if this is no date. A date without a zone is in UTC."""
     text = written.strip()[:LONGEST_DATE]
     if not text:
         return None
     try:
-        part = _FRACTION.match(text)
-        if part is not None:
-            found = datetime(int(part[1]), int(part[2] or 1), 1, tzinfo=UTC)
-        elif text[:4].isdecimal():
-            found = datetime.fromisoformat(text)
-        else:
-            found = parsedate_to_datetime(text)
+        found = _parsed_date(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
+def _parsed_date(text: str) -> datetime:
+    year_or_month = _YEAR_OR_MONTH.match(text)
+    if year_or_month is not None:
+        year, month = year_or_month.groups()
+        return datetime(int(year), int(month or 1), 1, tzinfo=UTC)
+    if text[:4].isdecimal():
+        return datetime.fromisoformat(text)
+    return parsedate_to_datetime(text)
+
+
 ENTRIES = 50_000  # sitemaps.org: no sitemap has more
-LINKS = 2 * ENTRIES  # with alternates, images and the like
+LINKS = 2 * ENTRIES  # with alternates, images and others
 LONGEST = 1 << 16  # characters of one text
-TITLE = 500
+TITLE = 500  # characters
 CDF = "channel"  # the root of the Channel Definition Format, whose names are written in either case
 CDF_KEYS = dict.fromkeys(("base", "Base", "BASE"), XML_BASE)
+CDF_LINKS = (CDF, "item", "a")  # elements with an href; `a` has the address of the one around it
 FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
 FEEDS = ("rss", "feed", "RDF", CDF)
-HOLDERS = ("url", "sitemap", "item", "entry")  # what the entries are in
-# the first that is there counts
+HOLDERS = ("url", "sitemap", "item", "entry")  # the elements that hold the entries
+# The first of these dates that an entry has counts
 DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")
 LOCATIONS = {  # the element that an address is the text of -> role, kind
     "content_loc": ("video", "media"),
@@ -94,7 +100,7 @@ OWNERS_OF_LOC = {  # the element that a <loc> is in -> role, kind
     "image": ("image", "img"),
 }
 TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES))
-# what a relation's name is short for (RFC 4287 4.2.7.2)
+# The prefix that a registered relation may be written with (RFC 4287 4.2.7.2)
 REGISTERED = "http://www.iana.org/assignments/relation/"
 RELATIONS = {  # Atom's: role, kind
     **dict.fromkeys(("", "alternate"), ("item", "feed")),
@@ -106,7 +112,7 @@ RELATIONS = {  # Atom's: role, kind
     "enclosure": ("enclosure", "media"),
     "hub": ("hub", "hub"),
 }
-ATTRIBUTES = {  # RSS's, and of Media RSS -> attribute, role, kind
+ATTRIBUTES = {  # elements of RSS and Media RSS -> attribute, role, kind
     "enclosure": ("url", "enclosure", "media"),
     "content": ("url", "enclosure", "media"),
     "player": ("url", "player", "object"),
@@ -115,14 +121,14 @@ ATTRIBUTES = {  # RSS's, and of Media RSS -> attribute, role, kind
 
 
 def read(body: bytes, content_type: str = "", url: str = "") -> Listing:
-    """The entries of a sitemap or a feed that came from `url`, in document order."""
+    """Return the entries of a sitemap or a feed that came from `url`, in document order."""
     target = _Target(url)
     xml_stream.read(body, content_type, target)
     return target.listing
 
 
 class _Target:
-    """Collects entries; what is not looked for costs nothing but its elements."""
+    """Collects entries. Only the texts of elements that are looked for are kept."""
 
     def __init__(self, url: str) -> None:
         self.listing = Listing()
@@ -130,23 +136,23 @@ class _Target:
         self.full = False
         self.elements = 0
         self._path: list[str] = []
-        self._text: list[str] | None = None  # of the element that is being read, at that depth
-        self._room = self._depth = 0
-        self._count = 0
+        self._text: list[str] | None = None  # of the element that is being read
+        self._room = 0  # characters that this text may still have
+        self._depth = 0  # of the element that is being read
+        self._count = 0  # of holders that were read
         self._within = 0  # holders that are open
-        self._first = 0  # of the entries that are in the current holder
-        self._said: dict[str, str] = {}  # by the current holder
+        self._first = 0  # index of the current holder's first entry
+        self._said: dict[str, str] = {}  # texts of the current holder, by element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition("}")[2].rpartition(":")[2]
         self.elements += 1
         if not self._path and name.lower() == CDF:
             self.listing.form = CDF
-        if self.listing.form == CDF:
-            name, attributes = (
-                name.lower(),
-                {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes},
-            )
+        is_cdf = self.listing.form == CDF
+        if is_cdf:
+            name = name.lower()
+            attributes = {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes}
         self._path.append(name)
         self._bases.start(attributes)
         if not self.listing.form and name in FORMS:
@@ -158,17 +164,13 @@ class _Target:
             self._add(attributes.get(attribute), role, kind)
         elif "href" in attributes:
             self._related(name, attributes)
-        elif name in TEXTS and (
-            name != "guid" or attributes.get("isPermaLink", "").strip().lower() != "false"
-        ):
+        elif name in TEXTS and not (name == "guid" and _is_opaque(attributes)):
             self._listen()
-        if self.listing.form == CDF and "lastmod" in attributes:
+        if is_cdf and "lastmod" in attributes:
             self._said["modified"] = attributes["lastmod"]
 
     def _holds(self, name: str) -> bool:
-        """Return whether entries are in such an element; in a feed, `url` is the address of an
-        image.
-        """
+        """Return whether the element holds entries. A feed has the address of an image in `url`."""
         return name in HOLDERS and (name != "url" or self.listing.form not in FEEDS)
 
     def _hold(self, name: str) -> None:
@@ -183,17 +185,14 @@ class _Target:
         del tag
         text = ""
         if self._text is not None and len(self._path) == self._depth:
-            text, self._text = "".join(self._text).strip(), None
+            text = "".join(self._text).strip()
+            self._text = None
         name = self._path.pop() if self._path else ""
         parent = self._path[-1] if self._path else ""
         if self._holds(name):
             self._within -= 1
-            if (
-                name == "sitemap"
-                and text.startswith("http")
-                and len(self.listing.entries) == self._first
-            ):
-                self._add(text, "sitemap", "sitemap")
+            if name == "sitemap":
+                self._read_sitemap(text)
             self._finish()
         elif text:
             self._read(name, parent, text)
@@ -214,6 +213,7 @@ class _Target:
         self._depth = len(self._path)
 
     def _read(self, name: str, parent: str, text: str) -> None:
+        """Take the text of the element `name` within `parent`."""
         if name == "loc":
             if parent in OWNERS_OF_LOC:
                 self._add(text, *OWNERS_OF_LOC[parent])
@@ -222,33 +222,45 @@ class _Target:
         elif name == "link":
             self._add(text, "item" if parent in HOLDERS else "home", "feed")
         elif name == "guid":
-            if _is_address(text) and text[0] != "/":
-                self._add(text, "guid", "feed")
+            self._read_guid(text)
         elif name == "title" and parent in ("channel", "feed"):
-            self.listing.title = self.listing.title or " ".join(text[: 2 * TITLE].split())[:TITLE]
+            self.listing.title = self.listing.title or _short_title(text)
         elif parent in HOLDERS:
             self._said.setdefault(name, text)
 
+    def _read_guid(self, text: str) -> None:
+        """Add an identifier that is an absolute address."""
+        if _is_address(text) and text[0] != "/":
+            self._add(text, "guid", "feed")
+
+    def _read_sitemap(self, text: str) -> None:
+        """Add the address that stands in a <sitemap> without a <loc>."""
+        has_no_loc = len(self.listing.entries) == self._first
+        if has_no_loc and text.startswith("http"):
+            self._add(text, "sitemap", "sitemap")
+
     def _related(self, name: str, attributes: dict[str, str]) -> None:
-        """A link as Atom writes it, in a feed or of a page's other languages in a sitemap; or of
-        CDF.
-        """
-        # `A`: the address of the element around it
-        if self.listing.form == CDF and name in (CDF, "item", "a"):
-            self._add(attributes["href"], "item" if self._within else "home", "feed")
-        if name != "link":
-            return
-        if self.listing.form == "urlset":
-            self._add(attributes["href"], "alternate", "sitemap")
-            return
-        for rel in attributes.get("rel", "").lower().split() or [""]:
-            role, kind = RELATIONS.get(rel.removeprefix(REGISTERED), ("", ""))
-            if role:
-                self._add(
-                    attributes["href"],
-                    "home" if role == "item" and not self._within else role,
-                    kind,
-                )
+        """Add the address that an element has in its href, if the element is a link."""
+        address = attributes["href"]
+        form = self.listing.form
+        if form == CDF and name in CDF_LINKS:
+            self._add(address, self._role_of_item(), "feed")
+        elif name == "link" and form == "urlset":  # the page in another language
+            self._add(address, "alternate", "sitemap")
+        elif name == "link":
+            self._add_atom_link(address, attributes.get("rel", ""))
+
+    def _add_atom_link(self, address: str, relations: str) -> None:
+        """Add a link once for each of its relations that is known; without any it is an item."""
+        for relation in relations.lower().split() or [""]:
+            name = relation.removeprefix(REGISTERED)
+            if name in RELATIONS:
+                role, kind = RELATIONS[name]
+                self._add(address, self._role_of_item() if role == "item" else role, kind)
+
+    def _role_of_item(self) -> str:
+        """Return the role of a link to a page: the feed's own page stands in no item."""
+        return "item" if self._within else "home"
 
     def _add(self, url: str | None, role: str, kind: str) -> None:
         if url is not None and url.strip() and not self.full:
@@ -256,17 +268,14 @@ class _Target:
             self.full = len(self.listing.entries) >= LINKS
 
     def _finish(self) -> None:
-        """Gives the entries of a holder what it says of them."""
+        """Give the entries of a holder the date and the title that it has."""
         said, entries = self._said, self.listing.entries
-        if _is_address(said.get("id", "")) and "item" not in {
-            entry.role for entry in entries[self._first :]
-        }:
-            self._add(said["id"], "item", "feed")  # as other readers of Atom have it
-        modified = next(
-            (moment for name in DATES if (moment := read_date(said.get(name, ""))) is not None),
-            None,
-        )
-        title = " ".join(said.get("title", "")[: 2 * TITLE].split())[:TITLE]
+        if _is_address(said.get("id", "")):
+            has_item = any(entry.role == "item" for entry in entries[self._first :])
+            if not has_item:
+                self._add(said["id"], "item", "feed")  # as other readers of Atom have it
+        modified = _first_date(said.get(name, "") for name in DATES)
+        title = _short_title(said.get("title", ""))
         for entry in entries[self._first :]:
             if entry.role in ("item", "sitemap", "guid"):
                 entry.modified = modified
@@ -275,6 +284,24 @@ class _Target:
         self._said = {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
+
+
+def _is_opaque(guid: dict[str, str]) -> bool:
+    """Return whether the attributes of a guid say that it is no address."""
+    return guid.get("isPermaLink", "").strip().lower() == "false"
+
+
+def _first_date(written: Iterable[str]) -> float | None:
+    """Return the first of these texts that is a date, or None."""
+    for text in written:
+        moment = read_date(text)
+        if moment is not None:
+            return moment
+    return None
+
+
+def _short_title(text: str) -> str:
+    return " ".join(text[: 2 * TITLE].split())[:TITLE]
 
 
 def _is_address(identifier: str) -> bool:
@@ -292,12 +319,12 @@ OF_ITEM = {"url": ("item", "feed"), "external_url": ("item", "feed"), "image": (
 
 
 def is_feed(body: bytes) -> bool:
-    """Return whether it names the format where feeds do."""
+    """Return whether the body names the format of JSON Feed, where feeds do."""
     return NAMES in body[:4096].replace(b"\\/", b"/")
 
 
 def read_feed(body: bytes) -> Listing:
-    """The items of a feed; none of what is no JSON."""
+    """Return the items of a JSON Feed. The listing is empty if the body is no JSON object."""
     try:
         feed = json.loads(body) if len(body) <= LONGEST_TEXT else None
     except (ValueError, RecursionError):
@@ -305,11 +332,7 @@ def read_feed(body: bytes) -> Listing:
     if not isinstance(feed, dict):
         return Listing()
     found = Listing("json", _text(feed.get("title")), _named(feed, OF_FEED))
-    found.entries += [
-        ListingEntry(url, "hub", "hub")
-        for hub in _dicts(feed.get("hubs"))
-        if (url := _address(hub.get("url")))
-    ]
+    found.entries += _addressed(feed.get("hubs"), "hub", "hub")
     for item in _dicts(feed.get("items"))[:ENTRIES]:
         found.entries += _item(item)
         if len(found.entries) >= LINKS:
@@ -318,38 +341,45 @@ def read_feed(body: bytes) -> Listing:
 
 
 def _item(item: dict[str, Any]) -> list[ListingEntry]:
-    written = (item.get(name) for name in ("date_modified", "date_published"))
-    modified = next(
-        (moment for one in written if (moment := read_date(_text(one))) is not None), None
-    )
+    dates = ("date_modified", "date_published")
+    modified = _first_date(_text(item.get(name)) for name in dates)
     entries = _named(item, OF_ITEM)
     for entry in entries:
         if entry.role == "item":
             entry.modified = modified
             entry.title = _text(item.get("title"))
-    files = (_address(file.get("url")) for file in _dicts(item.get("attachments")))
-    return [*entries, *(ListingEntry(url, "media", "enclosure") for url in files if url)]
+    return entries + _addressed(item.get("attachments"), "enclosure", "media")
 
 
 def _named(where: dict[str, Any], names: dict[str, tuple[str, str]]) -> list[ListingEntry]:
-    return [
-        ListingEntry(url, kind, role)
-        for name, (role, kind) in names.items()
-        if (url := _address(where.get(name)))
-    ]
+    """Return an entry for each of these names whose value is an address."""
+    entries = []
+    for name, (role, kind) in names.items():
+        url = _address(where.get(name))
+        if url:
+            entries.append(ListingEntry(url, kind, role))
+    return entries
+
+
+def _addressed(values: Any, role: str, kind: str) -> list[ListingEntry]:
+    """Return an entry for each object in a list that has an address as its `url`."""
+    urls = [_address(value.get("url")) for value in _dicts(values)]
+    return [ListingEntry(url, kind, role) for url in urls if url]
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [one for one in value if isinstance(one, dict)]
 
 
 def _address(value: Any) -> str:
-    """Text that can be encoded: JSON may spell half of a surrogate pair."""
+    """Return a text that can be encoded: JSON may spell half of a surrogate pair."""
     return value.strip().encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def _text(value: Any) -> str:
-    return " ".join(_address(value)[: 2 * TITLE].split())[:TITLE]
+    return _short_title(_address(value))
 
 
 _LINE = re.compile(rb"[^\r\n]+")
@@ -362,14 +392,13 @@ def is_list(body: bytes) -> bool:
 
 
 def read_list(body: bytes) -> Listing:
-    """The lines that are addresses."""
+    """Return the lines that are addresses."""
     lines = (match[0].strip() for match in _LINE.finditer(body.removeprefix(b"\xef\xbb\xbf")))
-    urls = (
-        line
-        for line in lines
-        if len(line) <= LONGEST and line[:4].lower() == b"http" and not line.split()[1:]
-    )
-    return Listing(
-        "text",
-        entries=[ListingEntry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)],
-    )
+    urls = islice(filter(_is_url, lines), ENTRIES)
+    return Listing("text", entries=[ListingEntry(address_text(url), "sitemap") for url in urls])
+
+
+def _is_url(line: bytes) -> bool:
+    if len(line) > LONGEST or line[:4].lower() != b"http":
+        return False
+    return len(line.split()) == 1

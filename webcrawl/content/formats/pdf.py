@@ -26,11 +26,11 @@ _HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # pdfium's, of a word that goes 
 def contents(
     body: bytes, *, links: bool = True, text: bool = True, seconds: float = float("inf")
 ) -> tuple[list[str], str, str, bool]:
-    """Addresses of link annotations and in the text, each once; title; text; and whether all pages
-    were read for them.
+    """Return addresses, title and text of a PDF, and whether all pages were read for them.
 
-    No page is begun after so many seconds of CPU time, and one that cannot be read is left out.
-    ValueError if it is no PDF, or one that needs a password.
+    Addresses are those of link annotations and in the text, each once. No page is begun after
+    `seconds` of CPU time, and a page that cannot be read is left out. Raise ValueError if this is
+    no PDF, or one that needs a password.
     """
     found: dict[str, None] = {}
     pieces: list[str] = []
@@ -58,7 +58,7 @@ def contents(
 
 
 def text(body: bytes) -> str:
-    """The text of the pages, each on lines of its own."""
+    """Return the text of the pages, each on lines of its own."""
     return contents(body, links=False)[2]
 
 
@@ -82,8 +82,9 @@ def _document(body: bytes) -> Any:
 
 
 def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
-    """Each page and its text, open until the next one is; None if one cannot be read, and once if
-    the time is over.
+    """Yield each page and its text, which stay open until the next one is asked for.
+
+    Yield None for a page that cannot be read, and once if the time is over.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 
@@ -103,7 +104,7 @@ def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
 
 
 def _title(pdfium: Any, document: Any) -> str:
-    """Pypdfium2 raises for half of a surrogate pair, as is left where a title is cut."""
+    """Return the title, which may be cut within a surrogate pair: pypdfium2 would raise."""
     size = pdfium.FPDF_GetMetaText(document.raw, b"Title", None, 0)
     buffer = ctypes.create_string_buffer(size)
     pdfium.FPDF_GetMetaText(document.raw, b"Title", buffer, size)
@@ -128,7 +129,7 @@ def _filled(fill: Callable[[Any, int], int]) -> str:
 
 
 def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
-    """Return what pdfium takes for an address in the text, put together over the ends of lines."""
+    """Yield what pdfium takes for an address in the text, put together over the ends of lines."""
     found = pdfium.FPDFLink_LoadWebLinks(textpage.raw)
     try:
         for at in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST)):
@@ -150,7 +151,7 @@ OF_LINKS, OF_TEXT = "links", "text"
 
 
 def pdf_job(*wanted: str) -> Job:
-    """The reading of OF_LINKS, OF_TEXT, or both."""
+    """Return the job that reads OF_LINKS, OF_TEXT, or both."""
 
     def read(body: bytes) -> tuple[list[str], str, str, str]:
         try:
@@ -166,20 +167,20 @@ def pdf_job(*wanted: str) -> Job:
 
 
 class PdfProcess(DocumentWorker):
-    """One PDF after the other."""
+    """Reads PDFs, one at a time."""
 
     def __init__(
         self, command: tuple[str, ...] = (), *, links: bool = True, text: bool = False
     ) -> None:
-        """Of each PDF it reads its `links`, its `text`, or both."""
+        """Read the `links` of each PDF, its `text`, or both."""
         super().__init__(
             "PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD
         )
 
     def read(self, body: bytes, url: str) -> DocumentLinks:
-        """Links, title and text of a PDF, with a note if there may be more.
+        """Return links, title and text of a PDF, with a note if there may be more.
 
-        OSError if no process can be started.
+        Raise OSError if no process can be started.
         """
         try:
             links, title, text, note = self.ask(body, _answered)

@@ -1,10 +1,10 @@
 """The format of a body: by its media type, and by how it begins.
 
-For reading (`form_of`), the type counts but where servers are known to say something else.
+For reading (`form_of`) the media type counts, unless servers often send that type for another.
 
 For WARC-Identified-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard
 forbids copying the server's Content-Type into that field "without direct analysis of the payload".
-There the server's word only chooses between types that begin alike: HTML without any mark, and
+There the server's type only chooses between types that begin alike: HTML without any mark, and
 plain text.
 """
 
@@ -20,14 +20,14 @@ from webcrawl.content.html.trees import UNKNOWN
 
 MOST = 50 << 20  # bytes: sitemaps.org's limit
 GZIP = b"\x1f\x8b\x08"
-GZIPPED = zlib.MAX_WBITS | 16  # zlib's number for it
-MEMBERS = 10_000  # of a body that are read: an empty one takes only 20 bytes
+GZIPPED = zlib.MAX_WBITS | 16  # zlib's number for gzip
+MEMBERS = 10_000  # gzip members of a body that are read: an empty member takes only 20 bytes
 
 
 def unpacked(body: bytes) -> bytes:
-    """The contents of a gzip body, as far as it can be read and they are not larger than MOST.
+    """Return the contents of a gzip body up to any damage, and at most MOST bytes of them.
 
-    It may have several members, one after the other (RFC 1952 2.2), as of a server that packs piece
+    The body may have several members, one after the other (RFC 1952 2.2), if the server packs piece
     by piece.
     """
     inflate = zlib.decompressobj(GZIPPED)
@@ -36,13 +36,18 @@ def unpacked(body: bytes) -> bytes:
     except zlib.error:
         return _salvaged(body, MOST)
     rest = inflate.unused_data
-    return first + _salvaged(rest, MOST - len(first)) if rest.startswith(GZIP) else first
+    if not rest.startswith(GZIP):
+        return first
+    return first + _salvaged(rest, MOST - len(first))
 
 
 def _salvaged(body: bytes, most: int) -> bytes:
-    """Return what comes before any damage, of so many bytes."""
-    inflate, members = zlib.decompressobj(GZIPPED), 1
-    found, size, at = [], 0, 0
+    """Return the contents up to any damage, and about `most` bytes of them."""
+    inflate = zlib.decompressobj(GZIPPED)
+    members = 1
+    found = []
+    size = 0
+    at = 0
     while at < len(body) and size < most:
         fed = body[at : at + 512]
         try:
@@ -55,13 +60,15 @@ def _salvaged(body: bytes, most: int) -> bytes:
         if inflate.eof:
             if members == MEMBERS or not body.startswith(GZIP, at):
                 break
-            inflate, members = zlib.decompressobj(GZIPPED), members + 1
+            inflate = zlib.decompressobj(GZIPPED)
+            members += 1
     return b"".join(found)
 
 
 HTML = ("text/html", "application/xhtml+xml")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/x-cdf")
-JSON = ("application/feed+json", "application/json")
+FEED_JSON = "application/feed+json"
+JSON = (FEED_JSON, "application/json")
 ANYTHING = (
     "",
     "text/plain",
@@ -71,8 +78,8 @@ ANYTHING = (
     "*/*",
 )
 PACKED = ("application/gzip", "application/x-gzip", "application/x-gunzip", *ANYTHING)
-# How XML that is served as HTML may begin; real HTML begins with a document type, or with <html.
-_AS_HTML = (
+# How XML and PDF begin that are served as HTML; real HTML begins with a document type or <html
+_SERVED_AS_HTML = (
     b"<?xml",
     b"<rss",
     b"<feed",
@@ -91,32 +98,35 @@ _ROOTS = {
 
 
 def form_of(content_type: str, body: bytes) -> str:
-    """Return `sitemap`, `text` (a sitemap too), `feed`, `json` (a feed too), `xlink`, `pdf`, or
-    `html` for others.
+    """Return the form in which a body is read.
+
+    `sitemap` and `text` are sitemaps, `feed` and `json` are feeds; `xlink`, `pdf`, and `html` for
+    all others.
     """
     essence = _essence(content_type)
     is_html = essence in HTML
-    if is_html and not body.startswith(_AS_HTML):
+    if is_html and not body.startswith(_SERVED_AS_HTML):  # most answers
         return "html"
     if is_pdf(content_type, body):
         return "pdf"
     if essence in JSON:
-        return "json" if essence == JSON[0] or listings.is_feed(body) else "html"
+        return _form_of_json(essence, body)
     may_be_listing = is_html or essence in PACKED or essence in FEEDS or is_xml(essence)
-    return _of_text(essence, body) if may_be_listing else "html"
+    return _form_of_text(essence, body) if may_be_listing else "html"
 
 
-def _of_text(essence: str, body: bytes) -> str:
+def _form_of_json(essence: str, body: bytes) -> str:
+    is_feed = essence == FEED_JSON or listings.is_feed(body)
+    return "json" if is_feed else "html"
+
+
+def _form_of_text(essence: str, body: bytes) -> str:
     """Return the form by the root element, else by the media type, else by the lines."""
-    found = _ROOTS.get(xml_stream.root_of(body), "")
-    if (
-        found == "feed"
-        and essence == "application/rdf+xml"
-        and b"purl.org/rss" not in body[: xml_stream.HEAD]
-    ):
-        return "xlink"  # RDF that is no RSS 1.0
-    if found:
-        return found
+    form = _ROOTS.get(xml_stream.root_of(body), "")
+    if form == "feed" and _is_plain_rdf(essence, body):
+        return "xlink"
+    if form:
+        return form
     if essence in FEEDS:
         return "feed"
     if is_xml(essence):
@@ -124,13 +134,18 @@ def _of_text(essence: str, body: bytes) -> str:
     return "text" if essence not in HTML and listings.is_list(body) else "html"
 
 
+def _is_plain_rdf(essence: str, body: bytes) -> bool:
+    """Return whether the body is RDF, and not RSS 1.0, whose root is the same."""
+    return essence == "application/rdf+xml" and b"purl.org/rss" not in body[: xml_stream.HEAD]
+
+
 def is_pdf(content_type: str, body: bytes) -> bool:
-    """Return whether its type or its first bytes say so."""
+    """Return whether the body is a PDF file by its first bytes or by its type."""
     return body.startswith(b"%PDF-") or _essence(content_type) == "application/pdf"
 
 
 def is_packed(content_type: str, body: bytes) -> bool:
-    """Return whether it is a gzip file that may be a sitemap or a feed."""
+    """Return whether the body is a gzip file that may be a sitemap or a feed."""
     if body[:2] != b"\x1f\x8b":
         return False
     essence = _essence(content_type)
@@ -143,8 +158,8 @@ def _essence(content_type: str) -> str:
 
 
 OF_HTML, XHTML, TEXT, XML = "text/html", "application/xhtml+xml", "text/plain", "text/xml"
-UNNAMED = "unknown type"  # of a body that shows none, in counters and summaries
-# MIME Sniffing Standard, 6 and 7.1, with PDF, and two fonts that the web has in their place
+UNNAMED = "unknown type"  # in counters and summaries, for a body that shows no type
+# MIME Sniffing Standard, 6 and 7.1, with PDF and two fonts
 SIGNATURES = (
     (re.compile(rb"%PDF-"), "application/pdf"),
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
@@ -188,23 +203,25 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero
 
 
 def identified_type(content_type: str, body: bytes) -> str:
-    """Return the media type that the bytes of a decoded body show, or an empty string if they do
-    not show any.
-    """
+    """Return the media type that the bytes of a decoded body show, or "" if they show none."""
     essence = _essence(content_type)
-    if (essence == OF_HTML or essence in UNKNOWN) and _BEGINS_AS_HTML.match(body):
+    may_be_html = essence == OF_HTML or essence in UNKNOWN
+    if may_be_html and _BEGINS_AS_HTML.match(body):
         return OF_HTML
     for signature, identified in SIGNATURES:
         if signature.match(body):
             return identified
     if _BEGINS_AS_XML.match(body) or is_xml(essence):
-        return _of_xml(body)
+        return _type_of_xml(body)
     if _IS_DOCUMENT.match(body):  # an error page in the place of an image or a script
         return OF_HTML
-    return essence if essence in (OF_HTML, TEXT) and _is_text(body) else ""
+    # HTML without any mark begins like plain text: here the server's type decides
+    if essence in (OF_HTML, TEXT) and _is_text(body):
+        return essence
+    return ""
 
 
-def _of_xml(body: bytes) -> str:
+def _type_of_xml(body: bytes) -> str:
     root = xml_stream.root_of(body)
     return ROOTS.get(root, XML) if root else ""
 

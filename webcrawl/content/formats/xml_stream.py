@@ -1,8 +1,7 @@
-"""XML as a stream of elements: no tree, nothing loaded, and each value with its references resolved
-once.
+"""XML as a stream of elements: no tree, nothing loaded, each value's references resolved once.
 
-`xlinks` reads so the links of XML that is no listing: XLink, SVG's own href, XInclude, and style
-sheets named by processing instructions.
+`xlinks` reads the links of XML that is no listing in this way: XLink, SVG's own href, XInclude, and
+style sheets named by processing instructions.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class XmlTarget(Protocol):
 
 
 def root_of(body: bytes) -> str:
-    """The local name of the root element; empty if no XML begins here."""
+    """Return the local name of the root element; empty if no XML begins here."""
     head = body[:HEAD]
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else wide(head)
     if encoding:
@@ -56,8 +55,9 @@ def root_of(body: bytes) -> str:
 
 
 def read(body: bytes, content_type: str, target: XmlTarget) -> None:
-    """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen
-    very many.
+    """Send a document's elements to `target`, until it is full or has got very many.
+
+    The document need not be well-formed.
     """
     encoding = _encoding(body, content_type)
     text = defused(
@@ -65,7 +65,7 @@ def read(body: bytes, content_type: str, target: XmlTarget) -> None:
         if encoding == encodings.UTF_8
         else encodings.decode(body, encoding).encode("utf-8", "replace")
     )
-    # where entities are not resolved, `&amp;` arrives as `&#38;` in attributes
+    # If entities are not resolved, `&amp;` arrives as `&#38;` in attributes
     parser = etree.XMLParser(
         target=target,
         encoding="utf-8",
@@ -88,7 +88,7 @@ def read(body: bytes, content_type: str, target: XmlTarget) -> None:
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """The text without bytes that are no UTF-8: libxml2 would end there."""
+    """Yield the text without bytes that are not UTF-8: libxml2 would stop at them."""
     decoder = getincrementaldecoder("utf-8")("replace")
     for at in range(0, len(text), PIECE):
         piece = text[at : at + PIECE]
@@ -112,8 +112,9 @@ LONGEST_BASE = 4096  # characters: bases nested in bases would grow without an e
 
 
 class Bases:
-    """Call it for each start and end of an element; without an xml:base it costs two list
-    operations.
+    """Keeps the xml:base of each open element.
+
+    Call `start` and `end` for each element. Without an xml:base that costs two list operations.
     """
 
     def __init__(self, url: str) -> None:
@@ -153,7 +154,7 @@ _HREF = re.compile(r"""(?:^|\s)href\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def xlinks(body: bytes, content_type: str, url: str) -> list[FoundLink]:
-    """The links of an XML document; those into itself (`#part`) are none."""
+    """Return the links of an XML document, without those into itself (`#part`)."""
     target = _Target(url)
     read(body, content_type, target)
     return target.links

@@ -1,6 +1,4 @@
-"""Addresses in values that have a syntax of their own: srcset, meta refresh, data- attributes,
-JSON-LD, CSS.
-"""
+"""Addresses in values with a syntax of their own: srcset, refresh, data- attributes, JSON-LD, CSS."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _DESCRIPTORS = re.compile(r"[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+")
 
 
 def srcset_urls(value: str) -> list[str]:
-    """The URLs of all candidates, including those whose descriptors a browser would reject."""
+    """Return the URLs of all candidates, including those whose descriptors a browser would reject."""
     found: list[str] = []
     at = 0
     while candidate := _CANDIDATE.match(value, at):
@@ -44,7 +42,10 @@ _REFRESH_URL = re.compile(
 
 
 def refresh(content: str) -> tuple[int, str] | None:
-    """Seconds to wait and the target URL, "" for the page itself; None if it is no valid refresh."""
+    """Return the seconds to wait and the target URL; None if this is no valid refresh.
+
+    The URL is empty for the page itself.
+    """
     time = _TIME.match(content)
     if time is None:
         return None
@@ -111,7 +112,7 @@ _JSONLD_ADDRESS = re.compile(r"(?:https?:/)?/[^\s<>\"{}|\\^`]+", re.IGNORECASE)
 
 
 def jsonld_urls(text: str) -> list[str]:
-    """The addresses of one script, each once; none if it is not JSON."""
+    """Return the addresses of one script, each once; none if the script is not JSON."""
     try:
         value = json.loads(text) if len(text) <= LONGEST else None
     except (ValueError, RecursionError):
@@ -207,7 +208,7 @@ def is_style_sheet(content_type: str, url: str) -> bool:
 
 
 def style_sheet_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
-    """Its url(), @import and image-set(), as links of the kind `style`; never raises."""
+    """Return the url(), @import and image-set() of a sheet as `style` links. Never raises."""
     encoding = _encoding(body, content_type)
     found = DocumentLinks(url, encoding)
     found.links = [("style", one, "", "") for one in css_urls(encodings.decode(body, encoding))]
@@ -215,8 +216,9 @@ def style_sheet_links(body: bytes, content_type: str, url: str) -> DocumentLinks
 
 
 def _encoding(body: bytes, content_type: str) -> str:
-    """Byte order mark, Content-Type, @charset, UTF-8; the page that names the sheet has no say
-    here.
+    """Return a sheet's encoding by byte order mark, Content-Type or @charset, or else UTF-8.
+
+    The encoding of the page that names the sheet does not matter.
     """
     for mark, encoding in BOMS:
         if body.startswith(mark):

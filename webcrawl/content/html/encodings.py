@@ -1,7 +1,7 @@
-"""Web encodings: labels to names, and decoding (Encoding Standard); which one a document has (HTML
-Standard).
+"""Web encodings: labels, names and decoding (Encoding Standard), and the encoding of a document.
 
-The encoding of a document is found by the encoding sniffing algorithm: declared, or guessed.
+A document's encoding is found by the HTML Standard's encoding sniffing algorithm: it is declared,
+or guessed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CODECS = {"gbk": "gb18030"}  # the standard has one decoder for both
 
 
 def lookup(label: str) -> str | None:
-    """The Encoding Standard's name, in lower case, for this label; None if it is unknown."""
+    """Return the Encoding Standard's name, in lower case, for this label; None if it is unknown."""
     return webencodings.LABELS.get(label.strip(SPACE).lower()) if label.isascii() else None
 
 
-# A detector names variants of these, and Mac OS's as Python does
+# Python's names of variants, and of Mac OS's encodings, which a detector returns
 _BY_PYTHON = {
     **dict.fromkeys(("cp932", "shift-jis-2004", "shift-jisx0213"), "shift_jis"),
     **dict.fromkeys(("euc-jis-2004", "euc-jisx0213"), "euc-jp"),
@@ -45,33 +45,34 @@ _BY_PYTHON = {
 
 
 def by_python(codec_name: str) -> str:
-    """The name of an encoding that Python knows by this one: the standard's, or Python's where it
-    has none.
+    """Return the standard's name for Python's name of an encoding, or Python's if it has none.
 
-    Empty for those that can hide markup, beside the one of them that the standard has.
+    Return an empty string for encodings that can hide markup, except ISO-2022-JP, which the
+    standard has.
     """
     label = codec_name.lower().replace("_", "-").replace("iso8859", "iso-8859")
     if label.startswith("iso2022-jp"):
         return "iso-2022-jp"
     found = lookup(_BY_PYTHON.get(label, label))
-    return (
-        "" if found == REPLACEMENT or label.startswith(("iso2022", "hz")) else found or codec_name
-    )
+    can_hide_markup = found == REPLACEMENT or label.startswith(("iso2022", "hz"))
+    if can_hide_markup:
+        return ""
+    return found or codec_name
 
 
 def codec(encoding: str) -> str:
-    """Python's codec name for an encoding that `lookup` or `by_python` returned."""
+    """Return Python's codec name for an encoding that `lookup` or `by_python` returned."""
     known = webencodings.lookup(encoding)
     if known is not None:
         return _CODECS.get(encoding) or str(known.codec_info.name)
     try:
         return codecs.lookup(encoding).name
-    except LookupError:  # one of the standard's that is none
+    except LookupError:  # a name of the standard that is no encoding
         return UTF_8
 
 
 def decode(body: bytes, encoding: str) -> str:
-    """The text, without its byte order mark; undecodable bytes become U+FFFD. Never raises."""
+    """Return the text without its byte order mark. Undecodable bytes become U+FFFD. Never raises."""
     if encoding == UTF_8:
         return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
     if encoding == REPLACEMENT:  # encodings that can hide markup: the standard shows none of it
@@ -84,10 +85,10 @@ def decode(body: bytes, encoding: str) -> str:
 
 
 def is_undecodable(text: str) -> bool:
-    """Return whether a text is mostly U+FFFD, which stands for what could not be decoded, here or
-    by its server.
-    """
-    return 2 * text.count("\ufffd") > len("".join(text.split())) if "\ufffd" in text else False
+    """Return whether a text is mostly U+FFFD, which replaces undecodable bytes."""
+    if "\ufffd" not in text:
+        return False
+    return 2 * text.count("\ufffd") > len("".join(text.split()))
 
 
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
@@ -95,11 +96,10 @@ _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 @lru_cache(64)
 def _table(encoding: str) -> str:
-    """One character per byte, also for bytes that Python's codec lacks: 2 MiB of those took its
-    error handler 0.8 s.
+    """Return the character of each byte. Bytes that Python's codec lacks are in the table, too.
 
-    Where Python's windows codecs have holes, the standard's tables have the control character of
-    that number.
+    With the codec's error handler, 2 MiB of such bytes took 0.8 s. Where Python's windows codecs
+    have holes, the standard's tables have the control character of that number.
     """
     known = (bytes((byte,)).decode(codec(encoding), "replace") for byte in range(256))
     controls = _CONTROLS if encoding.startswith("windows-") else ()
@@ -132,9 +132,7 @@ _QUOTED = re.compile(rb"""[\0- ]*+ = [\0- ]*+ (?: "([^"]*+)" | '([^']*+)' )""", 
 
 
 def declared(body: bytes, length: int = PRESCANNED) -> str | None:
-    """The encoding declared in the first `length` bytes by a meta element, else by the XML
-    declaration.
-    """
+    """Return the encoding that the first bytes declare: in a meta element or XML declaration."""
     head = body[:length]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -144,17 +142,25 @@ def declared(body: bytes, length: int = PRESCANNED) -> str | None:
 
 
 def xml_declared(head: bytes) -> str | None:
-    """The encoding that an XML declaration names."""
+    """Return the encoding that an XML declaration names, or None."""
     declaration = _XML.match(head)
-    found = _QUOTED.match(declaration[1].partition(b"encoding")[2]) if declaration else None
-    label = (found[1] or found[2] or b"") if found else b""
-    return _ascii_based(lookup(label.decode("latin-1"))) if not _BLANK.search(label) else None
+    if declaration is None:
+        return None
+    found = _QUOTED.match(declaration[1].partition(b"encoding")[2])
+    if found is None:
+        return None
+    label = found[1] or found[2] or b""
+    if _BLANK.search(label):
+        return None
+    return _ascii_based(lookup(label.decode("latin-1")))
 
 
 def from_content(content: str) -> str | None:
-    """The encoding that a `content` attribute such as `text/html; charset=x` names."""
+    """Return the encoding that a `content` attribute such as `text/html; charset=x` names."""
     found = _CHARSET.search(content.lower())
-    label = (found[1] or found[2] or found[3]) if found else None
+    if found is None:
+        return None
+    label = found[1] or found[2] or found[3]
     return lookup(label) if label else None
 
 
@@ -192,9 +198,7 @@ def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
-    """Reads a tag's attributes, the first of each name; returns where the tag ends, 0 if the bytes
-    run out.
-    """
+    """Read a tag's attributes, the first of each name; return the tag's end, or 0 if there is none."""
     while attribute := _ATTRIBUTE.match(head, at):
         at = attribute.end()
         if attribute["end"]:
@@ -205,24 +209,24 @@ def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
 
 
 def _ascii_based(encoding: str | None) -> str | None:
-    """A declaration that was readable as bytes is not in UTF-16, whatever it says."""
+    """Return the encoding that is meant: a declaration readable as bytes is not in UTF-16."""
     if encoding in UTF_16:
         return UTF_8
-    return WINDOWS_1252 if encoding == "x-user-defined" else encoding
+    return WINDOWS_1252 if encoding == USER_DEFINED else encoding
 
 
-SAMPLE = 1024
-WINDOW = 1 << 16  # bytes that the slower detector gets
-SURE = 0.1  # its answers below are right less often than those of browsers' detector
+SAMPLE = 1024  # bytes
+WINDOW = 1 << 16  # bytes that chardet, the slower detector, gets
+SURE = 0.1  # chardet's results with less confidence are right less often than browsers' guesses
 UNICODE = ("utf-16", "utf-32")
 WIDE_SAMPLE = 4096  # bytes in which zeros are counted
-# more than so many, and one in so many characters, make a text UTF-16
+# UTF-16 has more zeros than the first number, and more than one in this many characters
 FEW_ZEROS, RARE_ZEROS = 6, 12
 # No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
-# of so many bytes of text less than one beyond ASCII: chardet goes by the language of the others
+# With less than one byte beyond ASCII in this many, chardet goes by the language of the others
 FEW = 20
-# DOS's and Mac OS's, to browsers
+# Browsers guess these for texts in DOS's and Mac OS's encodings
 LATIN = frozenset(("windows-1252", "windows-1250", "windows-1254", "iso-8859-2"))
 _HIGH = bytes(range(128, 256))
 _MARKUP = re.compile(  # with the blanks around it
@@ -232,13 +236,12 @@ _MARKUP = re.compile(  # with the blanks around it
 
 
 def guess(body: bytes, host: str = "") -> str:
-    """Return UTF-8 if the body is valid UTF-8, else chardet's guess; if it is unsure, that of
-    browsers' detector.
+    """Return UTF-8 if the body is valid UTF-8, else the guess of chardet or of browsers' detector.
 
-    chardet knows what no browser guesses: DOS's and Mac OS's encodings, UTF-16 and UTF-32 without a
-    mark. It takes markup for text, and is the less sure of the text the more markup there is; so it
-    gets none. A few words in other letters escape it. For chardetng the top-level domain of `host`
-    decides between encodings that differ only by language.
+    chardet knows encodings that no browser guesses: DOS's and Mac OS's, UTF-16 and UTF-32 without a
+    mark. Markup makes it less sure, so it gets the text alone. It misses a few words in other
+    letters; then, and if it is unsure, browsers' detector guesses: chardetng, for which the
+    top-level domain of `host` decides between encodings that differ only by language.
     """
     if b"\0" in body[:SAMPLE]:
         found = _by_zeros(body[:WIDE_SAMPLE]) or _by_chardet(body)
@@ -260,11 +263,9 @@ def guess(body: bytes, host: str = "") -> str:
 
 
 def _by_zeros(body: bytes) -> str:
-    """Return UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few
-    or anywhere.
+    """Return UTF-16 or UTF-32 by the places of the zeros in spaces and markup; "" for other texts.
 
-    chardet goes by the letters, and takes some languages for letters of another in the other order
-    of bytes.
+    chardet goes by the letters, and takes some languages for another with the other byte order.
     """
     found = _wide_form([body[place::4].count(0) for place in range(4)], len(body) // 4)
     if not found:
@@ -277,27 +278,39 @@ def _by_zeros(body: bytes) -> str:
 
 
 def _wide_form(zeros: Sequence[int], fours: int) -> str:
-    """Return the form by the zeros at each place of four bytes, of which there are `fours`; empty
-    if it is none.
+    """Return UTF-16 or UTF-32 by the number of zeros at each place of a group of four bytes.
+
+    `fours` is the number of groups. Return an empty string for other encodings.
     """
-    # Of four bytes of UTF-32 the highest is always zero, and the next one nearly always; the lowest
-    # is a letter.
-    if fours and zeros[3] == fours and zeros[2] > fours // 2 > zeros[0]:
+    if not fours:
+        return ""
+    if _is_utf_32(fours, highest=zeros[3], next_highest=zeros[2], lowest=zeros[0]):
         return "utf-32-le"
-    if fours and zeros[0] == fours and zeros[1] > fours // 2 > zeros[3]:
+    if _is_utf_32(fours, highest=zeros[0], next_highest=zeros[1], lowest=zeros[3]):
         return "utf-32-be"
-    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
-    most, least = max(even, odd), min(even, odd)
+    even = zeros[0] + zeros[2]
+    odd = zeros[1] + zeros[3]
+    most = max(even, odd)
+    least = min(even, odd)
     are_enough = most > FEW_ZEROS and most > 2 * fours // RARE_ZEROS
-    if are_enough and most > 4 * least:
-        return "utf-16le" if odd > even else "utf-16be"
-    return ""
+    are_on_one_side = most > 4 * least
+    if not are_enough or not are_on_one_side:
+        return ""
+    return "utf-16le" if odd > even else "utf-16be"
+
+
+def _is_utf_32(fours: int, *, highest: int, next_highest: int, lowest: int) -> bool:
+    """Return whether these numbers of zeros are those of a text in UTF-32.
+
+    The highest byte of a character is always zero, the next one nearly always, and the lowest is
+    that of a letter.
+    """
+    half = fours // 2
+    return highest == fours and next_highest > half and lowest < half
 
 
 def _by_chardet(body: bytes) -> str:
-    """The guess from the beginning, or from where the text is more than ASCII; empty if nothing is
-    likely.
-    """
+    """Return chardet's guess from the first text beyond ASCII; empty if nothing is likely."""
     import chardet  # noqa: PLC0415 - 40 MB, for pages that declare nothing
 
     begin = _BEYOND_ASCII.search(body)
@@ -311,11 +324,9 @@ def _by_chardet(body: bytes) -> str:
         prefer_superset=False,
     )
     name = found["encoding"]
-    return (
-        by_python(name)
-        if name not in (None, "ascii", "utf-8") and found["confidence"] >= SURE
-        else ""
-    )
+    if name in (None, "ascii", "utf-8") or found["confidence"] < SURE:
+        return ""
+    return by_python(name)
 
 
 def is_utf_8(body: bytes) -> bool:
@@ -327,7 +338,7 @@ def is_utf_8(body: bytes) -> bool:
 
 
 def sample(body: bytes, length: int = SAMPLE) -> bytes:
-    """The first pieces of non-ASCII text, each from its first non-ASCII byte to the next markup."""
+    """Return the first pieces of text, each from its first non-ASCII byte to the next markup."""
     pieces: list[bytes] = []
     size = 0
     for piece in _BEYOND_ASCII.finditer(body):
@@ -339,17 +350,16 @@ def sample(body: bytes, length: int = SAMPLE) -> bytes:
 
 
 def _by_browsers(text: bytes, host: str) -> str:
-    """The guess of Firefox's detector, which takes 0.1 µs per byte of text."""
+    """Return the guess of Firefox's detector, which takes 0.1 µs per byte of text."""
     detector = EncodingDetector()
     detector.feed(text, last=False)  # the sample may end within a character
     domain = host.rpartition(".")[2].lower()
-    tld = (
-        domain.encode() if domain.isascii() and domain.isalnum() and not domain.isdigit() else None
-    )
+    is_tld = domain.isascii() and domain.isalnum() and not domain.isdigit()
+    tld = domain.encode() if is_tld else None
     return lookup(detector.guess(tld=tld, allow_utf8=False)) or WINDOWS_1252
 
 
-# browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
+# Browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
 LATE = 16384
 _WIDE = (
     (b"<\0\0\0", "utf-32-le"),
@@ -366,33 +376,43 @@ MARKS = tuple(mark for mark, _ in BOMS)
 
 
 def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
-    """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which
-    `url` is a hint.
+    """Return the encoding of a document.
+
+    Its byte order mark counts first, then Content-Type, then its own declaration. Without these it
+    is guessed; `url` is a hint for the guess.
     """
     if body.startswith(MARKS):
         return next(encoding for mark, encoding in BOMS if body.startswith(mark))
     mime = mimetype.parse(content_type) if content_type else None
     if mime is not None:
         charset = mime.parameters.get("charset")
-        transport = lookup(charset) if charset is not None else None
-        if transport:
-            return transport
-        if is_xml(mime.essence):  # XML 1.0, appendix F: declaration or UTF-8, never a guess
-            return wide(body) or xml_declared(body[:1024]) or UTF_8
+        if charset is not None:
+            encoding = lookup(charset)
+            if encoding is not None:
+                return encoding
+        if is_xml(mime.essence):
+            return _of_xml(body)
     return declared(body) or _late(body) or guess(body, _host(url))
 
 
+def _of_xml(body: bytes) -> str:
+    """Return the encoding of XML: declared, or UTF-8, but never guessed (XML 1.0, appendix F)."""
+    return wide(body) or xml_declared(body[:1024]) or UTF_8
+
+
 def wide(xml: bytes) -> str:
-    """UTF-16 or UTF-32 by how a document without a mark begins (XML 1.0, appendix F); else empty."""
+    """Return UTF-16 or UTF-32 by the first bytes without a mark (XML 1.0, appendix F); else ""."""
     return next((encoding for start, encoding in _WIDE if xml.startswith(start)), "")
 
 
 def _late(body: bytes) -> str | None:
-    """A declaration beyond the prescan.
+    """Return the encoding that is declared beyond the prescan, or None.
 
     Scanning 16 KiB costs as much as a page's links, so look for the word first.
     """
-    return declared(body, LATE) if b"charset" in body[PRESCANNED:LATE].lower() else None
+    if b"charset" not in body[PRESCANNED:LATE].lower():
+        return None
+    return declared(body, LATE)
 
 
 def _host(url: str) -> str:

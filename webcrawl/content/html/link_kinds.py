@@ -1,6 +1,4 @@
-"""Links: the kinds in LINK_SOURCES, the attributes that each is read from, and the result of
-reading a document.
-"""
+"""Links: the kinds in LINK_SOURCES, their elements and attributes, and the result of reading."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ KINDS = (
     "jsonld",
     "data",
 )
-# of every page, if links of all kinds are wanted: these two cost 30 µs
+# The kinds that are read from every page if all are wanted: the two others cost 30 µs
 LOGGED = frozenset(KINDS) - {"jsonld", "data"}
 REDIRECT = "redirect"  # in a link log, where an answer redirects to: no kind of a page's links
 # tag -> (attribute that holds one URL, kind), in the order in which they are read
@@ -81,7 +79,7 @@ _HOLDERS = dict.fromkeys(
 
 
 def tags(kinds: Iterable[str]) -> frozenset[str]:
-    """The elements that can have links of these kinds; empty means all elements."""
+    """Return the elements that can have links of these kinds; empty means all elements."""
     wanted = set(kinds)
     if wanted & {"style", "data"}:
         return frozenset()
@@ -132,9 +130,7 @@ LICENSE = "license"
 
 
 class LinkColumns(NamedTuple):
-    """All links of a page, a sequence for each of their parts: a row for each link would cost as
-    much as the rest.
-    """
+    """All links of a page in columns: a row for each link would cost as much as all the rest."""
 
     kinds: Sequence[str]
     addresses: Sequence[str]  # as written

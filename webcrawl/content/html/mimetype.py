@@ -24,7 +24,7 @@ class MimeType:
 
 
 def parse(header: str) -> MimeType | None:
-    """Parses a Content-Type header; None if it is unusable."""
+    """Parse a Content-Type header; return None if it is unusable."""
     return _parse(header[:LONGEST])
 
 
@@ -42,9 +42,9 @@ def _parse(header: str) -> MimeType | None:
 
 
 def _parameter(text: str, parameters: dict[str, str]) -> str:
-    """Reads one parameter and returns the text after its semicolon.
+    """Read one parameter, and return the text after its semicolon.
 
-    The first parameter of a name wins.
+    The first parameter of a name counts.
     """
     name, equals, rest = text.lstrip(SPACE).partition("=")
     if ";" in name or not equals:  # no value: skip it

@@ -1,9 +1,7 @@
-"""Parts of a document that are read only when somebody asks: visible text, resolved links, what it
-says of itself.
+"""Parts of a document that are read on demand: visible text, resolved links, and its description.
 
-Beside its links a document describes itself by language, description, headings and Open Graph
-(`PageDescription`). Readers' comments are taken out of its tree, by what its markup calls them,
-before the main text is looked for.
+A document describes itself by language, description, headings and Open Graph (`PageDescription`).
+For the main text, elements that the markup calls readers' comments are taken out of the tree.
 """
 
 from __future__ import annotations
@@ -33,26 +31,24 @@ from webcrawl.content.html.trees import (
     xml_root,
 )
 
-# In an id or a class: comment, Kommentar, commentaire, comentario, komentarz and so on, but no
-# commentary; and what some systems say instead.
+# Names of comments in an id or a class: comment, Kommentar, commentaire, comentario, komentarz and
+# so on, but not commentary; and names that systems of comments have
 _CALLED = re.compile(
     r"(?<![a-z])(?:(?:user|reader|article)?[ck]omm?ent(?!ar(?:y|ies)|ator)|disqus|dsq-|(?:live)?fyre-|spcv_|coral-"
     r"|remark42|isso-|hyvor-talk|viafoura|UFIComment|fbFeedback)",
     re.IGNORECASE,
 )
 _MEANT = re.compile(r"(?<![a-z])(?:user)?comments?\b", re.IGNORECASE)  # schema.org's terms
-# its terms for pages whose comments are posts
+# schema.org's terms for pages whose comments are posts
 _FORUM = re.compile(r"DiscussionForumPosting|QAPage")
 _KEPT = frozenset(("html", "body", "main"))
-# characters of a text; where less is left, the comments are the page, or the markup calls all of it
-# so
+# Characters of a text. If less is left without comments, the comments are the page, or all of the
+# page is in elements with such names
 LEAST = 250
 
 
 def candidates(tree: Any) -> Iterator[Any]:
-    """A page's lxml tree without comments, if it has any, and the whole one, for the case that too
-    little was left.
-    """
+    """Yield a page's lxml tree without comments, if it has any, and then the whole tree."""
     shorter = copy(tree)
     if _drop_comments(shorter):
         yield shorter
@@ -62,32 +58,40 @@ def candidates(tree: Any) -> Iterator[Any]:
 def _drop_comments(tree: Any) -> bool:
     if any(_FORUM.search(kind) for kind in tree.xpath("//@itemtype")):
         return False
-    found = [one for one in tree.iter() if isinstance(one.tag, str) and _is_comment(one)]
-    for one in found:
-        if one.getparent() is not None:  # a fragment's root has none
-            one.drop_tree()
-    return bool(found)
+    elements = [element for element in tree.iter() if isinstance(element.tag, str)]
+    comments = [element for element in elements if _is_comment(element)]
+    for comment in comments:
+        if comment.getparent() is not None:  # a fragment's root has none
+            comment.drop_tree()
+    return bool(comments)
 
 
 def _is_comment(element: Any) -> bool:
-    if element.tag in _KEPT:
+    """Return whether the markup calls an element comments, or one of them."""
+    if element.tag in _KEPT or not _is_called_comment(element):
         return False
+    is_highlighted_code = (
+        element.tag == "span" and next(element.iterancestors("pre", "code"), None) is not None
+    )
+    if is_highlighted_code:
+        return False
+    # Around an h1 the name is that of the page's section or state
+    return next(element.iter("h1"), None) is None
+
+
+def _is_called_comment(element: Any) -> bool:
     get = element.get
+    if _CALLED.search(get("id", "")) or _CALLED.search(get("class", "")):
+        return True
     meant = " ".join(get(name, "") for name in ("itemprop", "itemtype", "property", "typeof"))
-    if not (
-        _CALLED.search(get("id", "")) or _CALLED.search(get("class", "")) or _MEANT.search(meant)
-    ):
-        return False
-    is_code = element.tag == "span" and next(element.iterancestors("pre", "code"), None) is not None
-    # around an h1 it is the page's section or state
-    return not is_code and next(element.iter("h1"), None) is None
+    return _MEANT.search(meant) is not None
 
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TAGS = ("html", "link", "meta", *HEADINGS)
 SELECTOR = ",".join(TAGS)
 LONGEST = 1000  # characters of one text
-MOST = 1000  # headings, and as many properties: a page may consist of them
+MOST = 1000  # headings, and properties: a page may consist of them
 
 
 @dataclass(slots=True)
@@ -98,18 +102,18 @@ class PageDescription:
     canonical: str = ""  # as written
     description: str = ""
     headings: list[tuple[int, str]] = field(default_factory=list)  # level, text
-    # property, content; a property may come again
+    # property, content; a property may occur several times
     open_graph: list[tuple[str, str]] = field(default_factory=list)
 
 
 class AboutReader:
-    """Reads it from a document's elements. Used by one thread."""
+    """Reads a document's description from its elements. Used by one thread."""
 
     def __init__(self) -> None:
         self._reader = ElementReader(SELECTOR, frozenset(TAGS))
 
     def about(self, text: bytes, kind: str) -> PageDescription:
-        """Return what a document in UTF-8 says of itself; see `elements.document`.
+        """Return the description of a document in UTF-8; see `trees.document`.
 
         Never raises, whatever the bytes.
         """
@@ -120,7 +124,7 @@ def about_of(elements: Iterable[Element]) -> PageDescription:
     """Read the description from elements that were selected by SELECTOR, or from all."""
     about = PageDescription()
     for element in elements:
-        read = _READ.get(element.tag or "")  # an XML document's are not selected
+        read = _READ.get(element.tag or "")  # the elements of an XML document are not selected
         if read is not None:
             read(about, element)
     return about
@@ -146,9 +150,10 @@ def _meta(about: PageDescription, element: Element) -> None:
         return
     name = (attributes.get("name") or "").strip(SPACE).lower()
     if name == "description":
-        about.description = about.description or content
+        about.description = about.description or content  # the first one counts
     elif (attributes.get("http-equiv") or "").lower() == "content-language":
         about.language = about.language or content
+    # Open Graph's properties are written as names, too
     key = (attributes.get("property") or name).strip(SPACE).lower()
     if key.startswith("og:") and len(about.open_graph) < MOST:
         about.open_graph.append((key[:LONGEST], content))
@@ -174,12 +179,12 @@ _READ: dict[str, Callable[[PageDescription, Element], None]] = {
 }
 
 
-# elements of which a browser shows no text: not displayed, replaced, or controls
+# Elements whose text a browser does not show: not displayed, replaced, or controls
 _SILENT = """
     script style noscript template head title iframe noframes textarea select datalist svg object audio video canvas
 """
 SILENT = frozenset(_SILENT.split())
-# elements that stand on lines of their own
+# Elements that stand on lines of their own
 _BLOCKS = """
     address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption
     figure footer form frameset h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol p pre section summary table tbody
@@ -190,26 +195,28 @@ TEXT = "-text"  # the tag of lexbor's text nodes
 BREAK = "\x1e"  # ASCII's record separator: white space, which texts do not use
 _DISPLAY_NONE = re.compile(r"display: ?none", re.IGNORECASE)
 HIDDEN = "[hidden],[style*='display:none' i],[style*='display: none' i]"
-# `:is` reports an element once, whatever it matches
+# `:is` reports an element once, even if it matches several of these
 _UNSEEN = f":is({','.join(sorted(SILENT))},{HIDDEN})"
 _BLOCK = ",".join(sorted(BLOCKS))
 
 
 def visible_text(text: bytes, kind: str) -> str:
-    """The text of a document in UTF-8, a line for each block; see `elements.document`.
+    """Return the text of a document in UTF-8, one line per block; see `trees.document`.
 
     Never raises.
     """
     text = defused(text)
-    if kind == "xml" or tree_guard.heavy(text):
-        found = "".join(_of_root(xml_root(text) if kind == "xml" else plain_root(text)))
+    if kind == "xml":
+        found = "".join(_of_root(xml_root(text)))
+    elif tree_guard.heavy(text):
+        found = "".join(_of_root(plain_root(text)))
     else:
         found = _of_lexbor(text)
     return lines_of(found)
 
 
 def lines_of(found: str) -> str:
-    """Text with breaks, a line for each block."""
+    """Return a text with breaks as one line per block."""
     lines = (" ".join(line.split()) for line in found.split(BREAK))
     return "\n".join([line for line in lines if line])
 
@@ -222,16 +229,15 @@ def _of_lexbor(html: bytes) -> str:
 
 
 def taken_from(body: LexborNode | None) -> str:
-    """Return the visible text of lexbor's tree, which is spoilt: what is not seen is taken out."""
+    """Return the visible text of lexbor's tree. All that is not seen is taken out of the tree."""
     return lines_of(_of_body(body))
 
 
 def shows_more(body: LexborNode | None, characters: int) -> bool:
-    """Return whether the visible text of lexbor's tree has more characters than this, without white
-    space.
+    """Return whether the visible text of lexbor's tree has more characters, without white space.
 
-    The tree stays as it is, and the search ends where the text is long enough: in the first part of
-    most pages.
+    The tree stays as it is. The search ends where the text is long enough, which is in the first
+    part of most pages.
     """
     shown = 0
     for text in _seen_texts(body):
@@ -242,12 +248,14 @@ def shows_more(body: LexborNode | None, characters: int) -> bool:
 
 
 def _seen_texts(body: LexborNode | None) -> Iterator[str]:
-    """The texts of lexbor's tree that are seen, in document order."""
-    hidden = {element.mem_id for element in body.css(HIDDEN)} if body is not None else frozenset()
-    waiting = [body]
+    """Yield the texts of lexbor's tree that are seen, in document order."""
+    if body is None:
+        return
+    hidden = {element.mem_id for element in body.css(HIDDEN)}
+    waiting: list[LexborNode | None] = [body]  # the last one is the next
     while waiting:
         node = waiting.pop()
-        if node is None:
+        if node is None:  # the end of an element's children
             continue
         if node is not body:
             waiting.append(node.next)
@@ -258,10 +266,10 @@ def _seen_texts(body: LexborNode | None) -> Iterator[str]:
 
 
 def _of_body(body: LexborNode | None) -> str:
-    """The text with breaks, put into the tree: to go through it in Python takes twice as long."""
+    """Return the text, with breaks put into the tree: a walk in Python takes twice as long."""
     if body is None:
         return ""
-    for unseen in reversed(body.css(_UNSEEN)):  # what is within another is freed before it
+    for unseen in reversed(body.css(_UNSEEN)):  # inner elements are freed before outer ones
         unseen.decompose()
     for block in body.css(_BLOCK):
         block.insert_before(BREAK)
@@ -270,40 +278,40 @@ def _of_body(body: LexborNode | None) -> str:
 
 
 def _of_root(root: etree._Element | None) -> Iterator[str]:
-    """Return the visible text of libxml2's tree."""
+    """Yield the visible text of libxml2's tree, with breaks."""
     if root is None:
         return
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
-        tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "script"
-        unseen = tag in SILENT or _is_hidden(element)
-        ends = BREAK if tag in BLOCKS and not unseen else ""
+        is_element = isinstance(element.tag, str)  # and no comment or processing instruction
+        name = element.tag.rpartition("}")[2] if is_element else ""
+        is_seen = is_element and name not in SILENT and not _is_hidden(element)
+        edge = BREAK if is_seen and name in BLOCKS else ""
         if event == "end":
-            yield ends + (element.tail or "")
-        elif unseen:
-            walk.skip_subtree()
+            yield edge + (element.tail or "")
+        elif is_seen:
+            yield edge + (element.text or "")
         else:
-            yield ends + (element.text or "")
+            walk.skip_subtree()
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    return (
-        element.get("hidden") is not None
-        or _DISPLAY_NONE.search(element.get("style", "")) is not None
-    )
+    if element.get("hidden") is not None:
+        return True
+    return _DISPLAY_NONE.search(element.get("style", "")) is not None
 
 
 class ShownReader:
-    """Used by one thread."""
+    """Reads description and visible text of a document in one go. Used by one thread."""
 
     def __init__(self) -> None:
         self._about = AboutReader()
         self._tree = LexborTree(SELECTOR)
 
     def shown(self, text: bytes, kind: str) -> tuple[PageDescription, str]:
-        """Both of a document in UTF-8; see `elements.document`.
+        """Return the description and the visible text of a document in UTF-8.
 
-        Never raises, whatever the bytes.
+        `kind` is what `trees.document` returned. Never raises, whatever the bytes.
         """
         text = defused(text)
         if kind == "xml" or tree_guard.heavy(text):
@@ -321,12 +329,12 @@ _shown_reader = cache(ShownReader)
 
 
 def page_links(found: DocumentLinks) -> list[PageLink]:
-    """A document's links as a pipeline sees them."""
+    """Return a document's links as a pipeline sees them."""
     return [PageLink(*link, resolved(link[1], found.base)) for link in found.links]
 
 
 def resolved(address: str, base: str) -> str:
-    """The URL that an address means, by the URL Standard; empty if it means none."""
+    """Return the URL that an address means, by the URL Standard; empty if it means none."""
     try:
         return str(ada_url.join_url(base, address))
     except ValueError:
@@ -334,34 +342,35 @@ def resolved(address: str, base: str) -> str:
 
 
 def visible(body: bytes, content_type: str, encoding: str) -> str | None:
-    """Return what a browser would show of a document; None for what is none."""
+    """Return the text that a browser would show of a body; None if it is no document."""
     html, kind = document(body, content_type, encoding)
     return visible_text(html, kind) if kind else None
 
 
 def about(body: bytes, content_type: str, encoding: str) -> PageDescription:
-    """Return what a document says of itself; what is no document says nothing."""
+    """Return a document's description of itself; it is empty if the body is no document."""
     html, kind = document(body, content_type, encoding)
     return _about_reader().about(html, kind) if kind else PageDescription()
 
 
 def shown(body: bytes, content_type: str, encoding: str) -> tuple[PageDescription, str] | None:
-    """Return what a document says of itself, and what a browser would show of it; None for what is
-    none.
-    """
+    """Return a document's description and its visible text; None if the body is no document."""
     html, kind = document(body, content_type, encoding)
     return _shown_reader().shown(html, kind) if kind else None
 
 
 def main_text(html: str) -> str:
-    """The text of a document's main part, without its readers' comments; empty if none is found."""
+    """Return the text of a document's main part, without readers' comments; empty if it has none."""
     try:
         from trafilatura import extract, load_html  # noqa: PLC0415 - optional, and slow to load
     except ImportError as error:
         raise MissingLibraryError("trafilatura", error) from error
-    tree, found = load_html(html), ""
-    for one in candidates(tree) if tree is not None else ():
-        found = extract(one, include_comments=False) or ""
+    tree = load_html(html)
+    if tree is None:
+        return ""
+    found = ""
+    for candidate in candidates(tree):
+        found = extract(candidate, include_comments=False) or ""
         if len(found) >= LEAST:
             break
     return found

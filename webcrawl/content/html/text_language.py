@@ -1,5 +1,4 @@
-"""The language of a text: by the script that it is written in, and of Latin script by resiliparse's
-detector.
+"""The language of a text: by its script, and for Latin script by resiliparse's detector.
 
 Letters that only some languages have tell a script's languages apart. A detector that counts words
 of the Latin alphabet takes Japanese for Czech and Russian for Serbian. So the script decides, and
@@ -21,12 +20,12 @@ from numpy.typing import NDArray
 from webcrawl.base.loading import MissingLibraryError
 
 LONGEST = 20_000  # characters that are looked at
-# of the letters: a text with so many in one script is in a language of it, whatever names and code
-# say
+# A text with this share of its letters in one script is in a language of the script: the rest may
+# be names and code
 DECIDES = 0.3
-SUPPORTS = 0.1  # of the letters: so many are enough for a language that the page declares
+SUPPORTS = 0.1  # this share of the letters is enough for a language that the page declares
 SYLLABLES = 3  # letters of other scripts that a character of Han, kana or Hangul stands for
-# for each character in UTF-8: a text with fewer has hardly a letter that is not Latin
+# Bytes per character in UTF-8. A text with fewer has hardly a letter that is not Latin
 FEW_BYTES = 1.06
 
 BLOCK = 16  # code points: scripts begin and end at multiples of it
@@ -64,9 +63,7 @@ EAST_ASIAN = ("Hangul", "Kana", "Han")
 
 @dataclass(frozen=True, slots=True)
 class LetterMark:
-    """A language is known by these letters, if they are so large a part of the letters of its
-    script.
-    """
+    """A language is known by these letters, if they have this share of its script's letters."""
 
     language: str
     letters: str
@@ -118,7 +115,7 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "Kana": ("ja",),
     "Han": ("zh", "yue", "wuu"),
 }
-"""The languages of a script. The first one is meant if nothing else tells; each may be declared."""
+"""The languages of a script. The first one is taken if no mark decides; each may be declared."""
 
 MARKS: dict[str, tuple[LetterMark, ...]] = {
     "Cyrillic": (
@@ -152,8 +149,9 @@ MARKS: dict[str, tuple[LetterMark, ...]] = {
 }
 """The letters that tell a script's languages apart. The order counts: the first mark that a text has decides."""
 
-KANA = 0.1  # of Han and kana: Japanese has more, in tables too
-# of them: fewer kana are a name in a Chinese text, and no support for a declaration as Japanese
+KANA = 0.1  # share of kana in Han and kana: Japanese has more, even in tables
+# The same share: fewer kana are a name in a Chinese text, and do not support a declaration as
+# Japanese
 MENTIONED = 0.01
 
 
@@ -164,25 +162,33 @@ class ScriptCounts:
     `script` and `language` are empty if it is mostly Latin, or has no letters.
     """
 
-    letters: dict[str, int]  # of each script that it has, a syllable counting as several
+    letters: dict[str, int]  # of each script in the text; a syllable counts as several
     script: str = ""
     language: str = ""
-    # by letters that the others of the script do not have, or by having none of theirs
+    # The language has letters that others of the script do not have, or none of theirs
     is_marked: bool = False
 
     def supports(self, language: str) -> bool:
         """Return whether the text may be in this language of another script than Latin."""
-        if self.is_marked and language != self.language and language in _judged(self.script):
+        if self._marks_exclude(language):
             return False
         if language == "ja":
             return self._supports_japanese()
-        if language in LANGUAGES["Han"] and self.script == "Kana":
+        is_chinese = language in LANGUAGES["Han"]
+        if is_chinese and self.script == "Kana":
             return False
-        scripts = [script for script in SCRIPTS if language in LANGUAGES.get(script, ())]
-        return any(self._are_enough(self._has(script)) for script in scripts)
+        for script, languages in LANGUAGES.items():
+            if language in languages and self._are_enough(self._has(script)):
+                return True
+        return False
+
+    def _marks_exclude(self, language: str) -> bool:
+        """Return whether the text's letters show another language, and would have shown this one."""
+        shows_another = self.is_marked and language != self.language
+        return shows_another and language in _judged(self.script)
 
     def _supports_japanese(self) -> bool:
-        """Japanese is hardly ever in Han alone."""
+        """Return whether there are kana beside the Han: Japanese is hardly ever in Han alone."""
         kana = self._has("Kana")
         both = kana + self._has("Han")
         return self._are_enough(both) and kana >= MENTIONED * both
@@ -195,9 +201,7 @@ class ScriptCounts:
 
 
 def writing_of(text: str) -> ScriptCounts | None:
-    """Return the scripts of a text; None if it has hardly a letter that is not Latin, as most texts
-    have.
-    """
+    """Return the scripts of a text, or None if nearly all letters are Latin, as in most texts."""
     text = text[:LONGEST]
     if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
         return None
@@ -208,10 +212,14 @@ def writing_of(text: str) -> ScriptCounts | None:
     script = max(together, key=together.__getitem__)
     if together[script] < DECIDES * sum(letters.values()):
         return ScriptCounts(letters)
-    usual, marks = LANGUAGES[script][0], MARKS.get(script, ())
+    usual = LANGUAGES[script][0]
+    marks = MARKS.get(script, ())
     marked = _marked(text, marks, together[script])
-    tells = bool(marked) or usual not in {mark.language for mark in marks}
-    return ScriptCounts(letters, script, marked or usual, is_marked=tells)
+    if marked:
+        return ScriptCounts(letters, script, marked, is_marked=True)
+    # The text has no mark. That decides if the usual language has none either
+    has_usual_no_mark = usual not in {mark.language for mark in marks}
+    return ScriptCounts(letters, script, usual, is_marked=has_usual_no_mark)
 
 
 def _letters(text: str) -> dict[str, int]:
@@ -225,11 +233,13 @@ def _letters(text: str) -> dict[str, int]:
 
 
 def _together(letters: dict[str, int]) -> dict[str, int]:
-    """The letters by script without Latin, where Han and kana are one: of Japanese or of Chinese."""
+    """Return the letters by script, without Latin, and with Han and kana as one script."""
     found = {script: many for script, many in letters.items() if script != "Latin"}
-    kana, han = found.pop("Kana", 0), found.pop("Han", 0)
-    if kana + han:
-        found["Kana" if kana >= KANA * (kana + han) else "Han"] = kana + han
+    kana = found.pop("Kana", 0)
+    both = kana + found.pop("Han", 0)
+    if both:
+        is_japanese = kana >= KANA * both
+        found["Kana" if is_japanese else "Han"] = both
     return found
 
 
@@ -244,16 +254,15 @@ def _marked(text: str, marks: tuple[LetterMark, ...], letters: int) -> str:
 
 @cache
 def _judged(script: str) -> frozenset[str]:
-    """The languages of a script that marks tell from others: the marked ones, and the one that has
-    none.
-    """
+    """Return the languages of a script that marks tell apart: the marked ones, and the usual one."""
     return frozenset({mark.language for mark in MARKS.get(script, ())} | {*LANGUAGES[script][:1]})
 
 
 @cache
 def _blocks() -> NDArray[np.uint8]:
-    """The number of the script of each block of code points, from 1; 0 for signs, digits and rare
-    scripts.
+    """Return the script's number for each block of code points: from 1, or 0 if there is none.
+
+    Signs, digits and rare scripts have none.
     """
     table = np.zeros(0x110000 // BLOCK, np.uint8)
     for number, script in enumerate(SCRIPTS, 1):
@@ -268,15 +277,15 @@ WRITTEN = frozenset(chain.from_iterable(LANGUAGES.values()))  # languages with a
 
 @cache
 def knows_languages() -> bool:
-    """True if the library that guesses them is installed."""
+    """Return whether the library that guesses languages is installed."""
     return find_spec("resiliparse") is not None
 
 
 def likely_language(text: str) -> tuple[str, int]:
-    """The ISO 639-1 code of the language that a text is most likely in, and resiliparse's measure:
-    smaller is surer.
+    """Return the ISO 639-1 code of a text's most likely language, and resiliparse's measure.
 
-    The measure is BY_SCRIPT where the script decides. The code is empty if the text has no words.
+    A smaller measure is surer; it is BY_SCRIPT if the script decides. The code is empty if the text
+    has no words.
     """
     writing = writing_of(text)
     if writing is not None and writing.language:
@@ -289,16 +298,17 @@ def guessed_language(text: str) -> str:
     return likely_language(text)[0]
 
 
-ENOUGH = 200  # characters of a text that may contradict a declaration
-# of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
-SURE = 600
-LIKELY = 800  # up to it 254 of 262 texts that declare nothing were in the language that it names
-UNLIKELY = 1200  # it names no language beyond
-# by which that of the declared language has to be larger where the other is sure, or anyway
+ENOUGH = 200  # characters, at least, of a text that may contradict a declaration
+# resiliparse's measures, which are smaller for surer results
+SURE = 600  # texts in other scripts have larger measures
+LIKELY = 800  # up to this 254 of 262 texts that declare nothing were in the language it names
+UNLIKELY = 1200  # the detector names no language with a larger measure
+# The measure of the declared language has to be larger by this: if the other language is sure, or
+# else
 APART, FAR = 20, 100
-# as the detector calls them
+# Codes under which the detector knows these languages
 SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}
-# which it does not keep apart
+# Languages that the detector does not tell apart
 NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})
 
 
@@ -319,9 +329,7 @@ def contradicts(declared: str, text: str) -> bool:
 
 
 def _detects_another(language: str, text: str) -> bool:
-    """Return whether the detector finds another language, far enough before this one, and keeps the
-    two apart.
-    """
+    """Return whether the detector finds another language, which is surer by far than this one."""
     measures = _measures(text[:LONGEST])
     if not measures:
         return False
@@ -333,7 +341,7 @@ def _detects_another(language: str, text: str) -> bool:
 
 
 def _measures(text: str) -> dict[str, int]:
-    """The measure of each language that the detector knows and finds in a text."""
+    """Return the measure of each language that the detector finds in a text."""
     return dict(_detector().detect_fast(text, n_results=len(_supported())))
 
 

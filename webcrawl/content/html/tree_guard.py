@@ -1,5 +1,4 @@
-"""Pages that a tree builder must not be given: the standard's own rules let 30 KB of markup grow to
-gigabytes.
+"""Finds pages too dangerous for a tree: by the standard's rules 30 KB of markup become gigabytes.
 
 The grammar of start tags (HTML Standard 13.2.5) comes first, as regular expressions, one named
 fragment per idea.
@@ -108,7 +107,7 @@ def heavy(body: bytes) -> bool:
     """Return whether a tree of this page could take more time or memory than a page is worth."""
     # three times as fast as bytes.count
     tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))
-    # no tag is longer than the body
+    # No tag is longer than the body
     if tags * len(body) <= COPIES or (tags <= HARMLESS and not SUSPECT.search(body)):
         return False
     if tags > MANY_TAGS:
@@ -118,10 +117,10 @@ def heavy(body: bytes) -> bool:
 
 
 def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
-    """Bytes that may be opened again at every tag: all formatting tags, and the largest anchor.
+    """Return the bytes that may be opened again at every tag.
 
-    Every place where such a tag may begin is measured, even inside a comment: that only raises the
-    bound.
+    These are all formatting tags, and the largest anchor. Every place where such a tag may begin is
+    measured, even inside a comment: that only raises the bound.
     """
     found = tag.findall(body)
     anchor = max((len(rest) for name, rest in found if name), default=0)
@@ -132,9 +131,7 @@ def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
 
 
 def _odd(body: bytes, tag: re.Pattern[bytes]) -> int:
-    """Return `_copied` for tags whose attributes are not plain; one that does not end counts as
-    COPIES bytes.
-    """
+    """Return `_copied` for tags with odd attributes. A tag without an end counts as COPIES bytes."""
     size = 0
     for found in tag.finditer(body):
         if not found["rest"]:
@@ -146,7 +143,7 @@ def _odd(body: bytes, tag: re.Pattern[bytes]) -> int:
 
 
 def defused(body: bytes) -> bytes:
-    """The body, with every tag that has more than grammar.ATTRIBUTES attributes turned into text."""
+    """Return the body, with every tag that has more than ATTRIBUTES attributes turned into text."""
     if not CROWDED_TAG.search(body):
         return body
     changed = bytearray(body)

@@ -35,7 +35,7 @@ _BEGINS_AS_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 
 
 def markup(content_type: str, body: bytes) -> str:
-    """`html`, `xml` for XHTML served as XML, or an empty string."""
+    """Return `html`, `xml` for XHTML served as XML, or an empty string for other bodies."""
     mime = mimetype.parse(content_type) if content_type else None
     essence = mime.essence if mime else ""
     if essence == "text/html":
@@ -43,24 +43,30 @@ def markup(content_type: str, body: bytes) -> str:
     if essence in UNKNOWN:
         if _BEGINS_AS_HTML.match(body):
             return "html"
-        essence = "text/xml" if _BEGINS_AS_XML.match(body) else ""
+        is_in_xml = _BEGINS_AS_XML.match(body) is not None
+    else:
+        is_in_xml = is_xml(essence)
+    if not is_in_xml:
+        return ""
     # Feeds and sitemaps are XML too; only a document that names the namespace has links that a
-    # browser shows.
-    return "xml" if is_xml(essence) and (_XHTML in body or b"\0" in body[:4]) else ""
+    # browser shows. In UTF-16, which has zeros at the beginning, the name cannot be found
+    may_be_xhtml = _XHTML in body or b"\0" in body[:4]
+    return "xml" if may_be_xhtml else ""
 
 
 class ElementReader:
     """Reads elements in document order. Used by one thread."""
 
     def __init__(self, selector: str, tags: frozenset[str]) -> None:
-        """Both say the same: `tags` is for libxml2, and empty means all."""
+        """Select the same elements by both: `tags` is for libxml2, and if it is empty, it is all."""
         self._lexbor = LexborTree(selector)
         self._plain = PlainTree(tags)
         self._xml = XmlTree()
 
     def elements(self, text: bytes, kind: str) -> Iterable[Element]:
-        """The elements of a document in UTF-8; `kind` is what `document` said. libxml2 reads what
-        lexbor must not.
+        """Return the elements of a document in UTF-8; `kind` is what `document` returned.
+
+        libxml2 reads the documents that are too heavy for lexbor.
         """
         tree = kept_tree().take(text)
         if tree is not None:
@@ -72,27 +78,27 @@ class ElementReader:
 
 
 def defused(text: bytes) -> bytes:
-    """The attributes of one tag cost time quadratic in their number in both parsers."""
+    """Return the document without crowded tags: attributes of one tag cost quadratic time."""
     return tree_guard.defused(text) if len(text) > tree_guard.LONG else text
 
 
 def document(body: bytes, content_type: str, encoding: str) -> tuple[bytes, str]:
-    """The body in UTF-8 without a byte order mark, and its kind of markup: empty for what is
-    neither HTML nor XHTML.
+    """Return the body in UTF-8 without a byte order mark, and its kind of markup.
+
+    The kind is that of `markup`. A body without markup is returned as it is.
     """
     kind = markup(content_type, body)
-    same = (
-        not kind
-        or encoding == encodings.UTF_8
-        or (encoding == encodings.WINDOWS_1252 and body.isascii())
-    )
-    return body.removeprefix(BOM_UTF8) if same else encodings.decode(body, encoding).encode(), kind
+    is_utf_8 = encoding == encodings.UTF_8
+    is_ascii = encoding == encodings.WINDOWS_1252 and body.isascii()
+    if not kind or is_utf_8 or is_ascii:
+        return body.removeprefix(BOM_UTF8), kind
+    return encodings.decode(body, encoding).encode(), kind
 
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
 _NAMESPACES = {"{http://www.w3.org/1999/xlink}": "xlink:"}
-# text nodes read below one element: libxml2 nests 2048 deep, and text is read at each level
+# Text nodes read below one element: libxml2 nests 2048 deep, and text is read at each level
 _PIECES = 256
 
 
@@ -105,7 +111,7 @@ class Element(Protocol):
     def attributes(self) -> dict[str, str | None]: ...
     def text(self) -> str: ...
     def text_lexbor(self) -> str:
-        """The element's text, which selectolax's nodes have in half the time."""
+        """Return the element's text; selectolax's nodes return it in half the time of `text`."""
 
 
 class LexborTree:
@@ -128,7 +134,7 @@ class LexborTree:
 
 
 def lexbor_tree(html: bytes) -> LexborHTMLParser:
-    """The tree of an HTML document in UTF-8 that is neither crowded nor heavy."""
+    """Return the tree of an HTML document in UTF-8 that is neither crowded nor heavy."""
     try:
         return LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS)
     except SelectolaxError as error:  # all that can fail here is a malloc
@@ -153,13 +159,14 @@ class KeptTree:
 
         Nothing is kept afterwards.
         """
-        kept, self._kept = self._kept, None
+        kept = self._kept
+        self._kept = None
         return kept[1] if kept is not None and kept[0] == text else None
 
 
 @cache
 def kept_tree() -> KeptTree:
-    """The only one: between the two readers of a page is nothing that could hold it."""
+    """Return the only kept tree. Nothing between a page's two readers could pass it on."""
     return KeptTree()
 
 
@@ -221,7 +228,7 @@ class XmlTree:
 
 
 def plain_root(html: bytes) -> etree._Element | None:
-    """The root of libxml2's tree of an HTML document."""
+    """Return the root of libxml2's tree of an HTML document."""
     return _parse(
         html,
         etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True),
@@ -229,7 +236,7 @@ def plain_root(html: bytes) -> etree._Element | None:
 
 
 def xml_root(xml: bytes) -> etree._Element | None:
-    """The root of an XML document, well-formed or not."""
+    """Return the root of an XML document, well-formed or not."""
     parser = etree.XMLParser(
         encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False,
         remove_comments=True, remove_pis=True,
@@ -243,7 +250,7 @@ _REFERENCE = re.compile(
     rb"|&(?:#0*([0-9]{1,7});|#[xX]0*([0-9A-Fa-f]{1,6});|([A-Za-z_][\w.-]*+);)?",
     re.DOTALL,
 )
-# no characters of XML: after one, libxml2 drops a reference
+# Not characters of XML: after one, libxml2 drops a reference
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 _SUBSET = re.compile(rb"<!DOCTYPE[^\[>]*+\[(.*?)\]\s*+>", re.DOTALL)
 _ENTITY = re.compile(
@@ -251,16 +258,16 @@ _ENTITY = re.compile(
 )
 _PREDEFINED = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 NESTED = 16  # entities within entities
-LONGEST_ENTITY = 2000  # bytes that one stands for: no address is longer, but bombs are
+LONGEST_ENTITY = 2000  # bytes of an entity's text: no address is longer, but bombs are
 EXPANDED = 1 << 20  # bytes that references may become beyond twice the document's size
 
 
 def with_sound_references(xml: bytes) -> bytes:
-    """An XML document in UTF-8 in which each `&` begins a reference that libxml2 resolves.
+    """Return an XML document in UTF-8 in which each `&` begins a reference that libxml2 resolves.
 
-    Of any other it drops the name that follows as well: `?c=1&d=2` became `?c=1=2`. HTML's entities
-    become characters, and those that the document declares become what they stand for: libxml2
-    would end at many.
+    libxml2 drops any other `&` with the name after it: `?c=1&d=2` became `?c=1=2`. HTML's entities
+    become characters. Entities that the document declares become their text: libxml2 would stop
+    reading at many of them.
     """
     xml = xml.translate(None, _CONTROLS)
     if _UNSOUND.search(xml) is None:
@@ -282,7 +289,7 @@ def with_sound_references(xml: bytes) -> bytes:
 
 
 class _References:
-    """What the references of a document become, whose own entities are `declared`."""
+    """Replaces the references of a document, whose own entities are `declared`."""
 
     def __init__(self, declared: Mapping[bytes, bytes], room: int) -> None:
         self._declared = declared
@@ -295,23 +302,21 @@ class _References:
 
     def _replaced(self, found: re.Match[bytes]) -> bytes:
         decimal, hexadecimal, name = found.groups()
-        if name in _PREDEFINED or not found[0].startswith(b"&"):
+        is_reference = found[0].startswith(b"&")  # and no CDATA section or comment
+        if name in _PREDEFINED or not is_reference:
             return found[0]
         if name in self._declared:
             return self._entity(name)
         if name is not None:
-            text = html5.get(name.decode("latin-1") + ";")
-            return (
-                b"".join(b"&#%d;" % ord(char) for char in text) if text else b"&amp;" + found[0][1:]
-            )
+            return _html_entity(name) or b"&amp;" + found[0][1:]
         if decimal or hexadecimal:
             return b"&#%d;" % _number(found)
         return b"&amp;"
 
     def _entity(self, name: bytes) -> bytes:
-        """Return what an entity stands for, with its own references replaced.
+        """Return the text of an entity, with its own references replaced.
 
-        An entity within itself stands for nothing.
+        An entity within itself has no text.
         """
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1
@@ -328,8 +333,14 @@ class _References:
         return text if self._room >= 0 else b""
 
 
+def _html_entity(name: bytes) -> bytes:
+    """Return the characters of HTML's entity as references; empty if HTML has no such entity."""
+    text = html5.get(name.decode("latin-1") + ";", "")
+    return b"".join(b"&#%d;" % ord(char) for char in text)
+
+
 def _character(found: re.Match[bytes]) -> bytes:
-    """A reference to a character as that character; any other as it stands."""
+    """Return the character that a reference stands for; any other reference as it is."""
     return chr(_number(found)).encode() if found[1] or found[2] else found[0]
 
 
@@ -339,7 +350,7 @@ def _number(found: re.Match[bytes]) -> int:
 
 
 def _is_character(number: int) -> bool:
-    """As XML 1.0 has it (2.2)."""
+    """Return whether this is a character of XML 1.0 (2.2)."""
     return (
         number in (9, 10, 13)
         or 0x20 <= number < 0xD800

@@ -1,6 +1,4 @@
-"""What an answer is, beside what it says: a page, or a wall, a soft 404, a shell and their like
-(docs/recognise.md).
-"""
+"""Recognises what an answer is: a page, a wall, a soft 404, a shell, … (docs/recognise.md)."""
 
 from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import Marks

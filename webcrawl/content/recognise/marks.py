@@ -1,6 +1,4 @@
-"""The table of marks: one search of a body's beginning for all of them, and one look at the names
-of its headers.
-"""
+"""The table of marks: one search for all in a body's beginning, one look at the headers' names."""
 
 from __future__ import annotations
 
@@ -18,14 +16,14 @@ from typing import Any, Self
 import re2
 
 OWN = files(__package__) / "marks.toml"  # the package may be an egg
-MEMORY = 64 << 20  # limit of the automata
+MEMORY = 64 << 20  # bytes, the limit of the automata
 WORDS = ("ratelimit", "maintenance", "wall", "login", "soft404")
-VERSION = 1  # of a table's form
+VERSION = 1  # of the tables' format
 KEYS = frozenset(("version", "date", "mark", "words", "names", "denial"))
 KIND = re.compile(
     r"wall:[a-z0-9-]+|ratelimit|login|consent|soft404|parked|default|maintenance|shell"
 )
-# of a mark
+# The keys of a mark, and the types of their values
 FORMS = {
     "is": str,
     "source": str,
@@ -41,9 +39,9 @@ APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
 GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
 LETTERS = re.compile(r"[^\W\d_]")
 COMMON = "server system url"  # on most pages, in scripts and attributes
-NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
-# Where a framework puts the page, or what it says to who has no scripts; words that a search would
-# not see; who denies
+NEVER = r"[^\x00-\x{10FFFF}]"  # matches no text
+# Where a framework puts the page, or what it says without scripts; a denial's guard; a title with
+# character references, in which a search does not see the words
 HINTS = {
     MOUNT: r"""id=["']?(root|react-?root|q-app|app|__next|__nuxt|___gatsby|svelte|ember-root)\b|-(root|app)["']>"""
     r"|<app-root|\bng-(app|view)|v-cloak|<noscript",
@@ -57,47 +55,46 @@ class ErrorMarks(StrEnum):
     """The parts of the table that apply to errors."""
 
     DENIES = "denies"
-    GUARDS = "guards"  # by whom, or why
-    YOURS = "yours"  # whose request
-    RIGHTS = "rights"  # which the reader lacks: such a page is about one URL
-    STOCK = "stock"  # what servers say by themselves
+    GUARDS = "guards"  # who denies, or why
+    YOURS = "yours"  # whose request it denies
+    RIGHTS = "rights"  # the reader lacks a right: such a page is about one URL
+    STOCK = "stock"  # a server's standard message
 
 
-LISTS = {"words": WORDS, "names": WORDS, "denial": tuple(ErrorMarks)}  # of expressions, by name
+# Tables of expressions, and the names of their lists
+LISTS = {"words": WORDS, "names": WORDS, "denial": tuple(ErrorMarks)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """One row of the table; no two are the same, whatever they say."""
+    """One row of the table. No two rows are equal, even with the same values."""
 
     kind: str  # as in `wall:cloudflare`
     bare: bool  # counts only where next to nothing is shown
-    statuses: frozenset[int]  # none: any
+    statuses: frozenset[int]  # empty: any status
 
     def fits(self, status: int) -> bool:
-        """Return whether it counts with this status."""
+        """Return whether the mark counts with this status."""
         return not self.statuses or status in self.statuses
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The result of one search: marks in the table's order, and the names of words and hints that
-    are worth a look.
-    """
+    """The result of one search."""
 
-    marks: list[Mark]
-    hints: AbstractSet[str]
+    marks: list[Mark]  # in the table's order
+    hints: AbstractSet[str]  # kinds and names of HINTS for which the page is worth parsing
 
 
 NOTHING = Glance([], frozenset())
 
 
 class Marks:
-    """Read once. Raises OSError, or ValueError for what is no table of marks, with the reason."""
+    """All marks, words and names. Raises OSError, or ValueError for a table that is wrong."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
         tables = list(tables)
-        # which expressions together are a mark
+        # The expressions that are a mark together
         self._groups: list[tuple[frozenset[int], Mark]] = []
         self._headers: dict[bytes, list[tuple[Any, Mark]]] = {}
         self._search = re2.Set.SearchSet(OPTIONS)
@@ -150,7 +147,7 @@ class Marks:
         return int(self._search.Add(expression))
 
     def of_headers(self, headers: list[tuple[bytes, bytes]]) -> Iterator[Mark]:
-        """The marks among an answer's header fields."""
+        """Yield the marks among an answer's header fields."""
         for name, value in headers:
             for expression, mark in self._headers.get(name.lower(), ()):
                 if expression.search(value):
@@ -161,21 +158,18 @@ class Marks:
         found = self._search.Match(beginning)
         if not found:
             return NOTHING
-        hints = {self._hints[one] for one in found if one in self._hints}
-        marks = (
-            [mark for group, mark in self._groups if group.issubset(found)]
-            if len(found) > len(hints)
-            else []
-        )
-        return Glance(marks, hints)
+        hints = {self._hints[number] for number in found if number in self._hints}
+        if len(found) == len(hints):  # nothing was found but hints, as on most pages
+            return Glance([], hints)
+        return Glance([mark for group, mark in self._groups if group.issubset(found)], hints)
 
     def shown(self, text: str) -> list[Mark]:
-        """The marks that a reader sees in a page's text, in the table's order."""
+        """Return the marks that a reader sees in a page's text, in the table's order."""
         found = self._search.Match(text) or ()
         return [mark for group, mark in self._groups if group.issubset(found)]
 
     def kinds(self, said: str | bytes) -> list[str]:
-        """The kinds of which a text or title, in UTF-8, has words or names."""
+        """Return the kinds of which a text or title, in UTF-8, has words or names."""
         return [WORDS[one] for one in sorted(self._any_word.Match(said) or ())]
 
     def words(self, kind: str, text: str) -> bool:
@@ -187,7 +181,7 @@ class Marks:
         return self._denial[part].search(text) is not None
 
     def is_stock(self, text: str) -> bool:
-        """Return whether an error says no more than servers say by themselves."""
+        """Return whether an error has no words but a server's standard message."""
         return LETTERS.search(self._denial[ErrorMarks.STOCK].sub("", text)) is None
 
     def names(self, kind: str, lines: str, *, whole: bool) -> bool:
@@ -210,9 +204,9 @@ def _table(path: Path | Traversable) -> Mapping[str, Any]:
 
 
 def _check(table: Mapping[str, Any]) -> None:
-    """Raises ValueError for values of another form.
+    """Raise ValueError if a value has the wrong type.
 
-    A text in the place of a list would be a list of letters.
+    A text in the place of a list would count as a list of letters.
     """
     for row in _formed("mark", table.get("mark", []), list):
         for key, value in _formed("mark", row, dict).items():
@@ -248,11 +242,11 @@ def _either(expressions: Iterable[str]) -> str:
 
 
 def _ends(kind: str, words: list[str]) -> list[str]:
-    """The part of each sentence that is looked for first. With its gaps, the automaton would have
-    states without end.
+    """Return the part of each sentence that is looked for first.
 
-    Of a missing page it is the end, since sentences on pages begin like that; of others the
-    beginning, unless most pages have that in their sources.
+    With the gaps of the sentences the automaton would have too many states. The part is the
+    beginning, unless most pages have that in their sources. For a missing page it is the end, since
+    ordinary sentences begin like these.
     """
     return [_end(GAP.split(one), kind) for one in words]
 
@@ -263,16 +257,16 @@ def _end(parts: list[str], kind: str) -> str:
 
 
 def _element(kind: str, names: list[str]) -> str:
-    """For a source.
+    """Return the expression that looks for the names in a page's source.
 
-    What names a missing page is in many addresses and numbers, but there it is no whole element.
+    Names of a missing page are in many addresses and numbers, so they must fill a whole element.
     """
     named = _spaced(_either(names))
     return rf"[>{APART}-]\s*(?:{named})\W{{0,3}}\s*[<{APART}-]" if kind == "soft404" else named
 
 
 def _spaced(expression: str) -> str:
-    """For a source, where any white space may stand for a space."""
+    """Return the expression for a source, in which any white space may stand for a space."""
     return expression.replace(" ", r"\s")
 
 

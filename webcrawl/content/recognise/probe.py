@@ -1,6 +1,4 @@
-"""What a host shows for a URL that cannot exist, as far as it takes to know that again on other
-pages.
-"""
+"""What a host shows for a URL that cannot exist, to recognise the same on its other pages."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ from zlib import crc32
 from webcrawl.content.near_duplicates import fingerprint
 
 NEAR = 3  # bits in which near-duplicates differ at most
-NAME = 4  # characters that a word of a URL has at least if a page repeats it
+NAME = 4  # characters, at least, of a word of the URL that is taken out of the text
 FORM = struct.Struct(">?IQBB")
-# pages that are compared before anything follows; if most are like it, the host has one page for
-# everything
+# Pages that are compared before anything follows. If most look like the probe, the host has one
+# page for everything
 TRIAL = 16
 
 
@@ -30,16 +28,16 @@ class Probe(NamedTuple):
 
     @classmethod
     def of(cls, url: str, title: str, text: str) -> Self:
-        """The knowledge of a page by what a browser without scripts shows."""
+        """Return the probe of a page by what a browser without scripts shows."""
         words = _words_of(url)
         title, text = _without(words, title), _without(words, text)
         found = fingerprint(text)
         return cls(found is not None, _sum(title), _sum(text) if found is None else found)
 
     def is_like(self, other: Self) -> bool:
-        """True if both have one title, and texts that are near-duplicates or, if short, the same.
+        """Return whether both have the same title, and texts that are near-duplicates.
 
-        Pages of one template that say little more are told apart by their titles.
+        Short texts must be the same. Titles tell apart pages of one template with little text.
         """
         if self.title != other.title or self.long != other.long:
             return False
@@ -53,11 +51,11 @@ class Probe(NamedTuple):
 
     @property
     def is_believed(self) -> bool:
-        """False if most pages look like it: then it tells nothing of any."""
+        """Return whether the probe tells errors from pages: not if most pages look like it."""
         return self.alike * 2 <= self.compared
 
     def after(self, *, alike: bool) -> Self:
-        """The same, with one more page that was compared."""
+        """Return the probe after one more page was compared with it."""
         return self._replace(compared=self.compared + 1, alike=self.alike + alike)
 
     def pack(self) -> bytes:
@@ -65,7 +63,7 @@ class Probe(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """ValueError if these are other bytes."""
+        """Return the probe that was packed. Raise ValueError for other bytes."""
         try:
             return cls(*FORM.unpack(data))
         except struct.error as error:
@@ -73,15 +71,12 @@ class Probe(NamedTuple):
 
 
 def _words_of(url: str) -> list[str]:
-    """What a page may repeat of its URL, the longest first."""
+    """Return the parts of its URL that a page may repeat, the longest first."""
     path = url[url.find("/", url.find("//") + 2) :]
     last = path.partition("?")[0].rstrip("/").rpartition("/")[2]
-    found = {url, path, last, last.partition(".")[0]}
-    return sorted(
-        (word for one in found | set(map(unquote, found)) if len(word := one) > NAME),
-        key=len,
-        reverse=True,
-    )
+    written = {url, path, last, last.partition(".")[0]}
+    words = [word for word in written | set(map(unquote, written)) if len(word) > NAME]
+    return sorted(words, key=len, reverse=True)
 
 
 def _without(words: list[str], text: str) -> str:

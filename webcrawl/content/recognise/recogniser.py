@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
 from pathlib import Path
@@ -45,38 +46,36 @@ SEARCHED_LEAN_BYTES = 32_768  # and in the whole of a page up to this size that 
 TITLE_BYTES = 512
 MAX_SHELL_CHARS = 160  # visible text of a page that its scripts have still to make
 # Visible text of an answer with a vendor's mark, by kind. Parked domains and server defaults may
-# have any length.
+# have any length
 MAX_MARKED_CHARS = {"wall": MAX_TITLED_CHARS, "login": MAX_ERROR_CHARS, "consent": MAX_TITLED_CHARS}
-ACCEPTED = 202  # with a page: challenges are sent like this
-# a title, by which a trader begins to describe a name
+ACCEPTED = 202  # challenges are sent with this status and a page
+# The title under which a domain trader offers a name
 OFFERED = re.compile(r"\S+\.\w+ is for sale\b", re.IGNORECASE)
 LOADING = re.compile(
     r"\b(load(ing)?|wait|javascript|geladen|laden|lädt|chargement|cargando|caricamento|carregando)\b"
     r"|загруз|加载|等待|読み込|로딩",
     re.IGNORECASE,
 )
-# What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what
-# it does
+# A script that sets a cookie and asks for the page again
 ASKS_AGAIN = re.compile(
     rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL
 )
+# A script that is packed so that nobody reads it
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-# what it does
+# The words in which a challenge tells the reader what it does
 CHECKING = re.compile(
     r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE
 )
 PARKED, SHELL = "parked", "shell"
-# hints that count with any status
+# Hints that count with any status
 ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED, GUARD))
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class Recogniser:
-    """Names what an answer is where it is not the page: `wall:VENDOR`, `soft404`, `shell` and
-    others.
-    """
+    """Names the kind of an answer that is not the page: `wall:VENDOR`, `soft404`, `shell`."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
@@ -90,59 +89,56 @@ class Recogniser:
         names: AbstractSet[bytes] | None = None,
         kind: str | None = None,
     ) -> str:
-        """Return the name of what the answer is, empty for a page.
+        """Return the name of the answer's kind, or PAGE.
 
-        `names`: of the headers in lower case; `kind`: their type, if they are known. Most answers
-        cost one look at these names and one search.
+        `names` are the names of the headers in lower case, and `kind` is their media type; without
+        them both are read from the headers. Most answers cost one look at the names and one search.
         """
         marks: list[Mark] = []
-        if names is None or not names.isdisjoint(self._marks.header_names):
-            marks = [mark for mark in self._marks.of_headers(headers) if mark.fits(status)]
-            if marks and not marks[0].bare:
+        may_have_header_marks = names is None or not names.isdisjoint(self._marks.header_names)
+        if may_have_header_marks:
+            marks = _fitting(self._marks.of_headers(headers), status)
+            if marks and not marks[0].bare:  # a bare mark needs a look at the body
                 return marks[0].kind
         if kind is None:
-            kind = (header(headers, b"content-type") or b"").decode("latin-1")
-        if not body or not markup(kind, body):
-            return self._bare_error(status, body) or BY_STATUS.get(status, PAGE)
+            kind = _content_type(headers)
+        is_document = body and markup(kind, body)
+        if not is_document:
+            return self._kind_of_bare_error(status, body) or BY_STATUS.get(status, PAGE)
         glance, is_lean = self._look(status, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
         if status == BLOCKED:
             return marks[0].kind if marks else BY_STATUS[BLOCKED]
-        if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=is_lean):
-            return PAGE
-        return self._kind_of_document(status, body, kind, marks)
+        if marks or self._is_worth_a_look(status, body, glance.hints, lean=is_lean):
+            return self._kind_of_document(status, body, kind, marks)
+        return PAGE
 
     def _look(self, status: int, body: bytes, kind: str) -> tuple[Glance, bool]:
-        """Search the beginning of a body, or the whole of a lean one; return what is found, and
-        whether it is lean.
+        """Search the beginning of a body, or the whole of a lean one.
+
+        Return what was found, and whether the body is lean.
         """
         size = SEARCHED_ERROR_BYTES if status >= 400 else SEARCHED_BYTES
         glance = self._glance(body[:size], body, kind)
         is_searched = len(body) <= size
-        if is_searched and not glance.hints:  # whether it is lean does not matter
-            return glance, False
+        if is_searched and not glance.hints:
+            return glance, False  # whether it is lean matters only to hints
         is_lean = len(body) <= SEARCHED_LEAN_BYTES and _is_lean(body, glance.hints)
         if is_lean and not is_searched:
             glance = self._glance(body, body, kind)
         return glance, is_lean
 
     def _kind_of_document(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
-        """The name of an answer that is parsed for it; `kind` is its type."""
+        """Parse a body of the media type `kind`, and return the kind of the answer, or PAGE."""
         html, form = document(body, kind, encoding_of(body, kind, ""))
         tree = tree_of(html, form)
+        is_error = status >= 400
         if tree is None:
-            return (
-                next((mark.kind for mark in marks if not mark.bare), PAGE)
-                if status >= 400
-                else PAGE
-            )
-        if (
-            status < 400
-            and all(map(_needs_short_text, marks))
-            and shows_more(tree.body, MAX_TITLED_CHARS)
-        ):
+            return _first_sure_kind(marks) if is_error else PAGE
+        needs_short_text = not is_error and all(map(_needs_short_text, marks))
+        if needs_short_text and shows_more(tree.body, MAX_TITLED_CHARS):
             kept_tree().keep(html, tree)  # links are read from it
-            return PAGE  # every rule that is left needs a shorter text
+            return PAGE  # every rule that is left needs a shorter text, too
         shape = DocumentShape.of(tree)
         answer = HtmlAnswer(status, shape)
         found = (
@@ -152,18 +148,16 @@ class Recogniser:
         )
         return SCRIPT if found == UNKNOWN and _asks_again(body, status, shape) else found
 
-    def _bare_error(self, status: int, body: bytes) -> str:
-        """By the mark of a denial that is no page: a line of text, or an object for a script."""
-        if not body or not may_deny(status) or len(body) > SEARCHED_ERROR_BYTES:
+    def _kind_of_bare_error(self, status: int, body: bytes) -> str:
+        """Return the kind of a denial that is a line of text, or an object for a script, or PAGE."""
+        may_be_denial = may_deny(status) and 0 < len(body) <= SEARCHED_ERROR_BYTES
+        if not may_be_denial or not _is_utf8(body):
             return PAGE
-        found = self._marks.glance(body).marks if _is_utf8(body) else []
-        return next((mark.kind for mark in found if mark.fits(status) and not mark.bare), PAGE)
+        return _first_sure_kind(_fitting(self._marks.glance(body).marks, status))
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
-        """Return what a page shows, to compare it with other URLs of its host; None if this is not
-        a page.
-        """
-        kind = (header(headers, b"content-type") or b"").decode("latin-1")
+        """Return what a page shows, to compare it with its host's other URLs; None for no page."""
+        kind = _content_type(headers)
         if not body or not markup(kind, body):
             return None
         tree = tree_of(*document(body, kind, encoding_of(body, kind, "")))
@@ -180,22 +174,26 @@ class Recogniser:
     def _is_worth_a_look(
         self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
     ) -> bool:
-        """Return whether a page without a mark may be something else, and is to be parsed."""
-        is_small_error = may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES
-        if status == 429 or is_small_error:
+        """Return whether a document without a mark may be something else than a page."""
+        if status == 429:
+            return True
+        is_small_denial = may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES
+        if is_small_denial:
             return True
         if hints and _is_hinted(status, body, hints):
-            says_so = lean or SOFT404 in hints or self._titled(body)
-            if says_so:
+            # A page with many links is a page, unless its title says something else
+            hints_count = lean or SOFT404 in hints or self._has_marked_title(body)
+            if hints_count:
                 return True
         return _has_a_page(status) and _is_left_to_scripts(body)
 
-    def _titled(self, body: bytes) -> bool:
-        """A title counts whatever the links of the page."""
+    def _has_marked_title(self, body: bytes) -> bool:
+        """Return whether the title has words or names of a kind."""
         start = body.find(b"<title", 0, SEARCHED_BYTES)
-        return start >= 0 and bool(
-            self._marks.kinds(body[start : body.find(b"</", start, start + TITLE_BYTES)])
-        )
+        if start < 0:
+            return False
+        end = body.find(b"</", start, start + TITLE_BYTES)
+        return bool(self._marks.kinds(body[start:end]))
 
     def _kind_by_marks(self, answer: HtmlAnswer, marks: list[Mark]) -> str:
         """Return the kind of the first mark that counts, or PAGE.
@@ -211,11 +209,16 @@ class Recogniser:
             return candidates[0].kind
         # The pages of a domain trader consist of links, so links say nothing against PARKED
         has_links = answer.shape.links > 1 and any(mark.kind != PARKED for mark in candidates)
-        if has_links and answer.is_part_of_site and answer.prose_chars > MAX_CAPTION_CHARS:
-            # A page of the site that loads a vendor's script, and not the vendor's page
-            candidates = [mark for mark in candidates if not _is_wall(mark)]
         visible = self._visible_marks(answer, has_links=has_links)
-        return next((mark.kind for mark in candidates if mark not in visible), PAGE)
+        # A page of the site that loads a vendor's script is not the vendor's page
+        has_prose = answer.prose_chars > MAX_CAPTION_CHARS
+        is_no_wall = has_links and answer.is_part_of_site and has_prose
+        for mark in candidates:
+            if is_no_wall and _is_wall(mark):
+                continue
+            if mark not in visible:
+                return mark.kind
+        return PAGE
 
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
         """Return the marks that a reader sees on a page that may be about walls or parked domains."""
@@ -237,6 +240,20 @@ class Recogniser:
         return visible
 
 
+def _content_type(headers: Headers) -> str:
+    return (header(headers, b"content-type") or b"").decode("latin-1")
+
+
+def _fitting(marks: Iterable[Mark], status: int) -> list[Mark]:
+    """Return the marks that count with this status."""
+    return [mark for mark in marks if mark.fits(status)]
+
+
+def _first_sure_kind(marks: list[Mark]) -> str:
+    """Return the kind of the first mark that counts whatever the answer shows, or PAGE."""
+    return next((mark.kind for mark in marks if not mark.bare), PAGE)
+
+
 def _has_fitting_size(mark: Mark, answer: HtmlAnswer) -> bool:
     """Return whether the answer shows as little as one that this mark identifies."""
     if mark.bare:
@@ -255,31 +272,25 @@ def _is_wall(mark: Mark) -> bool:
 
 
 def _is_about_domains(answer: HtmlAnswer) -> bool:
-    """Return whether a text on the domain trade has a parked domain's words in its title, and is no
-    offer itself.
-    """
+    """Return whether the page is a text on the trade with domains, and does not offer one."""
     is_text = answer.prose_chars > MAX_ERROR_CHARS or own_words(answer.shape.prose) is None
     return is_text and OFFERED.match(answer.shape.title) is None
 
 
 def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
-    """Return whether a page has few links.
-
-    Most have more in their first part, where the count ends.
-    """
-    return (MOUNT in hints and b'"__next"' in body) or len(
-        body.split(b"<a ", MAX_LINKS + 1)
-    ) <= MAX_LINKS + 1
+    """Return whether a page has few links, or is one that Next.js makes."""
+    if MOUNT in hints and b'"__next"' in body:
+        return True
+    # Most pages have more links than this in their first part, where the splitting ends
+    parts = body.split(b"<a ", MAX_LINKS + 1)
+    return len(parts) <= MAX_LINKS + 1
 
 
 def _is_left_to_scripts(body: bytes) -> bool:
-    """Return whether a page has scripts, and neither links nor images but those that are commented
-    out.
-    """
-    link = body.find(b"<a ")
-    is_shown = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
-    # most pages show a link in their first part, where the search ends
-    if is_shown or b"<script" not in body:
+    """Return whether a page has scripts, and no links and images outside of comments."""
+    link = body.find(b"<a ")  # most pages have one in their first part, where the search ends
+    shows_link = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
+    if shows_link or b"<script" not in body:
         return False
     if len(body) <= SEARCHED_LEAN_BYTES:
         body = COMMENT.sub(b"", body)
@@ -296,7 +307,7 @@ def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:
 
 
 def _is_utf8(beginning: bytes) -> bool:
-    """Return whether it is, as far as its last character is whole."""
+    """Return whether a beginning is UTF-8. It may end within a character."""
     try:
         beginning.decode()
     except UnicodeDecodeError as error:
@@ -316,9 +327,7 @@ def _structure(status: int, shape: DocumentShape, body: bytes) -> str:
 
 
 def _is_challenge(status: int, shape: DocumentShape, body: bytes) -> bool:
-    """Return whether scripts alone decide who gets the page: it shows nothing else, and asks for
-    itself again.
-    """
+    """Return whether the page shows nothing, and its scripts decide who gets the real one."""
     if shape.blank and _is_gate(status, body):
         return True
     links_and_media = shape.links + shape.images + shape.players + shape.mounts
@@ -329,7 +338,7 @@ def _is_challenge(status: int, shape: DocumentShape, body: bytes) -> bool:
 
 
 def _is_shell(shape: DocumentShape) -> bool:
-    """Return whether scripts have still to make what the page is to show."""
+    """Return whether the page shows nothing until its scripts have run."""
     is_loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
         is_empty = is_loading or not shape.filled
@@ -340,7 +349,7 @@ def _is_shell(shape: DocumentShape) -> bool:
 
 
 def _has_a_page(status: int) -> bool:
-    """Return whether a body without words says more than this status does.
+    """Return whether an answer with this status has a body that says more than the status.
 
     The body of a redirect is not a page.
     """
@@ -348,10 +357,7 @@ def _has_a_page(status: int) -> bool:
 
 
 def _is_gate(status: int, body: bytes) -> bool:
-    """Return whether this is a challenge of scripts and nothing else.
-
-    A site's own errors have words.
-    """
+    """Return whether a document without words is a challenge. A site's own errors have words."""
     return (
         status == ACCEPTED
         or status >= 400
@@ -361,18 +367,24 @@ def _is_gate(status: int, body: bytes) -> bool:
 
 
 def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:
-    """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody
-    reads it.
+    """Return whether a script sets a cookie and asks for the same page, or hides what it does.
 
-    A packed one of a page with words or places of its own may serve these, unless text or title
-    says what it does.
+    A hidden script may serve the page, if the page has words or places of its own. So it counts
+    only with a status or with words of a challenge, or where it is alone.
     """
     if b"location.reload" in body and ASKS_AGAIN.search(body) is not None:
         return True
-    says = CHECKING.search(f"{shape.title}\n{shape.text}") or LOADING.search(shape.text)
-    return (
-        status == ACCEPTED or status >= 400 or shape.blank or says is not None
-    ) and HIDDEN.search(body) is not None
+    has_status_of_challenge = status == ACCEPTED or status >= 400
+    if not has_status_of_challenge and not shape.blank and not _speaks_of_checking(shape):
+        return False
+    return HIDDEN.search(body) is not None
+
+
+def _speaks_of_checking(shape: DocumentShape) -> bool:
+    """Return whether the page tells its reader that it checks or loads something."""
+    if CHECKING.search(f"{shape.title}\n{shape.text}") is not None:
+        return True
+    return LOADING.search(shape.text) is not None
 
 
 @cache

@@ -1,9 +1,8 @@
-"""Recognises answers that say what they are: "Too many requests", "Page not found", "Please log
-in".
+"""Recognises answers that say what they are: "Too many requests", "Page not found", "Log in".
 
-What counts are a page's own words, without what it quotes, supposes or asks, and in nobody else's
-name. A denial is recognised by its structure, too: an error that turns away who asks, and not what
-was asked for.
+Only a page's own words count: quotations, conditionals and questions do not, and neither do the
+words of a person. A denial is recognised by its structure, too: it is an error that turns away the
+client, and not the URL.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from webcrawl.content.recognise.shape import (
 )
 
 QUOTED = re.compile(r"[\"“”„«「『][^\"“”„«»」』\n]{3,300}[\"“”»」』]")
-FIRST = 6  # statements: who is no page says so at once
-INNER = re.compile(r"(?<=\w)\.(?=\w)")  # of a host's name or a number
+MAX_STATEMENTS = 6  # an answer that is not the page says so at once
+INNER = re.compile(r"(?<=\w)\.(?=\w)")  # a dot within a host's name or a number
 ENDS = re.compile(r"(?<=[.!?])\s+|[。！\n]|(?<=？)| [-\N{EN DASH}] ")  # noqa: RUF001
-# What the box beside it says
+# The label of a challenge's checkbox
 BOX = re.compile(
     r"\b(I['’]m|I am|ich bin|je (ne )?suis|no soy|soy|non sono|sono|não sou|я)\s(not |kein |pas |не )?"  # noqa: RUF001
     r"(an? |un |uno |um )?\b((ro|ро)?(bot|бот)(er)?|human|person)\b",  # noqa: RUF001
     re.IGNORECASE,
 )
-# Servers say "we". Left out are words that others have too: "mon" is a day, "je" is "you" in Dutch
+# Servers say "we". Words with another meaning are left out: "mon" is a day, "je" is "you" in Dutch
 PERSON = re.compile(
     r"\bI(['’](m|ve|ll|d)| (am|was|had|have|think|thought|know|found|see|saw|get|got|wrote|use|used|tried|want|would"  # noqa: RUF001
     r"|will|can|could|did|do|don['’]t|run|ran|made|write|need|like|love|hope|wonder|keep|spent|learned|built))\b"  # noqa: RUF001
@@ -50,26 +49,30 @@ SUPPOSED = re.compile(
 
 
 def own_words(prose: str) -> str | None:
-    """Return its first statements, one per line; None if a person writes."""
+    """Return the first statements of the prose, one per line; None if a person writes."""
     prose = BOX.sub(" ", QUOTED.sub(" ", prose))
     if PERSON.search(prose):
         return None
-    found = (
-        one for one in ENDS.split(INNER.sub("", prose)) if one and not SUPPOSED.search(one.strip())
+    sentences = ENDS.split(INNER.sub("", prose))
+    statements = (
+        sentence for sentence in sentences if sentence and not SUPPOSED.search(sentence.strip())
     )
-    return "\n".join(islice(found, FIRST))
+    return "\n".join(islice(statements, MAX_STATEMENTS))
 
 
-WAYS = 4  # links to other pages: whoever has more shows a site
-# these ask for a password, for money, or say that there is nothing
+MAX_DENIAL_LINKS = 4  # a page with more links to other pages is a page of a site
+# These ask for a password, for money, or say that there is nothing
 ELSE = frozenset((401, 402, 404, 407, 410))
-FAILED = frozenset((*range(500, 503), *range(504, 520)))  # and these that the server failed
-# What nobody writes: a long number, a mixture with digits, an address. Versions come after a slash
+FAILED = frozenset((*range(500, 503), *range(504, 520)))  # these say that the server failed
+# A word that people do not write: a long number, a mixture with digits, an address. Versions come
+# after a slash
 TOKEN = re.compile(r"(?<![\w/.])#?(?:[A-Za-z]{1,4}[-_])?[0-9A-Za-z.:=_+-]{7,}")
+# Versions, times and dates, which people do write
 WRITTEN = re.compile(
     r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
-)  # versions, times, dates
-DIGITS = 3  # in it
+)
+MIN_REFERENCE_DIGITS = 3
+# "You are not blocked"
 SPARED = re.compile(
     r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b",
     re.IGNORECASE,
@@ -88,58 +91,58 @@ def denies(marks: Marks, status: int, shape: DocumentShape, *, walled: bool) -> 
     if not may_deny(status) or not _is_alone(shape):
         return False
     said = f"{shape.title}\n{shape.text}"
-    if not walled and not marks.says(ErrorMarks.DENIES, said):
+    has_denial = walled or marks.says(ErrorMarks.DENIES, said)
+    if not has_denial:
         return False
     if marks.says(ErrorMarks.GUARDS, said):
         return True
-    if status == 400 or status >= 500:  # these may fail a request without a reason against it
+    may_be_fault = status == 400 or status >= 500  # of any request, with nothing against this one
+    if may_be_fault or marks.says(ErrorMarks.RIGHTS, said):
         return False
-    return not marks.says(ErrorMarks.RIGHTS, said) and (
-        marks.says(ErrorMarks.YOURS, said) or refers(said)
-    )
+    return marks.says(ErrorMarks.YOURS, said) or refers(said)
 
 
 def accuses(marks: Marks, shape: DocumentShape, said: str) -> bool:
-    """Return whether a short page with a good status says that a guard has denied a request, and
-    which.
-    """
-    if (
-        shape.links > 1
-        or shape.codes
-        or shape.fields
-        or not _is_alone(shape)
-        or not refers(shape.text)
-    ):
+    """Return whether a page with a good status says that a guard has denied this request."""
+    shows_more = shape.links > 1 or shape.codes or shape.fields
+    if shows_more or not _is_alone(shape) or not refers(shape.text):
         return False
     said = SPARED.sub(" ", said)
-    return all(
-        marks.says(part, said) for part in (ErrorMarks.DENIES, ErrorMarks.GUARDS, ErrorMarks.YOURS)
+    return (
+        marks.says(ErrorMarks.DENIES, said)
+        and marks.says(ErrorMarks.GUARDS, said)
+        and marks.says(ErrorMarks.YOURS, said)
     )
 
 
 def refers(said: str) -> bool:
-    """Return whether it has a reference of the request, or the address from which it came."""
-    found = TOKEN.findall(said)
-    return any(sum(map(str.isdigit, one)) >= DIGITS and not WRITTEN.fullmatch(one) for one in found)
+    """Return whether a text has a reference of the request, or the address from which it came."""
+    return any(_is_reference(token) for token in TOKEN.findall(said))
+
+
+def _is_reference(token: str) -> bool:
+    digits = sum(map(str.isdigit, token))
+    return digits >= MIN_REFERENCE_DIGITS and WRITTEN.fullmatch(token) is None
 
 
 def _is_alone(shape: DocumentShape) -> bool:
-    return shape.links <= WAYS and not (
-        shape.sites or shape.passwords or shape.textareas or shape.published
-    )
+    """Return whether there is no site around what the page says."""
+    has_form = shape.passwords or shape.textareas
+    is_of_site = shape.sites or shape.published
+    return shape.links <= MAX_DENIAL_LINKS and not has_form and not is_of_site
 
 
 PAGE = ""
 RATELIMIT, MAINTENANCE, LOGIN, SOFT404 = "ratelimit", "maintenance", "login", "soft404"
-# as the word lists call it; the page is then recognised as UNKNOWN, a wall without a vendor
+# The kind's name in the word lists; its pages are recognised as UNKNOWN, a wall without a vendor
 WALL = "wall"
 
 MAX_CHARS_UNDER_TITLE = 12  # prose so short that only the title speaks
 BLOCKED = 999  # LinkedIn and others send it to crawlers; no standard has it
-BY_STATUS = {429: RATELIMIT, BLOCKED: "wall:999"}  # what a failure is whose words say nothing else
+BY_STATUS = {429: RATELIMIT, BLOCKED: "wall:999"}  # kinds of failures whose words say nothing
 NEEDS_PASSWORD = frozenset((401, 407))
 TITLE_SEPARATOR = re.compile(rf"[{APART}]| [-:] ")
-# in "404: how we redesigned our error pages", the part after the colon
+# The part after the colon in "404: how we redesigned our error pages"
 SUBTITLE = re.compile(r": (\w+ \w+ \w.*)")
 
 
@@ -198,9 +201,7 @@ class Statement:
 
 
 class SelfDescription:
-    """Finds the kind of an answer in its own words, by the lists of words and names in the table of
-    marks.
-    """
+    """Finds the kind of an answer in its own words, by the table of marks."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
@@ -212,13 +213,19 @@ class SelfDescription:
         said = Statement.of(answer)
         if said.is_personal and not answer.has_password_field:
             return PAGE
-        for kind in self._marks.kinds(said.headline if answer.is_failure else said.all_words):
-            if RULES[kind].is_possible(answer) and self._is_credible(kind, answer, said):
-                return UNKNOWN if kind == WALL else kind
+        claimed = self._claimed_kind(answer, said)
+        if claimed != PAGE:
+            return UNKNOWN if claimed == WALL else claimed
         if answer.is_failure:
             return self._kind_of_failure(answer, said) or BY_STATUS.get(answer.status, PAGE)
-        if self._reports_a_block(answer, said):
-            return UNKNOWN
+        return UNKNOWN if self._reports_a_block(answer, said) else PAGE
+
+    def _claimed_kind(self, answer: HtmlAnswer, said: Statement) -> str:
+        """Return the first kind whose words the answer uses for itself, or PAGE."""
+        words = said.headline if answer.is_failure else said.all_words
+        for kind in self._marks.kinds(words):
+            if RULES[kind].is_possible(answer) and self._is_credible(kind, answer, said):
+                return kind
         return PAGE
 
     def _kind_of_failure(self, answer: HtmlAnswer, said: Statement) -> str:
@@ -241,19 +248,18 @@ class SelfDescription:
 
     def _reports_a_block(self, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether a short page with a good status says that the request was blocked."""
-        is_short = answer.chars <= MAX_ERROR_CHARS
-        return (
-            answer.status < 300 and is_short and accuses(self._marks, answer.shape, said.all_words)
-        )
+        if answer.status >= 300 or answer.chars > MAX_ERROR_CHARS:
+            return False
+        return accuses(self._marks, answer.shape, said.all_words)
 
     def _is_credible(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether the page is of the kind whose words it uses, and not about that kind."""
-        is_all_there_is = answer.is_failure or not (answer.shape.text or answer.shape.mounts)
-        if is_all_there_is:
-            return self._marks.words(kind, said.headline) or self._marks.names(
-                kind, said.headline, whole=False
-            )
-        if answer.is_dated or (kind == WALL and answer.is_part_of_site):
+        shows_something = answer.shape.text or answer.shape.mounts
+        if answer.is_failure or not shows_something:
+            return self._headline_mentions(kind, said)
+        is_article = answer.is_dated
+        is_wall_within_site = kind == WALL and answer.is_part_of_site
+        if is_article or is_wall_within_site:
             return False
         confirmed = self._is_confirmed(kind, answer, said)
         if not confirmed and self._is_about_something_else(kind, answer, said):
@@ -263,6 +269,12 @@ class SelfDescription:
             or self._headline_says_it(kind, answer, said, confirmed=confirmed)
             or self._is_short_and_confirmed(answer, confirmed=confirmed)
         )
+
+    def _headline_mentions(self, kind: str, said: Statement) -> bool:
+        """Return whether the headline has a sentence or a name of the kind."""
+        if self._marks.words(kind, said.headline):
+            return True
+        return self._marks.names(kind, said.headline, whole=False)
 
     def _is_confirmed(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether the prose says the same as the title."""
@@ -275,9 +287,7 @@ class SelfDescription:
     def _title_names_it(
         self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
     ) -> bool:
-        """Return whether a part of the title is a name of the kind, and nothing but the kind has
-        that name.
-        """
+        """Return whether a part of the title is a name of the kind, and nothing else has the name."""
         acts_like_wall = kind == WALL and answer.acts_by_itself
         is_trusted = confirmed or acts_like_wall or not RULES[kind].is_ambiguous
         return is_trusted and self._marks.names(kind, said.title_parts, whole=True)
@@ -285,10 +295,7 @@ class SelfDescription:
     def _headline_says_it(
         self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
     ) -> bool:
-        """Return whether title or headings say it in a sentence.
-
-        Of a wall that needs support from the rest.
-        """
+        """Return whether title or headings say it in a sentence. A wall needs further support."""
         if not self._marks.words(kind, said.headline):
             return False
         if kind != WALL or confirmed or answer.acts_by_itself:
@@ -304,22 +311,21 @@ class SelfDescription:
 
     def _is_about_something_else(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
         """Return whether a page whose prose does not confirm the kind has another subject."""
-        rule = RULES[kind]
-        if kind == SOFT404 and (answer.shape.textareas or self._has_other_subtitle(answer)):
-            return True
+        if kind == SOFT404:
+            has_editor = answer.shape.textareas > 0
+            if has_editor or self._has_other_subtitle(answer):
+                return True
         if kind == RATELIMIT and answer.is_part_of_site:
             return True
+        rule = RULES[kind]
         if rule.bears_any_prose or answer.prose_chars <= MAX_CAPTION_CHARS:
             return False
-        is_short = said.sentences != "" and answer.prose_chars <= MAX_ERROR_CHARS
-        return not (
-            rule.bears_short_prose and is_short and self._title_and_heading_agree(kind, answer)
-        )
+        has_short_prose = said.sentences != "" and answer.prose_chars <= MAX_ERROR_CHARS
+        may_have_this_prose = rule.bears_short_prose and has_short_prose
+        return not may_have_this_prose or not self._title_and_heading_agree(kind, answer)
 
     def _has_other_subtitle(self, answer: HtmlAnswer) -> bool:
-        """Return whether a title has a second part, after a colon, that is not about a missing
-        page.
-        """
+        """Return whether the title goes on after a colon, and not about a missing page."""
         subtitle = SUBTITLE.search(answer.shape.title)
         return subtitle is not None and not self._marks.words(SOFT404, subtitle[1])
 

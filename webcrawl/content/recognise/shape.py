@@ -1,6 +1,4 @@
-"""An HTML answer as the recogniser's rules see it: its structure, and a named predicate for each
-question.
-"""
+"""An HTML answer as the recogniser's rules see it: its structure, and a predicate per question."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from webcrawl.content.html import tree_guard
 from webcrawl.content.html.shown_text import lines_of, taken_from
 from webcrawl.content.html.trees import defused, lexbor_tree
 
-MOST = 262_144  # bytes: a larger document is none of these
-HEADINGS = 6
-# React, Next, Vue, Nuxt, Gatsby, Angular, Svelte, Ember and what builds on them document these
+MOST = 262_144  # bytes of a document; a larger one is a page
+HEADINGS = 6  # that are read
+# The documentation of React, Next, Vue, Nuxt, Gatsby, Angular, Svelte and Ember has these
 MOUNTS = (
     "#root, #react-root, #reactRoot, #q-app, #app, #__next, #__nuxt, #___gatsby, #svelte, #ember-root, app-root,"
     "[ng-app], [data-ng-app], [ng-view], [v-cloak], [id$='-root'], [id$='-app']"
 )
-CONTENT = "p, li, table, img, picture, video"  # of a page, and not of one that is still to be made
+CONTENT = "p, li, table, img, picture, video"  # a page has these once its scripts have run
 COUNTED = {
     "scripts": "script",
     "frames": ":not(noscript) > iframe:not([src^='javascript:']), frame, object, embed",
@@ -32,10 +30,11 @@ COUNTED = {
     "sites": "nav, article, aside, time, [rel=author], input[type=search i], input[type=email i]",
 }
 FORM = "form, input, select, textarea"
-# types of input that are no field
+# Types of input that a reader does not fill in. Passwords are counted apart
 UNFILLED = frozenset(("hidden", "submit", "button", "image", "password"))
-FLESH = ":not(body, style, meta, link, br, form, input)"  # of a body without what is not seen
-# of what a page says: names, ways and controls
+# Elements that show something, in a body whose scripts and hidden elements were taken out
+FLESH = ":not(body, style, meta, link, br, form, input)"
+# Elements whose text is no prose: names, links and controls
 BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"
 
 
@@ -57,8 +56,8 @@ class DocumentShape:
     title: str
     heading: str  # the first h1
     headings: str  # the first ones, one per line
-    text: str  # what a browser without scripts shows of the body, a line for each block
-    prose: str  # of it, what is neither a heading nor a link
+    text: str  # what a browser without scripts shows of the body, one line per block
+    prose: str  # the text without headings, links and controls
     links: int  # to other pages
     images: int
     scripts: int
@@ -72,14 +71,14 @@ class DocumentShape:
     forms: int
     textareas: int
     fields: int  # that a reader fills in
-    published: int  # dates of publication, which an error has not
-    sites: int  # what somebody's page has, and a wall has not
-    blank: bool  # nothing is in the body but scripts
-    filled: int  # what is in the mounts of a page, and not of one that is still to be made
+    published: int  # dates of publication, which errors do not have
+    sites: int  # elements that a site's pages have, and walls do not
+    blank: bool  # the body has nothing but scripts
+    filled: int  # elements of content in the mounts
 
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> DocumentShape:
-        """Return the shape of a document's tree, which is spoilt."""
+        """Return the shape of a document's tree. The tree cannot be used afterwards."""
         title = tree.css_first("title")
         links = [
             node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"
@@ -94,7 +93,7 @@ class DocumentShape:
         mounts = tree.css(MOUNTS) if counts["mounts"] else []
         filled = sum(len(node.css(CONTENT)) for node in mounts)
         images = len(tree.css("img, picture, video"))
-        for beside in reversed(tree.css(BESIDE)):  # what is within another is freed before it
+        for beside in reversed(tree.css(BESIDE)):  # inner elements are freed before outer ones
             beside.decompose()
         return cls(
             title=_text(title) if title is not None else "",
@@ -111,9 +110,9 @@ class DocumentShape:
 
 
 def tree_of(html: bytes, kind: str) -> LexborHTMLParser | None:
-    """The tree of what `trees.document` returned.
+    """Return the tree of what `trees.document` returned.
 
-    None for what is no HTML, too large, or too deep for a tree.
+    None for a document that is no HTML, too large, or too deep for a tree.
     """
     html = defused(html[: MOST + 1])
     if kind == "xml" or len(html) > MOST or tree_guard.heavy(html):
@@ -138,7 +137,7 @@ class HtmlAnswer:
 
     @property
     def is_failure(self) -> bool:
-        """True for an error that does not explain itself, as 404 and 410 do."""
+        """Return whether this is an error whose status does not say everything, as 404 does."""
         return self.is_error and self.status not in MISSING
 
     @property
@@ -151,33 +150,32 @@ class HtmlAnswer:
 
     @property
     def shows_nothing(self) -> bool:
-        """True if a reader sees next to nothing: no text, no picture, no field to fill in."""
+        """Return whether a reader sees next to nothing: no text, no picture, no field to fill in."""
         shape = self.shape
-        return self.chars <= MAX_CHALLENGE_CHARS and not (
-            shape.images or shape.textareas or shape.fields
-        )
+        shows_elements = shape.images or shape.textareas or shape.fields
+        return self.chars <= MAX_CHALLENGE_CHARS and not shows_elements
 
     @property
     def is_application(self) -> bool:
-        """True for a page with an empty element into which a JavaScript framework renders."""
+        """Return whether the page has an element into which a JavaScript framework renders."""
         return not self.is_error and self.shape.mounts > 0
 
     @property
     def is_part_of_site(self) -> bool:
-        """True if the page has a menu, a search field, a date or an author.
+        """Return whether the page has a menu, a search field, a date or an author.
 
-        Challenges and errors have none.
+        Challenges and errors have none of these.
         """
         return self.shape.sites > 0
 
     @property
     def is_dated(self) -> bool:
-        """True if the page has a date of publication, as articles have."""
+        """Return whether the page has a date of publication, as articles have."""
         return self.shape.published > 0
 
     @property
     def quotes_code(self) -> bool:
-        """True if the page shows source code.
+        """Return whether the page shows source code.
 
         Pages about error messages do, error messages do not.
         """
@@ -185,7 +183,7 @@ class HtmlAnswer:
 
     @property
     def acts_by_itself(self) -> bool:
-        """True if the page can do something: run a script, send a form or reload."""
+        """Return whether the page can do something: run a script, send a form or reload."""
         return self.shape.scripts + self.shape.forms + self.shape.refreshes > 0
 
     @property
@@ -194,15 +192,13 @@ class HtmlAnswer:
 
     @property
     def may_replace_page(self) -> bool:
-        """True if this can be what a server sends in place of a page: no login, no editor, few
-        links.
-        """
+        """Return whether a server may send this in place of a page: no login or editor, few links."""
         is_login = self.has_password_field and self.status < 500
         return not is_login and self.shape.links <= MAX_LINKS and not self.shape.textareas
 
 
 def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
-    """Return how many forms there are, and of each sort of field how many."""
+    """Return the numbers of forms and of each sort of field."""
     elements = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
     return {
         "passwords": elements.count(("input", "password")),
@@ -215,5 +211,5 @@ def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
 
 
 def _has_flesh(body: LexborNode | None) -> bool:
-    """Return whether a body has more than scripts and other elements that are not seen."""
+    """Return whether a body has elements that show something."""
     return body is not None and body.css_first(FLESH) is not None

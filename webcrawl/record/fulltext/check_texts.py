@@ -1,6 +1,4 @@
-"""Checks text files line by line, that crawl.log and the full-text index have the same pages, and
-the index's files.
-"""
+"""Checks the text files' lines, that crawl.log and index have the same pages, and the index."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ KEYS = {
     "headings": list,
     "text": str,
 }
-# lines of crawl.log among which a page is looked for: both have pages in the order of their ends
+# Lines of crawl.log among which a page is looked for: both have pages in the order of their ends
 AROUND = 10_000
 
 
@@ -55,7 +53,7 @@ class Texts:
         return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
 
     def absent(self) -> None:
-        """The next file was taken away."""
+        """Note that the next file is missing."""
         self._next = None
 
     def check(self, path: Path, file: BinaryIO, length: int) -> Iterator[DamagedFile]:
@@ -75,7 +73,7 @@ class Texts:
             self._next = None
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Lines of the index about the last pages."""
+        """Yield the errors that the index has about the last pages."""
         yield from self._compare()
 
     def _page(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:
@@ -124,7 +122,7 @@ def _flaw(line: Any) -> str:
 
 
 def _urls(path: Path, length: int) -> Iterator[str]:
-    """The URLs of crawl.log, up to this length."""
+    """Yield the URLs of crawl.log, up to this length."""
     try:
         for _, fields in each(path, 0, length):
             if len(fields) > URL:
@@ -134,9 +132,7 @@ def _urls(path: Path, length: int) -> Iterator[str]:
 
 
 class Line(NamedTuple):
-    """Of a page: its text file, its member's first byte, its URL, and whether it was fetched
-    before.
-    """
+    """The line of a page: text file, member's first byte, URL, and whether it was fetched before."""
 
     path: Path
     at: int
@@ -160,10 +156,9 @@ class CrawlIndex:
         self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
 
     def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
-        """Yields each line that is not in the index exactly once, unless the index has not got so
-        far.
+        """Yield each line that the index, as far as it has got, does not have exactly once.
 
-        In place of all lines of a page that was fetched again it has the last one.
+        A page that was fetched again has only its last line in the index.
         """
         if not self._said:
             self._said = True
@@ -182,7 +177,7 @@ class CrawlIndex:
             yield self._damaged(str(error))
 
     def _flaw(self, contents: Contents, ordinal: int, line: Line, urls: list[str]) -> str:
-        """What the index has in place of this line, if that is wrong; counts it otherwise."""
+        """Return what the index has wrongly in place of this line; count a line that is right."""
         if urls == [line.url]:
             before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
             self._found["indexed"] += before == ordinal
@@ -217,15 +212,14 @@ class CrawlIndex:
 
 
 PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
-# the last four bytes; before it the length of a JSON object, and before that the object
+# The last four bytes. Before them are the length of a JSON object, and the object
 MAGIC = 1337
 
 
 def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
-    """Compare each file of the index, byte by byte, with the checksum that tantivy writes at its
-    end.
+    """Compare each file of the index with the checksum that tantivy writes at its end.
 
-    What a crawl that runs replaces meanwhile is passed over.
+    Files that a running crawl replaces meanwhile are passed over.
     """
     for name in sorted(_names(folder)):
         try:
@@ -237,8 +231,9 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return the files of the segments that are searched; none if that cannot be read, which is
-    reported elsewhere.
+    """Return the files of the segments in use; none if their list cannot be read.
+
+    That is reported elsewhere.
     """
     try:
         with regular(folder / META) as meta:
@@ -248,8 +243,9 @@ def _names(folder: Path) -> set[str]:
 
 
 def _files(segment: Mapping[str, Any]) -> Iterator[str]:
-    """Of its lists of deleted pages one is in force: others are of earlier commits, or half
-    written.
+    """Return the files of a segment that are in force.
+
+    One list of deleted pages is in force: the others are of earlier commits, or half written.
     """
     number = segment["segment_id"].replace("-", "")
     yield from (f"{number}.{part}" for part in PARTS)
@@ -258,7 +254,7 @@ def _files(segment: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _file_flaw(path: Path) -> str:
-    """What is wrong with the file, if anything is."""
+    """Return what is wrong with the file, or an empty string."""
     with regular(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))

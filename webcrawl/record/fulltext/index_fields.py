@@ -1,5 +1,4 @@
-"""The index's fields (docs/outputs.md), what counts as a word, in any language, and a user's query
-in tantivy's words.
+"""The index's fields (docs/outputs.md), its words in any language, and users' queries.
 
 Beside its words a page has their stems, in the field of its language: Snowball's rules, which
 tantivy has.
@@ -30,7 +29,7 @@ from webcrawl.content.html.text_language import LIKELY, SAME, knows_languages, l
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
-# zero width space: in pages it means a possible line break
+# Zero width space: in pages it means a possible line break
 MARK, _MARK = "\u200b", "\u200b".encode()
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits,
 # compatibility forms too.
@@ -49,10 +48,8 @@ _LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
 
 
 def _folds() -> dict[int, str]:
-    """Letters with accents that tantivy's filter leaves as they are, since it knows Latin ones;
-    each becomes one.
-    """
-    # forms of alef, and of ya
+    """Return replacements of letters with accents that tantivy's filter, which knows Latin, leaves."""
+    # Forms of alef, and of ya
     folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}
     for code in (*range(0x370, 0x460), *range(0x1F00, 0x2000)):
         first, *marks = tuple(unicodedata.normalize("NFD", chr(code)))
@@ -69,14 +66,12 @@ _FOLDS = _folds()
 
 
 def normal(text: str) -> str:
-    """Return the text with composed characters; `prepared` changes each of these into one, and adds
-    marks.
-    """
+    """Return the text with composed characters, each of which `prepared` changes into one."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def prepared(text: str) -> str:
-    """The form of a text in which it is indexed and searched for."""
+    """Return the form of a text in which it is indexed and searched for."""
     text = normal(text)
     if text.isascii():
         return text
@@ -89,13 +84,13 @@ def prepared(text: str) -> str:
 
 
 def _marked(run: re.Match[str]) -> str:
-    """The characters apart from each other, and from what stands beside them."""
+    """Return the characters apart from each other, and from what stands beside them."""
     before = MARK if run.start() and run.string[run.start() - 1].isalnum() else ""
     return f"{before}{MARK.join(run[0])}{MARK}"
 
 
 def place(text: str, at: int) -> int:
-    """The position in the normal text of a character of the prepared one."""
+    """Return the position in the normal text of a character of the prepared one."""
     return at - text.count(MARK, 0, at)
 
 
@@ -150,9 +145,7 @@ def stems_of(language: str) -> str:
 
 
 def schema() -> tantivy.Schema:
-    """`file` and `offset` say where the page's line lies: the number of its file, and the member's
-    first byte.
-    """
+    """Return the schema. `file` and `offset` are the page's text file and its member's first byte."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
@@ -160,7 +153,7 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in (*SEARCHED, "language"):
         builder.add_text_field(name, tokenizer_name=ANALYZER)
-    # without positions: words side by side are looked for as they are written
+    # Without positions: phrases are looked for in the words as they are written
     for language in STEMMERS:
         builder.add_text_field(
             stems_of(language), tokenizer_name=stems_of(language), index_option="freq"
@@ -179,7 +172,7 @@ def register(index: tantivy.Index) -> None:
 
 
 def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
-    """Stemmers know accents: what they are is folded after them."""
+    """Return an analyzer. Stemmers know accents, so accents are folded after them."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     filters = (
         tantivy.Filter.remove_long(LONGEST),
@@ -193,9 +186,7 @@ def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
 
 
 def unfindable(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of a page that no question may find: the index counts its pages, so it
-    has one.
-    """
+    """Return a document that no query finds: the index counts its pages, so each has one."""
     kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
     return {**kept, "host": BLANK}
 
@@ -228,9 +219,7 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
 
 
 def language_of(line: dict[str, Any]) -> str:
-    """The code of the language that a page is in: as it declares, unless its text says otherwise;
-    empty if unknown.
-    """
+    """Return the code of a page's language: as declared, unless its text is in another; or ""."""
     declared = line["language"].replace("_", "-").partition("-")[0].strip().lower()
     found: str = line.get("written_in") or SAME.get(declared, declared)
     if found or not knows_languages():
@@ -263,20 +252,17 @@ class BadQuery(ValueError):  # noqa: N818 - reads as what it is
 
 @dataclass(slots=True)
 class ParsedQuery:
-    """A query in tantivy's language: `words`, most of which a page has to have, and what it must
-    have or not have.
-    """
+    """A query for tantivy: `words`, most of which a page must have, and further conditions."""
 
     words: list[str]
     others: list[str]
 
 
 def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
-    """The query for an index that has pages in these languages; BadQuery if one of the three has no
-    sense.
+    """Return the query for an index that has pages in these languages.
 
-    A query with operators or few words is a whole, in which all is asked for that they do not make
-    optional.
+    Raise BadQuery if the value of a filter makes no sense. A query with operators or few words is
+    a whole: a page must have all of it, except what the operators make optional.
     """
     words: list[str] = []
     others: list[str] = []
@@ -287,33 +273,40 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
         if found is not None:
             others.append(found[1] + _FILTERS[found[2]](found[3]))
             whole.append(others[-1])
-        elif piece not in _OPERATORS and _WORD.fullmatch(word := prepared(piece)):
-            forms = [word, *(f"{stem}{word}^{WEIGHT}" for stem in stems if len(words) < MOST)]
-            words.append(f"({' OR '.join(forms)})" if len(forms) > 1 else word)
+        elif _is_word(piece):
+            words.append(_with_stems(prepared(piece), stems if len(words) < MOST else ()))
             whole.append(words[-1])
         else:
             others.append(piece)
             whole.append(piece)
-    if len(words) <= FEW or not _OPERATORS.isdisjoint(others):
+    has_operators = not _OPERATORS.isdisjoint(others)
+    if len(words) <= FEW or has_operators:
         return ParsedQuery([], ["".join(whole)])
-    # A question mark alone is none: no page could have it
-    return ParsedQuery(
-        words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
-    )
+    # A question mark alone is no condition: no page could have it
+    conditions = [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
+    return ParsedQuery(words, conditions)
+
+
+def _is_word(piece: str) -> bool:
+    return piece not in _OPERATORS and _WORD.fullmatch(prepared(piece)) is not None
+
+
+def _with_stems(word: str, stems: Sequence[str]) -> str:
+    """Return the query for a word, or for its stem in one of these fields, which weighs less."""
+    if not stems:
+        return word
+    forms = [word, *(f"{stem}{word}^{WEIGHT}" for stem in stems)]
+    return f"({' OR '.join(forms)})"
 
 
 def has_text(query: str) -> bool:
-    """Return whether a query asks for anything: beside operators and names of fields it has a word,
-    or asks for all.
-    """
+    """Return whether a query has a word beside operators and names of fields, or asks for all."""
     pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
     return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
 
 
 def as_code(query: str) -> str | None:
-    """The query with its words of code as phrases, for one that tantivy does not bear; None if it
-    has no code in it.
-    """
+    """Return a query that tantivy rejects with its code as phrases; None if it has no code."""
     if _CODE.search(query) is None:
         return None
     pieces = (_quoted(piece) for piece in re.findall(r'"[^"]*"?|[^\s"]+', query))
@@ -331,7 +324,7 @@ def _quoted(piece: str) -> str:
 
 
 def _site(value: str) -> str:
-    """Pages of this host, and of those below it."""
+    """Return the query for pages of this host, and of hosts below it."""
     named = value.strip('"').removeprefix("*.").removeprefix(".")
     try:
         url = canonical(named if "://" in named else f"http://{named}")

@@ -1,7 +1,7 @@
-"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): a page as one line of JSON, in gzip members of
-some hundred KB.
+"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): one line of JSON per page, in gzip members.
 
-One file is open at a time. Readers get the lines of whole members, from any member on.
+A member has some hundred KB. One file is open at a time. Readers get the lines of whole members,
+from any member on.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
 LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
-LANGUAGE = 100  # characters of what a page may declare
-# What no reader wants in a text, and some (DuckDB, terminals) do not bear: control characters but
-# tab and line feed. no page's text
+LANGUAGE = 100  # characters of a declared language
+# Media types of text that no page shows
 PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))
+# Control characters but tab and line feed: no reader wants them in a text, and some (DuckDB,
+# terminals) cannot read them
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -46,7 +47,7 @@ class ArchivedLine:
     Ask for its bytes late: the archive may not have it yet.
     """
 
-    begin: bytes  # of a line without that, up to its last brace
+    begin: bytes  # the line without the place, up to its last brace
     place: RecordLocation
 
     def __len__(self) -> int:
@@ -63,11 +64,10 @@ class ArchivedLine:
 
 
 def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
-    """Return the line of a page, which has the number `ordinal`; empty for a new page that shows no
-    text.
+    """Return the line of a page, which has the number `ordinal`; empty for a new page without text.
 
-    One that was fetched again and shows none any more has a line without text: what was said of it
-    before is over.
+    A page that was fetched again and has no text any more gets a line without text, which replaces
+    its earlier line.
     """
     if page.change is Change.GONE:
         return blank(page, ordinal)
@@ -82,30 +82,39 @@ def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
 
 
 def blank(page: Page, ordinal: int) -> bytes:
-    """Return the line of a page that is no longer what lines before it say, and of which no other
-    text is kept.
-    """
+    """Return the line of a page that replaces its earlier lines and has no text."""
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
 def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
+    """Return the line of a page with its text."""
     exchange = page.exchange
     value = _about(page, ordinal)
-    value["title"], value["language"] = page.title, page.language[:LANGUAGE]
+    value["title"] = page.title
+    value["language"] = page.language[:LANGUAGE]
     value["headings"] = [heading for _, heading in page.headings]
     value["text"] = _clean(text[:LONGEST])
-    if forbidden := page.preferences.forbidden:
+    forbidden = page.preferences.forbidden
+    if forbidden:
         value["forbidden"] = forbidden
     if is_undecodable(value["text"]):
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    has_partial_page = exchange is not None and CUT in exchange.state.notes
-    if page.truncated or has_partial_page or len(text) > LONGEST:
-        value["truncated"] = page.truncated or "length"
+    why = _why_partial(page, text)
+    if why:
+        value["truncated"] = why
     if exchange is not None and exchange.state.archived is not None:
         return ArchivedLine(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
+
+
+def _why_partial(page: Page, text: str) -> str:
+    """Return why the line has not the whole text, or an empty string."""
+    if page.truncated:
+        return page.truncated
+    is_cut_pdf = page.exchange is not None and CUT in page.exchange.state.notes
+    return "length" if is_cut_pdf or len(text) > LONGEST else ""
 
 
 def _about(page: Page, ordinal: int) -> dict[str, Any]:
@@ -125,23 +134,24 @@ def _about(page: Page, ordinal: int) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    if "\r" in text:  # of a plain text: a document's lines are ours
+    if "\r" in text:  # in a plain text: a document's lines are made here
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("\ufffd", text)
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    # a lone surrogate is no text: it has no bytes in UTF-8
+    # A lone surrogate has no bytes in UTF-8
     return json.dumps(value, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 FOLDER = "text"
 STATE = "text"  # in the database: the next file's number, the next page's, and the open file
-# bytes of lines compressed at once: 8 % fewer bytes than one member for each page
+# Bytes of lines compressed at once: 8 % fewer bytes than with one member per page
 MEMBER = 256 << 10
-# isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
+# isal's level: 32 µs for a page of 10 KB of text. zlib's best makes 8 % fewer bytes in 15 times the
+# time
 LEVEL = 2
-Line = Callable[[int], bytes | ArchivedLine]  # of a page, by its number
+Line = Callable[[int], bytes | ArchivedLine]  # makes the line of a page from its number
 
 
 def name_of(number: int) -> str:
@@ -150,7 +160,7 @@ def name_of(number: int) -> str:
 
 
 class TextFiles(Part):
-    """Appends lines. As a Part it ends the open member: a checkpoint notes whole members alone."""
+    """Appends lines. As a Part it ends the open member, as a checkpoint notes only whole members."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
         self._db = db
@@ -159,14 +169,13 @@ class TextFiles(Part):
         self._output: Output | None = None
         self._waiting: list[bytes | ArchivedLine] = []  # lines that are not compressed yet
         self._size = 0  # their bytes
-        self._number = self.ordinal = 0  # of the next file, and of the next page
+        self._number = 0  # of the next file
+        self.ordinal = 0  # of the next page
         self._resume()
         db.join(self, first=True)  # before the outputs, which note their lengths
 
     def add(self, make: Line) -> bool:
-        """Adds the line that `make` makes of the page's number, unless it is empty; says whether it
-        was.
-        """
+        """Add the line that `make` makes from the page's number; return False if it is empty."""
         data = make(self.ordinal)
         if not data:
             return False
@@ -182,15 +191,15 @@ class TextFiles(Part):
 
     def place(self) -> tuple[int, int]:
         """Return the place of the next member: the number of its file, and its first byte."""
-        return (
-            (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
-        )
+        if self._output is None:
+            return self._number, 0
+        return self._number - 1, self._output.tell()
 
     def close(self) -> None:
-        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None:
             self._compress(self._output)
-        if self._output is not None:  # it may have been large enough
+        if self._output is not None:  # unless it became large enough, and is finished
             self._finish(self._output)
 
     # -- files
@@ -208,9 +217,8 @@ class TextFiles(Part):
 
     def _compress(self, output: Output) -> None:
         if self._waiting:
-            output.write(
-                igzip.compress(b"".join(map(bytes, self._waiting)), compresslevel=LEVEL, mtime=0)
-            )
+            lines = b"".join(map(bytes, self._waiting))
+            output.write(igzip.compress(lines, compresslevel=LEVEL, mtime=0))
             self._waiting.clear()
             self._size = 0
         if output.tell() >= self._max_size:
@@ -229,11 +237,11 @@ class TextFiles(Part):
         self._db.set(STATE, f"{self._number} {self.ordinal} {path}".encode())
 
 
-LARGEST = MEMBER + 16 * LONGEST  # bytes of a member's lines at most, which our own never reach
+LARGEST = MEMBER + 16 * LONGEST  # bytes of a member's lines; members of a crawl never have more
 
 
 class Missing(StoreError):  # noqa: N818 - reads as what it is
-    """A text file was taken away."""
+    """A text file is missing."""
 
 
 class Place(NamedTuple):
@@ -244,10 +252,9 @@ class Place(NamedTuple):
 
 
 def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The lines from a member on, over all files, up to and without that of page `end`; each with
-    its member's place.
+    """Yield the lines from a member on, up to page `end` exclusive, each with its member's place.
 
-    StoreError if they are not all there.
+    Raise StoreError if they are not all there.
     """
     number, offset = place
     while True:
@@ -260,11 +267,12 @@ def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[st
                         yield here, value
                     if value["ordinal"] >= end - 1:
                         return
-        number, offset = number + 1, 0
+        number += 1
+        offset = 0
 
 
 def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of a member."""
+    """Yield the lines of a member."""
     try:
         for line in data.split(b"\n")[:-1]:
             yield json.loads(line)
@@ -273,7 +281,7 @@ def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
-    """The lines of one member; none if its file is no longer here."""
+    """Yield the lines of one member; none if its file is missing."""
     try:
         path, file = _open(jobdir, place.file)
     except Missing:
@@ -287,12 +295,12 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
 def members(
     path: Path, file: BinaryIO, offset: int, end: int | None = None
 ) -> Iterator[tuple[int, int, bytes]]:
-    """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after
-    it, its lines.
+    """Yield the whole members from this byte on, up to byte `end`.
+
+    Of each: its first byte, the byte after it, and its lines.
     """
-    unpacked = UnpackedStream(
-        file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end
-    )
+    length = os.fstat(file.fileno()).st_size if end is None else end
+    unpacked = UnpackedStream(file, GZIPPED, length)
     try:
         unpacked.seek(MemberPlace(offset, 0))
         while unpacked.cross():
@@ -310,7 +318,7 @@ def members(
 
 
 def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
-    """A file that may still have its `.open`."""
+    """Open a text file, which may still have its `.open`."""
     path = jobdir / name_of(number)
     file = open_noted(jobdir, name_of(number))
     if file is None:

@@ -66,13 +66,13 @@ def _refuse_pipes(folder: Path) -> None:
 
 
 def how_made(folder: Path) -> str:
-    """The command that makes an index, wherever there is an archive."""
+    """Return the command that makes an index from any archive."""
     jobdir, place = (shlex.quote(str(path)) for path in (folder.parent, for_reading(folder.parent)))
     return f"{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={place} makes one, to be searched there"
 
 
 def opened(folder: Path) -> tantivy.Index:
-    """An index that is there, as of its last commit."""
+    """Open an existing index, as of its last commit."""
     with told(folder):
         if not (folder / "meta.json").exists():
             jobdir = folder.parent
@@ -90,11 +90,10 @@ def opened(folder: Path) -> tantivy.Index:
 
 @contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A folder where tantivy can open the index: that creates a lock, against a writer who removes
-    files meanwhile.
+    """Yield a folder where tantivy can lock the index against a writer who removes files.
 
-    Who may not write there, on a read-only file system for instance, gets links to the files. An
-    index that is open needs no names any more.
+    An operator who may not write there, as on a read-only file system, gets links to the files. An
+    open index needs no names any more.
     """
     if os.access(folder, os.W_OK):
         yield folder
@@ -111,8 +110,9 @@ def _lockable(folder: Path) -> Iterator[Path]:
 
 
 def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
-    """The count of lines in the index, and the number after the last; only pages fetched again make
-    these differ.
+    """Return the count of lines in the index, and the number after the last.
+
+    They differ only if pages were fetched again.
     """
     last = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=ORDINAL).hits
     return searcher.num_docs, last[0][0] + 1 if last else 0
@@ -183,9 +183,7 @@ class Index:
         self._writer = None
 
     def finish(self) -> None:
-        """Close when the merges that have begun are done: what is left is smaller, and faster to
-        search.
-        """
+        """Close after the running merges, which make the index smaller, and faster to search."""
         with told(self._folder):
             self._writer.wait_merging_threads()
         self._writer = None
@@ -195,9 +193,7 @@ MOST = 1000  # lines of one URL that are looked at
 
 
 class Contents:
-    """The index as of the last commit: `count` lines of pages, the last of which has the number
-    before `until`.
-    """
+    """The index as of the last commit: `count` lines, the last of which has number `until` - 1."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -207,9 +203,7 @@ class Contents:
             self.count, self.until = pages(self._searcher)
 
     def urls(self, first: int, end: int) -> dict[int, list[str]]:
-        """The URLs of the pages from `first` to `end` - 1, by number; more than one means that
-        something is wrong.
-        """
+        """Return the URLs of the pages from `first` to `end` - 1, by number; one each is right."""
         found: dict[int, list[str]] = {}
         with told(self._folder):
             between = tantivy.Query.range_query(
@@ -236,7 +230,7 @@ class Contents:
 
 logger = logging.getLogger(__name__)
 
-# in the database: a number of pages that the index has, and where the next one's line is looked for
+# Key in the database: a number of pages that the index has, and the place of the next one's line
 STATE = "index"
 START = Place(0, 0)
 # Between two commits, at most: tantivy's queue takes 10,000 pages, of whatever size.
@@ -261,7 +255,8 @@ class Indexer(Part):
         self._jobdir = jobdir
         self._text = text
         self._domain_of = domain_of
-        self._saved = self._end = text.ordinal  # pages in the open checkpoint, and in the last one
+        self._saved = text.ordinal  # pages in the open checkpoint
+        self._end = text.ordinal  # pages in the last checkpoint
         self._index = Index(jobdir / FOLDER, end=text.ordinal)
         self._place = self._known_place()
         self._done: Future[None] | None = None
@@ -304,7 +299,7 @@ class Indexer(Part):
             )
 
     def _portion(self, end: int) -> None:
-        """Adds some pages, and commits them."""
+        """Add some pages, and commit them."""
         first, size, place = self._index.until, 0, self._place
         until = first
         for place, line in lines(self._jobdir, self._place, end):
@@ -338,9 +333,9 @@ class Indexer(Part):
         self._db.set(STATE, json.dumps([self._index.until, *place]).encode())
 
     def committed(self) -> None:
-        """A checkpoint was taken: its pages may be added.
+        """Allow the pages of a checkpoint that was taken to be added.
 
-        StoreError if those of an earlier one could not be.
+        Raise StoreError if those of an earlier one could not be added.
         """
         self._check()
         self._end = self._saved
@@ -348,7 +343,7 @@ class Indexer(Part):
 
     def rest(self) -> Iterator[None]:
         """After the last checkpoint: goes on until the index has all its pages."""
-        # another may take its place meanwhile
+        # Another job may take its place meanwhile
         while self._done is not None and not self._worker.done(self._done):
             yield
         self._check()

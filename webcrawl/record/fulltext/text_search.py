@@ -1,7 +1,7 @@
-"""Searches the index of a crawl, running or not, as of its last commit; `SearchAll` several at
-once, as of a hive.
+"""Searches the index of a crawl, running or not, as of its last commit.
 
-`Marks` finds the part of a page's text that answers a query best.
+`SearchAll` searches several indexes at once, as of a hive. `Marks` finds the part of a page's text
+that answers a query best.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class Marks:
         self._generators: dict[str, tantivy.SnippetGenerator] = {}
 
     def snippet(self, text: str, language: str = "") -> Snippet:
-        """The best part of a page's text, on one line; its beginning if no word of the query is in
-        it.
-        """
+        """Return the best part of a text on one line; its beginning if it has no word of the query."""
         body, text = prepared(text), normal(text)
         found = self._best(body, "body")
         if language in STEMMERS:
@@ -108,9 +106,9 @@ def joined(ranges: list[Range]) -> list[Range]:
 # The parser calls itself for each parenthesis: 50,000 of them end the process.
 LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
-# lines of one URL that are looked at: a spider of one's own may ask for a URL many times
+# Lines of one URL that are looked at: a user's spider may request a URL many times
 OF_ONE = 100
-# what tantivy says of a query only when it is searched for
+# tantivy's messages about a query that it raises only during the search
 LATE = ("The field does not exist", "Schema error: 'Field")
 SYNTAX = "Syntax Error"  # so does tantivy begin, and goes on with the query that it was given
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
@@ -154,8 +152,9 @@ class Search:
             self._languages = [one for one in STEMMERS if searcher.doc_freq("stemmed", one)]
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
-        """The number of pages that have all that is asked for, and the best of them; BadQuery if it
-        is unclear.
+        """Return the number of matching pages, and the best of them.
+
+        Raise BadQuery if the query is unclear.
         """
         parsed = self.parse(query)
         marks = self.marks(parsed)
@@ -163,8 +162,9 @@ class Search:
         return self.total(parsed), (self.answer(hit, marks) for hit in hits)
 
     def total(self, parsed: tantivy.Query) -> int:
-        """The number of pages that have all that is asked for; BadQuery if `field:*` names a field
-        that has no list.
+        """Return the number of matching pages.
+
+        Raise BadQuery if `field:*` names a field that has no list.
         """
         try:
             with told(self._jobdir / FOLDER):
@@ -175,7 +175,7 @@ class Search:
             raise
 
     def hits(self, parsed: tantivy.Query, at_once: int) -> Iterator[Hit]:
-        """All of them, the best first; read so many at once."""
+        """Yield all matching pages, the best first; this many are read at once."""
         wanted, offset = _shown(parsed, self._index.schema), 0
         while True:
             with told(self._jobdir / FOLDER):
@@ -191,9 +191,7 @@ class Search:
             return Marks(self._searcher, parsed, self._index.schema)
 
     def fetched(self, url: str) -> datetime | None:
-        """Return the time of this page's last fetch, so far as the index knows; None if it has no
-        such page.
-        """
+        """Return the time of this page's last fetch, or None if the index has no such page."""
         with told(self._jobdir / FOLDER):
             named = tantivy.Query.term_query(self._index.schema, "url", url)
             found = self._searcher.search(named, OF_ONE, count=False).hits
@@ -228,8 +226,9 @@ class Search:
             raise _refusal(query, error) from error
 
     def _read(self, query: str) -> tantivy.Query:
-        """ValueError if it is not understood, with words of tantivy that may show what `asked` has
-        made of it.
+        """Return the parsed query. Raise ValueError if it is not understood.
+
+        The error has tantivy's words, which may show the query that `asked` has made.
         """
         return self._parsed(asked(query, self._languages))
 
@@ -256,7 +255,7 @@ class Search:
         )
 
     def answer(self, hit: Hit, marks: Marks) -> Answer:
-        """With what the text files have of the page."""
+        """Return a hit with what the text files have of its page."""
         line = self._line(hit.stored)
         return Answer(
             url=hit.url,
@@ -317,13 +316,13 @@ class SearchAll:
             raise self.unread[0]
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
-        """The answers of all indexes. Their scores are compared although each index weighs words by
-        its own pages.
+        """Return the number of matching pages in all indexes, and the best of them.
 
-        How rare a word is, and how long a page is on average, hardly differs between drones: hosts
-        are spread by hash. A page whose host has changed hands may be in several indexes: where it
-        was fetched last counts. Of such pages, and of forgotten ones, that are not among the best,
-        the number knows nothing.
+        Scores are compared although each index weighs words by its own pages: how rare a word is,
+        and how long a page is on average, hardly differs between drones, because hosts are spread
+        by hash. A page whose host has passed to another drone may be in several indexes: only its
+        last fetch counts. The number includes such pages, and forgotten ones, that are not among
+        the best.
         """
         parsed = [search.parse(query) for search in self._open]
         total = sum(map(Search.total, self._open, parsed))
@@ -351,7 +350,7 @@ class SearchAll:
 
 
 def _seconds(hit: Hit) -> float:
-    """The index has times without a zone, in UTC."""
+    """Return seconds since 1970 of a time in the index, which has no zone, and is in UTC."""
     at = hit.fetched_at
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 

@@ -42,9 +42,9 @@ class StoreRefusal(Exception):  # noqa: N818
 
 
 def read_address(text: str) -> str:
-    """The address in one form, without a slash at its end.
+    """Return the address in one form, without a slash at its end.
 
-    BadAddress if it is none, or has credentials in it.
+    Raise BadAddress if it is none, or has credentials in it.
     """
     shown = _masked(text)
     match = _ADDRESS.fullmatch(text)
@@ -84,16 +84,14 @@ def below(address: str, folder: str) -> str:
 
 
 def _masked(text: str) -> str:
-    """Without a password, and without what follows a question mark or a number sign: keys are
-    written there.
-    """
+    """Return an address without its password, and without what follows `?` or `#`: it may be a key."""
     plain = re.sub(r"(://[^/?#@]*?):[^/?#]*@", r"\1:***@", text)
     return re.sub(r"[?#].*", "?***", plain, count=1, flags=re.DOTALL)
 
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-# that refuse to replace a file if they are asked to: If-None-Match
+# Stores that refuse to replace a file if asked to: If-None-Match
 EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log
@@ -112,8 +110,7 @@ TALKATIVE = (
 
 
 class Place:
-    """A folder in a store. What its methods raise is the store's, or the way to it: any kind of
-    exception.
+    """A folder in a store. Its methods raise any kind of exception: the store's, or the way's.
 
     Credentials, and the address of a server that is not the provider's own, come from the
     environment.
@@ -158,8 +155,7 @@ class Place:
             return None
 
     def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
-        """Write a file of so many bytes. If `pieces` raises, nothing is left under its name, as far
-        as possible.
+        """Write a file of this size. If `pieces` raises, nothing is left of it, as far as possible.
 
         Raise FileExistsError, if the store can tell, for a file that was to be `new` and that
         another wrote meanwhile.
@@ -184,22 +180,21 @@ class Place:
         try:
             file.close()
         except BaseException as error:
-            # an old server: the next try is without it
+            # An old server: the next try is without it
             if isinstance(error, OSError) and error.errno == errno.ENOSYS:
                 self._is_exclusive = False
             _discard(file)
             raise
 
     def says(self, name: str) -> str:
-        """Return the checksum that the store itself has of a file; empty if it has none that can be
-        compared.
+        """Return the checksum that the store has of a file; empty if it cannot be compared.
 
         S3's ETag is of the content, unless the store encrypts with keys of its own.
         """
         return str(self._info(name).get("ETag") or "").strip('"')
 
     def read(self, name: str) -> Generator[bytes]:
-        """By requests for parts, so that a stalled connection costs one of them."""
+        """Yield a file's bytes by requests for parts: a stalled connection then costs one part."""
         path, size = self._path(name), int(self._info(name)["size"])
         for at in range(0, size, PIECE):
             yield self._fs.cat_file(path, start=at, end=min(at + PIECE, size))

@@ -1,9 +1,8 @@
-"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage) or after it
-(`export store`).
+"""Brings finished files to a store, beside the crawl or after it (`export store`).
 
-What was verified there may go here. A file is finished for good when a checkpoint has noted its
-end. That a copy of it was verified is noted by a checkpoint, too, and only after that COMMIT is the
-file removed: a crash at any moment leaves it in one place at least.
+See docs/outputs.md#object-storage. A verified file may be removed here. A file is finished for good
+when a checkpoint has noted its end. The verification of its copy is noted by a checkpoint, too, and
+only after that COMMIT is the file removed: a crash at any moment leaves it in one place at least.
 """
 
 from __future__ import annotations
@@ -83,15 +82,14 @@ def goes(name: str) -> bool:
     )
 
 
-# before an address, among the figures of `scrapy verify`: files that lie there and not here
+# Stands before an address among the figures of `scrapy verify`: files that are there and not here
 IN_STORE = "in store "
 
 
 def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
-    """Files in a store as of the checkpoint, by name, and the address of its run's; empty: it had
-    none.
+    """Return files in a store as of the checkpoint, by name, and the address of the run's store.
 
-    DamagedFile if the rows are damaged.
+    The address is empty if the run had none. Raise DamagedFile if the rows are damaged.
     """
     rows = list(snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{STORED}*",)))
     try:
@@ -101,14 +99,12 @@ def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
 
 
 def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
-    """Files in a store, as `stored_in` gives them, of a crawl, running or not."""
+    """Return the files in a store, as `stored_in` does, of a crawl, running or not."""
     return JobDir(jobdir).read(stored_in) if is_crawl(jobdir) else ({}, "")
 
 
 def elsewhere(jobdir: Path) -> dict[str, str]:
-    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the
-    store.
-    """
+    """Return the files that a store has and JOBDIR has not, by name, with the store's address."""
     stored, _ = stored_of(jobdir)
     return {
         name: one.address
@@ -118,7 +114,7 @@ def elsewhere(jobdir: Path) -> dict[str, str]:
 
 
 def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """A line, for those who read files of a folder, if some of them lie in a store."""
+    """Yield a line for readers of a folder if some of its files are in a store."""
     found = [
         address
         for name, address in elsewhere(jobdir).items()
@@ -138,7 +134,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
-# seconds between two looks there at what has arrived: a store may be away for half a minute
+# Seconds between two checks of what has arrived: a store may be away for half a minute
 POLL = 0.1
 LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, or the next start"
 REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
@@ -172,7 +168,7 @@ class Storing(Part):
         self._stored = listing(db.named(STORED))
         self._files = sum(not one.is_taken for one in self._stored.values())
         self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
-        # in the order in which they are done
+        # In the order in which they are done
         self._jobs: dict[str, Future[UploadedFile | None]] = {}
         self._removals: dict[str, Future[bool]] = {}
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
@@ -187,13 +183,11 @@ class Storing(Part):
 
     @property
     def is_behind(self) -> bool:
-        """True if files that are finished have no copy in the store."""
+        """Return whether files that are finished have no copy in the store."""
         return bool(self._waiting)
 
     def stats(self) -> Mapping[str, int]:
-        """Files and bytes in the store, over all runs; files that wait, and failed tries of this
-        run.
-        """
+        """Return files and bytes in the store, of all runs, and this run's waiting and failures."""
         return {
             "store/files": self._files,
             "store/bytes": self._bytes,
@@ -203,14 +197,12 @@ class Storing(Part):
 
     @property
     def there(self) -> tuple[int, int]:
-        """Files and bytes at this address: earlier runs may have had others."""
+        """Return files and bytes at this address: earlier runs may have had others."""
         lengths = [one.length for one in self._stored.values() if one.address == self._address]
         return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
-        """Note what its owner took away before this crawl had a store, so that nobody takes it for
-        lost.
-        """
+        """Note the files that were removed before the crawl had a store, as taken by their owner."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and name not in self._stored and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
@@ -222,7 +214,7 @@ class Storing(Part):
     # -- what is to be sent
 
     def committed(self) -> None:
-        """A checkpoint was taken: what it has finished may be sent."""
+        """Allow the files that a checkpoint has finished to be sent."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and self._lacks(name):
                 self._waiting.setdefault(name, length)
@@ -238,11 +230,13 @@ class Storing(Part):
         return not self._keep and not stored.is_taken and (self._root / name).exists()
 
     def _submit(self) -> None:
+        """Hand the waiting files, and the removal of replaced ones, to the sender's thread."""
         if not self._sender.is_due:
             return
         marks = dict(self._outputs.finished())
         for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
-            crc = marks[name][1] if name in marks and not name.endswith(SORTED) else None
+            has_crc = name in marks and not name.endswith(SORTED)
+            crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():
             replaced = stored.address == self._address and not self._outputs.holds(name)
@@ -322,12 +316,12 @@ class Storing(Part):
         return self._clock() - max(begun, self._sender.moved) < PATIENCE
 
     def _commit(self) -> Iterator[None]:
-        """Files get their final names in the checkpoint after the one that noted their ends."""
+        """Take the checkpoint that gives files their final names: the one before noted their ends."""
         yield from self._db.prepare()
         self._db.checkpoint()
 
     def close(self) -> None:
-        """Says what is left here, and stops. A second call does nothing."""
+        """Log what is left here, and stop. A second call does nothing."""
         self._sender.close()
         if not self._told:
             self._told = True
@@ -343,9 +337,9 @@ class Storing(Part):
 
 
 def forget_store(db: CrawlDB) -> None:
-    """For a run without a store: what leaves JOBDIR from now on was taken by its owner.
+    """Begin a run without a store: files that are removed from now on were taken by their owner.
 
-    What is stored stays noted.
+    Files that are stored stay noted.
     """
     if db.get(WHERE) is not None:
         db.delete(WHERE, f"{WHERE}\0")
@@ -361,10 +355,10 @@ class NoStore(StoreError):  # noqa: N818 - reads as what it is
 def copied(
     jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], Place]
 ) -> Iterator[tuple[str, bool]]:
-    """Copies all; yields what there is to say, and whether it is good news. Without an address: the
-    last run's.
+    """Copy all files; yield messages, and whether each is good news.
 
-    StateLocked: the crawl runs, and does it itself.
+    Without an address, they go to the store of the last run. Raise StateLocked if the crawl runs,
+    which copies its files itself.
     """
     with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as outputs:
         where = address or (db.get(WHERE) or b"").decode()

@@ -1,5 +1,4 @@
-"""Sends one file after the other to the store, in a thread, and makes sure that each is there
-whole.
+"""Sends one file after the other to the store, in a thread, and makes sure that it is complete.
 
 While the store is away, tries are further apart.
 """
@@ -71,8 +70,9 @@ class Sums:
 def upload(
     place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going
 ) -> tuple[Sums, str]:
-    """Return the checksums of what was verified, and how it was. `crc`: of the file, if a
-    checkpoint noted it.
+    """Send a file; return its checksums and how they were verified.
+
+    `crc` is the file's checksum, if a checkpoint noted it.
 
     A whole copy that is there already is verified and not sent again. Another file of this name is
     never replaced, unless this process has `begun` it, or it is the beginning of ours, which a
@@ -90,15 +90,13 @@ def upload(
         )
     sums = Sums()
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
-    # not before: what is there after a put that failed may be another crawl's by now
+    # Not before: after a put that failed, the file there may be another crawl's
     begun.add(name)
     return sums, verify(place, name, sums, going)
 
 
 def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
-    """Make sure that the store has these bytes; return how: by its own checksum, or by reading
-    them. Or Differs.
-    """
+    """Check the store's bytes by its checksum, or else by reading; return how. Raise Differs."""
     size = place.size(name)
     if size != sums.length:
         raise Differs(f"{name}: {size} bytes are in the store, {sums.length} were sent")
@@ -110,7 +108,7 @@ def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
 
 
 def digest(place: Place, name: str, going: Going) -> str:
-    """The SHA-256 of what the store has."""
+    """Return the SHA-256 of what the store has."""
     found = sha256()
     with closing(place.read(name)) as pieces:
         for piece in pieces:
@@ -127,7 +125,7 @@ def _size(path: Path) -> int:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """The pieces of a file here, whose errors are not the store's."""
+    """Yield the pieces of a file here, whose errors are not the store's."""
     try:
         with regular(path) as file:
             while piece := file.read(PIECE):
@@ -151,7 +149,7 @@ def _crc(path: Path, going: Going) -> int:
 
 
 def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[bytes]:
-    """The file, which is summed as it is sent.
+    """Yield the file, which is summed as it is sent.
 
     Differs, before its end is sent, if it has changed.
     """
@@ -216,24 +214,24 @@ class Sender:
 
     @property
     def is_due(self) -> bool:
-        """True if a try makes sense now."""
+        """Return whether a try makes sense now."""
         return self._clock() >= self._retry_at
 
     @property
     def is_away(self) -> bool:
-        """True if the last try failed."""
+        """Return whether the last try failed."""
         return self._away_since > 0.0
 
     def look(self) -> Future[None]:
-        """Has the thread find out whether the store answers."""
+        """Have the thread find out whether the store answers."""
         return self._worker.submit(self._look)
 
     def send(self, name: str, path: Path, crc: int | None) -> Future[UploadedFile | None]:
-        """A job that gives None if the file is to be tried later; Refused if it is not."""
+        """Return a job that gives None if the file is to be tried later; Refused if it is not."""
         return self._worker.submit(self._send, name, path, crc)
 
     def remove(self, name: str) -> Future[bool]:
-        """A job that says whether the file is gone from the store."""
+        """Return a job that says whether the file is gone from the store."""
         return self._worker.submit(self._remove, name)
 
     def done(self, job: Future[T]) -> bool:
@@ -244,9 +242,7 @@ class Sender:
         self._stopped = True
 
     def close(self) -> None:
-        """End the thread when it has nothing to do; one that hangs in a call of the store's is left
-        to itself.
-        """
+        """End the thread when it is idle. A thread that hangs in a call of the store is left alone."""
         self._stopped = True
         with suppress(TimeoutError):
             self._worker.submit(lambda: None).result(timeout=SHORTEST)

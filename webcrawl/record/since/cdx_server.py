@@ -1,9 +1,8 @@
-"""A CDX server, asked whether its archive has a payload: OutbackCDX, pywb, or another that answers
-as they do.
+"""Asks a CDX server whether its archive has a payload: OutbackCDX, pywb, or a similar server.
 
-None of them finds a payload without a URL. So it is asked for all captures of a host, if those are
-too many for those of a folder, and only then for those of the URL alone. Whole answers are kept,
-and answer later questions.
+These servers do not find a payload without a URL. So the crawl asks for all captures of a host. If
+there are too many, it asks for those of a folder, and then for those of the URL alone. Complete
+answers are kept for later questions.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from webcrawl.store.jobdir.index_line import BadLine, date_of, read_line
 
 def is_payload(answer: Exchange) -> bool:
     """Return whether this is the kind of answer whose payload may be in an earlier archive."""
-    return (
-        200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
-    )
+    is_good = 200 <= answer.status < 300
+    is_complete = bool(answer.payload and answer.head) and not answer.truncated
+    return is_good and is_complete
 
 
 def digests_of(answer: Exchange, algorithms: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """By these algorithms, of its payload (True) and, if that is coded, of its body (False).
+    """Yield the digests of an answer's payload (True) and, if that is coded, of its body (False).
 
-    Other crawlers store bodies decoded.
+    Other crawlers store decoded bodies.
     """
     if SHA1 in algorithms:
         yield answer.digest, True
@@ -46,31 +45,30 @@ def digests_of(answer: Exchange, algorithms: Collection[str]) -> Iterator[tuple[
             yield sha256_label(answer.body), False
 
 
-SERVER = "cdx+"  # before its address in the argument `since`
+SERVER = "cdx+"  # before a server's address in the argument `since`
 LIMIT = 1000  # captures of one answer: 300 KB
-LONGEST = 4 << 20  # bytes of one
+LONGEST = 4 << 20  # bytes of one answer
 KEPT = 10_000  # captures that are kept: 5 MB
 PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
-# seconds without a question after a failure, doubled; if it says so
+# Seconds without a question after a failure: the first time, at most after doubling, and at most if
+# the server asks for them
 PAUSE, LONGEST_PAUSE, AT_MOST = 1.0, 60.0, 3600.0
 UNKNOWN = "http://webcrawl.invalid/"
-NONE_FOUND = b"no captures found"  # with status 404: so earlier versions of pywb
-# Its revisit records are passed over, whoever it is: what they refer to stands only in the archive
+NONE_FOUND = b"no captures found"  # earlier versions of pywb send it with status 404
+# Revisit records are passed over: only the archive has the reference to their originals
 WHICH = {"limit": LIMIT, "filter": "!mimetype:warc/revisit"}
 HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
 
-# by digest: stamp and URL of the latest capture, the digest as written
+# By digest: stamp and URL of the latest capture, and the digest as written
 Captures = dict[str, tuple[str, str, str]]
 
 
 class NoAnswer(Exception):  # noqa: N818 - reads as what it is
-    """The server has not answered, or not as such a server does; or it is left alone because of
-    that.
-    """
+    """The server has given no usable answer, or it is left alone for a while because of that."""
 
 
 def parsed(address: str) -> SplitResult:
-    """Where the server is. ValueError, with the reason, for an address that cannot be one."""
+    """Return the parts of a server's address. Raise ValueError if it cannot be one."""
     parts = urlsplit(address.removeprefix(SERVER))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError(
@@ -82,9 +80,9 @@ def parsed(address: str) -> SplitResult:
 
 
 class CdxServer:
-    """One connection to it, for one thread at a time.
+    """One connection to a CDX server, for one thread at a time.
 
-    Captures from `before` on, as a stamp, are not this archive's.
+    Captures with the stamp `before` or a later one are left out: they are not of an earlier crawl.
     """
 
     def __init__(
@@ -97,39 +95,41 @@ class CdxServer:
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
         self._start = f"{parts.path or '/'}?{parts.query + '&' if parts.query else ''}"
-        # by host or folder; None if it has too many
+        # By host or folder; None if it has too many
         self._whole: OrderedDict[str, Captures | None] = OrderedDict()
         self._kept = 0
         self._is_cut = False
-        self._algorithms: set[str] = set()  # of the digests that it has, as far as is known
+        self._algorithms: set[str] = set()  # of the digests that the server has sent
         self._pause = DoublingWait(PAUSE, LONGEST_PAUSE)
         self._until = float("-inf")
 
     def find(self, url: str, answer: Exchange) -> EarlierCapture | None:
-        """A capture with what this answer has, of this URL or, as far as that is known, of another
-        one nearby.
+        """Return a capture with the payload or body of this answer, or None.
+
+        The capture is of this URL, or of another one of the host or folder.
         """
         if self._clock() < self._until:
             raise NoAnswer(f"{self.address}: left alone after a failure")
         captures = self._asked(url)
         for digest, identical in digests_of(answer, self._algorithms):
-            if found := captures.get(digest):
-                at, where, written = found
+            if digest in captures:
+                at, where, written = captures[digest]
                 return EarlierCapture("", where, date_of(at), written, identical)
         return None
 
     def check(self) -> None:
-        """Ask for a URL that nobody has. NoAnswer if that is not answered."""
+        """Ask for a URL that no archive has. Raise NoAnswer if there is no usable answer."""
         self._asked(UNKNOWN)
 
     def close(self) -> None:
-        """May be called repeatedly."""
+        """Close the connection. May be called repeatedly."""
         self._connection.close()
 
     def cut(self) -> None:
         """End a question that another thread waits for."""
         self._is_cut = True
-        if (waiting := self._connection.sock) is not None:
+        waiting = self._connection.sock
+        if waiting is not None:
             with suppress(OSError):
                 waiting.shutdown(socket.SHUT_RDWR)
 
@@ -144,14 +144,17 @@ class CdxServer:
         return captures
 
     def _of(self, url: str) -> Captures:
+        """Return the captures of the URL's host, or else of its folder, or else of the URL."""
         origin = "/".join(url.split("/", 3)[:3]) + "/"
         folder = url.partition("?")[0].rpartition("/")[0] + "/"
-        for place, how in (
-            {origin: "host", folder: "prefix"}.items() if folder != origin else ((origin, "host"),)
-        ):
+        places = {origin: "host"}
+        if folder != origin:
+            places[folder] = "prefix"
+        for place, how in places.items():
             if place not in self._whole:
                 self._keep(place, self._captures(place, {"matchType": how}, whole=True))
-            if (captures := self._whole[place]) is not None:
+            captures = self._whole[place]
+            if captures is not None:
                 self._whole.move_to_end(place)
                 return captures
         return self._captures(url, {"matchType": "exact", "sort": "reverse"}) or {}
@@ -163,13 +166,22 @@ class CdxServer:
             self._kept -= 1 + len(self._whole.popitem(last=False)[1] or ())
 
     def _captures(self, url: str, how: dict[str, str], *, whole: bool = False) -> Captures | None:
-        """Return the answer to one question; with `whole` None if it is not all of it."""
+        """Return the answer to one question; with `whole`, None if the answer is not complete."""
         data = self._get(self._start + urlencode({"url": url, **how, **WHICH}))
         lines = data.splitlines(keepends=True)
-        if len(data) > LONGEST:
-            lines.pop()
-        if whole and (len(lines) >= LIMIT or len(data) > LONGEST):
+        is_too_long = len(data) > LONGEST
+        if is_too_long:
+            lines.pop()  # it may be cut
+        is_complete = not is_too_long and len(lines) < LIMIT
+        if whole and not is_complete:
             return None
+        return self._captures_in(lines)
+
+    def _captures_in(self, lines: list[bytes]) -> Captures:
+        """Return the earlier captures in the lines of an index, the latest of each digest.
+
+        Raise ValueError if not a single line can be read.
+        """
         found: Captures = {}
         bad = 0
         for line in lines:
@@ -178,19 +190,22 @@ class CdxServer:
             except BadLine:
                 bad += 1
                 continue
-            if capture is not None and capture.has_payload and capture.stamp < self._before:
-                one = capture.stamp, capture.url, capture.written
-                self._algorithms.add(algorithm(capture.digest))
-                found[capture.digest] = max(found.get(capture.digest, one), one)
+            if capture is None or not capture.has_payload or capture.stamp >= self._before:
+                continue
+            one = capture.stamp, capture.url, capture.written
+            self._algorithms.add(algorithm(capture.digest))
+            found[capture.digest] = max(found.get(capture.digest, one), one)
         if bad and bad == len(lines):
             raise ValueError(f"its answer is no index: {lines[0][:60]!r}")
         return found
 
     def _get(self, target: str) -> bytes:
-        """The answer's body, as far as LONGEST and one byte more; a kept connection may have been
-        closed meanwhile.
+        """Return the first LONGEST + 1 bytes of the answer's body.
+
+        If the server has closed a kept connection meanwhile, the question is asked again.
         """
-        is_kept, self._is_cut = self._connection.sock is not None, False
+        is_kept = self._connection.sock is not None
+        self._is_cut = False
         try:
             return self._got(target)
         except (ConnectionError, HTTPException):
@@ -215,10 +230,11 @@ class CdxServer:
 
 
 class ServerRefusal(ValueError):  # noqa: N818 - reads as what it is
-    """Another status than 200. `wait`: seconds for which it asks to be left alone."""
+    """A status other than 200. `wait`: the seconds that the server asks to be left alone."""
 
     def __init__(self, answer: HTTPResponse) -> None:
         to = answer.headers.get("Location", "")
-        super().__init__(f"status {answer.status}{f', which points to {to}' if to else ''}")
+        pointer = f", which points to {to}" if to else ""
+        super().__init__(f"status {answer.status}{pointer}")
         asked = answer.headers.get("Retry-After", "")
         self.wait = min(float(asked), AT_MOST) if asked.isdecimal() else 0.0

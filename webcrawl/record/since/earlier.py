@@ -1,6 +1,4 @@
-"""The captures that an earlier crawl has of a URL, or of a payload: read from its archive, as far
-as it is there.
-"""
+"""The captures of a URL or payload in an earlier crawl, read from its archive if it is there."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
-# of a record that anybody may have written
+# The forms of a record's identifier and date: any program may have written the record
 _ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")
 NONE = Validators()
 GET = b"GET"
@@ -46,8 +44,7 @@ GET = b"GET"
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class LatestCapture:
-    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be
-    made a page of.
+    """The latest capture of a URL. Without a page no validators may be sent: a 304 has no body.
 
     `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing
     may refer to it.
@@ -56,19 +53,17 @@ class LatestCapture:
     referred: EarlierCapture | None
     page: Exchange | None = None
     validators: Validators = NONE
-    # the digest of the decoded body, if the payload is coded: what the coder does may vary
+    # The digest of the decoded body, if the payload is coded: coders differ
     body: str = ""
     coding: bytes = b""  # of that payload
 
     @property
     def conditions(self) -> list[tuple[bytes, bytes]]:
-        """Headers for the request; none if it cannot be a conditional one."""
+        """Return headers for the request; none if it cannot be a conditional one."""
         return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
-        """Return the answer to a request with or without validators: of a 304 the page as if it had
-        come.
-        """
+        """Return the answer to a request with or without validators; for a 304, the page as before."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             page = unmodified(self.page, answer)
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
@@ -81,9 +76,7 @@ class LatestCapture:
         return answer
 
     def _change(self, answer: Exchange) -> Change | None:
-        """Return what has become of the page; None if the answer does not say, such as an error of
-        its server.
-        """
+        """Return what has become of the page, or None if the answer, such as a 503, does not tell."""
         if answer.status in GONE or (answer.status in MOVED and answer.location):
             return Change.GONE
         if not 200 <= answer.status < 300:
@@ -94,8 +87,7 @@ class LatestCapture:
         return Change.UNCHANGED if is_same or any(self._same(answer)) else Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:
-        """True if the payload is the same, False if only the coding differs; nothing if the body
-        differs.
+        """Yield True if the payload is the same, and False if only its coding differs.
 
         Without a known digest of the body, its own may be that of the payload. An answer with
         another coding, or none, is not the same as one that is coded: its head would go with a
@@ -129,7 +121,7 @@ class Earlier:
         self.lost = 0  # look-ups that found something that cannot be read
 
     def of_url(self, url: str) -> LatestCapture | None:
-        """The latest capture of a URL in visible form, if it was a success."""
+        """Return the latest capture of a URL in visible form, if it was a success."""
         try:
             found = self._index.latest(url)
             holder = (
@@ -157,16 +149,14 @@ class Earlier:
         return self._repeated(line, path, *holder) if holder is not None else LatestCapture(None)
 
     def of_answer(self, answer: Exchange) -> EarlierCapture | None:
-        """A capture with the payload of this answer, of any URL; or with its decoded body as a
-        payload.
-        """
+        """Return a capture, of any URL, whose payload is this answer's payload or decoded body."""
         for digest, identical in digests_of(answer, self._index.algorithms):
             if (found := self.of_digest(digest)) is not None:
                 return found.where(identical=identical)
         return None
 
     def of_digest(self, digest: str) -> EarlierCapture | None:
-        """A capture with this payload, of any URL."""
+        """Return a capture with this payload, of any URL."""
         try:
             found = self._index.with_payload(digest)
         except (OSError, StoreError) as error:
@@ -200,7 +190,7 @@ class Earlier:
     def _repeated(
         self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path
     ) -> LatestCapture:
-        """A revisit record has a head of its own; the payload is in the record that it refers to."""
+        """Return the capture of a revisit record: its own head, and the payload of its original."""
         original, record, method = self._record(whole, its_path, self._most), None, GET
         with suppress(Damaged):
             record, method = self._asked(line, path, self._most, looks=True)
@@ -225,7 +215,7 @@ class Earlier:
         return known
 
     def _page(self, line: CaptureLine, path: Path, record: Record) -> Exchange | None:
-        """The answer of a record; None unless all of it is there and can be read.
+        """Return the answer of a record; None unless all of it is there and can be read.
 
         Damaged: it has another payload.
         """
@@ -258,9 +248,7 @@ class Earlier:
     def _asked(
         self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False
     ) -> tuple[Record | None, bytes]:
-        """The same, and the method of its request, if somebody looks for that and it follows: few
-        indexes name it.
-        """
+        """Return a line's record and, if `looks`, the method of its request: few indexes have it."""
         damage: list[SkippedRange] = []
         is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
@@ -289,9 +277,7 @@ class Earlier:
         return None, GET
 
     def _lose(self, path: Path, error: Exception) -> None:
-        """Counts it, and says so once of each index file: the pages of its archive are fetched
-        whole.
-        """
+        """Count a missing record, and log the first one of each index file."""
         self.lost += 1
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
@@ -313,7 +299,7 @@ def _method(records: Records, answer: Record) -> bytes:
 
 
 def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
-    """The reference of a revisit record to a capture: all that is known of it.
+    """Return the reference of a revisit record to a capture: all that is known of it.
 
     The digest stays as it is written there: programs that replay compare it as a text.
     """
@@ -330,7 +316,7 @@ def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
 
 
 def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
-    """The capture to which the revisit record of this payload refers; None if it does not say.
+    """Return the capture to which the revisit record of this payload refers, or None.
 
     A reference to the revisit record itself would be of no use: who replays looks for a record that
     has a payload.
@@ -364,7 +350,7 @@ def _is_payload(page: Exchange, digest: str) -> bool:
 
 
 def _give(known: LatestCapture, page: Exchange | None) -> None:
-    """The page, if it is there and has validators."""
+    """Give the capture its page, if the page is there and has validators."""
     if page is not None and known.referred is not None:
         digest = normal(known.referred.digest)
         if page.body is not page.payload or (digest and not _is_payload(page, digest)):

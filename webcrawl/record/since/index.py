@@ -68,7 +68,8 @@ class IndexBuilder:
         self._files = files
         self._target = target
         self._folder = target.with_name(f"{target.name}.parts")
-        self.captures = self.bytes_read = 0
+        self.captures = 0
+        self.bytes_read = 0
         self.algorithms: set[str] = set()
         self.told: list[str] = []
         sizes = [_size(path) for path in files]
@@ -77,7 +78,7 @@ class IndexBuilder:
         self._new: tuple[array[int], ...] = (array("Q"), array("Q"), array("Q"))
 
     def slices(self) -> Iterator[None]:
-        """Does the work in slices of some ten milliseconds. OSError: this crawl's disk."""
+        """Do the work in slices of some ten milliseconds. Raise OSError for this crawl's disk."""
         for path in (self._folder, self._target, *self._target.parent.glob(f"*{LINES}")):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(path) if path.is_dir() else self._disk.unlink(path)
@@ -114,7 +115,7 @@ class IndexBuilder:
             self.told.append(f"{path}: lines that cannot be read: {bad}, left out")
 
     def _unpacked(self, number: int, path: Path) -> Iterator[list[bytes]]:
-        """The lines of a packed file, which are kept: in the file itself none could be found again."""
+        """Yield and keep the lines of a packed file, in which they could not be found again."""
         fd = self._disk.create(_lines_of(self._target.parent, number))
         try:
             try:
@@ -143,7 +144,7 @@ class IndexBuilder:
     # -- the parts
 
     def _divide(self) -> None:
-        """Appends what is in memory to the parts."""
+        """Append what is in memory to the parts."""
         rows = _latest(np.stack([np.frombuffer(column, np.uint64) for column in self._new], axis=1))
         self._new = (array("Q"), array("Q"), array("Q"))
         if not len(rows):
@@ -172,9 +173,7 @@ class IndexBuilder:
 
 
 def has_captures(files: Sequence[Path]) -> bool:
-    """Return whether there is anything to compare with: reads as far as the first line that is a
-    capture.
-    """
+    """Return whether there is anything to compare with: read up to the first line with a capture."""
     return any(map(_has_capture, files))
 
 
@@ -193,7 +192,7 @@ class FileReadError(Exception):
 
 
 def _latest(rows: Rows) -> Rows:
-    """Of each key the row with the latest stamp, in the order of the keys."""
+    """Yield the row with the latest stamp of each key, in the order of the keys."""
     rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
     last = np.append(rows[1:, 0] != rows[:-1, 0], np.ones(min(len(rows), 1), np.bool_))
     latest: Rows = rows[last]
@@ -201,7 +200,7 @@ def _latest(rows: Rows) -> Rows:
 
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
-    """The lines with their ends, some at a time, in bounded memory; also of a packed file.
+    """Yield the lines with their ends, some at a time, in bounded memory; also of a packed file.
 
     FileReadError.
     """
@@ -228,7 +227,7 @@ def _lines_of(folder: Path, number: int) -> Path:
 
 
 def _size(path: Path) -> int:
-    """Of what is packed, about its size unpacked: parts of the index are to fit in memory."""
+    """Return a file's size, about unpacked if it is packed: parts of the index must fit in memory."""
     try:
         return path.stat().st_size * (PACKED if path.suffix == GZIP else 1)
     except OSError:
@@ -241,9 +240,7 @@ RUN = "captures.run"
 
 
 def check(files: Sequence[Path]) -> None:
-    """NoEarlier if none of the files has a capture: a hive says so once, and not each drone after
-    its start.
-    """
+    """Raise NoEarlier if no file has a capture: a hive reports that once, and not each drone."""
     if not has_captures(files):
         raise NoEarlier(nothing_in(files))
 
@@ -253,8 +250,7 @@ def nothing_in(files: Sequence[Path]) -> str:
 
 
 class Index:
-    """Finds lines of the files. `state` is the folder of the crawl's state; call `open` before
-    anything else.
+    """Finds lines of the files. `state` is the state's folder; call `open` before anything else.
 
     Of CDX servers it only notes since when they are asked: what they have from then on may be of
     this crawl, which may be cut back to a checkpoint after its archive was indexed. `begun` is that
@@ -274,10 +270,9 @@ class Index:
         self.progress = (0, 0)  # bytes read of the files, and of all of them
 
     def open(self) -> Iterator[None]:
-        """Opens the index; builds it first, in slices, unless a former run has done so from the
-        same files.
+        """Open the index; build it first, in slices, unless it is there, of the same files.
 
-        StoreError: it cannot be written. NoEarlier: none of the files has a capture.
+        Raise StoreError if it cannot be written, and NoEarlier if no file has a capture.
         """
         path, begun = self._folder / RUN, time.time_ns()
         begun = min(
@@ -296,7 +291,7 @@ class Index:
         self.algorithms = read_algorithms(self._folder)
 
     def latest(self, url: str) -> tuple[CaptureLine, Path] | None:
-        """The latest capture of a URL, and the index file that names it.
+        """Return the latest capture of a URL, and the index file that names it.
 
         OSError: that file cannot be read.
         """
@@ -304,12 +299,12 @@ class Index:
         return found if found is not None and found[0].url == url else None
 
     def with_payload(self, digest: str) -> tuple[CaptureLine, Path] | None:
-        """A capture that holds this payload; if there is none, one that refers to it."""
+        """Return a capture that holds this payload; if there is none, one that refers to it."""
         found = self._line(digest_key(digest)) if digest else None
         return found if found is not None and found[0].digest == digest else None
 
     def holder(self, digest: str) -> tuple[CaptureLine, Path] | None:
-        """A capture that holds this payload."""
+        """Return a capture that holds this payload."""
         found = self.with_payload(digest)
         return found if found is not None and found[0].has_payload else None
 
@@ -365,9 +360,7 @@ class Index:
 
 
 def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield each damaged page of it; one that is being made is not looked at, for it is made anew
-    if need be.
-    """
+    """Yield each damaged page of the index. One that is being made is ignored: it is made anew."""
     path = state / FOLDER / RUN
     if read_kept(path.parent) is None:
         return

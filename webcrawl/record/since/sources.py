@@ -1,7 +1,6 @@
-"""The index files that the argument `since` names, their archive files, and the note of what an
-index was made of.
+"""Finds the index files that the argument `since` names, and their archive files.
 
-The note lies in the folder of the index, beside it.
+A note in the folder of the crawl's own index lists the files from which the index was made.
 """
 
 from __future__ import annotations
@@ -25,9 +24,7 @@ VERSION = 1
 
 
 class Sign(NamedTuple):
-    """Tells whether a file is still the same; of a CDX server, when the crawl began to compare with
-    it.
-    """
+    """Shows whether a file is still the same; of a CDX server, when the comparing began."""
 
     path: str
     size: int
@@ -35,7 +32,7 @@ class Sign(NamedTuple):
 
 
 def sign(path: Path) -> Sign:
-    """Of a file that is not there, one that no file has."""
+    """Return the sign of a file. A missing file has one that no file has."""
     try:
         status = path.stat()
     except OSError:
@@ -44,9 +41,7 @@ def sign(path: Path) -> Sign:
 
 
 def read_kept(folder: Path) -> list[Sign] | None:
-    """Return the files that the index in this folder was made of; None if there is no index, or
-    only half of one.
-    """
+    """Return the files from which the index in this folder was made; None if it is not complete."""
     try:
         kept = json.loads((folder / FILES).read_bytes())
         if kept["version"] != VERSION:
@@ -57,37 +52,29 @@ def read_kept(folder: Path) -> list[Sign] | None:
 
 
 def read_algorithms(folder: Path) -> set[str]:
-    """Of the digests in the index that is in this folder; in those of earlier versions there are
-    only SHA-1's.
-    """
+    """Return the algorithms of the digests in this folder's index. Earlier versions used SHA-1."""
     return {*json.loads((folder / FILES).read_bytes()).get("digests", (SHA1,))}
 
 
 def write_kept(disk: Disk, folder: Path, signs: list[Sign], algorithms: set[str]) -> None:
-    """The index is whole now."""
+    """Note the files of an index, which is complete now."""
+    kept = {"version": VERSION, "files": signs, "digests": sorted(algorithms)}
     with replacing(disk, folder / FILES) as fd:
-        disk.write(
-            fd,
-            json.dumps(
-                {"version": VERSION, "files": signs, "digests": sorted(algorithms)}
-            ).encode(),
-        )
+        disk.write(fd, json.dumps(kept).encode())
 
 
 INDEXES = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
 WARCS = (".warc", ".warc.gz", ".warc.zst")
-BESIDE = ("archive", "warc")  # of WACZ, and of a JOBDIR: folders beside that of the index
+BESIDE = ("archive", "warc")  # folders of archive files beside the index's, in WACZ and in a JOBDIR
 
 
 class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
-    """The argument names nothing that can be read; the message is one line."""
+    """The argument names no file that can be read; the message is one line."""
 
 
 @dataclass(slots=True)
 class Sources:
-    """Index files and addresses of CDX servers, each once; and a line for each thing that is left
-    out.
-    """
+    """Index files and addresses of CDX servers, each once, and a line for each omission."""
 
     files: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -103,9 +90,9 @@ class Sources:
 
 
 def sources(argument: str, jobdir: Path) -> Sources:
-    """What the argument names.
+    """Return the indexes and servers that the argument names.
 
-    NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR.
+    Raise NoEarlier if a part of it names none, or the crawl's own JOBDIR.
     """
     try:
         return _sources(argument, jobdir)
@@ -134,34 +121,36 @@ def _add_files(part: str, own: Path, found: Sources) -> None:
     Raise NoEarlier if there are none, or if they are the crawl's own.
     """
     path = Path(part)
-    servers = len(found.servers)
+    servers_before = len(found.servers)
     try:
         files = list(dict.fromkeys(_named(path, part, found)))
     except OSError as error:
         raise NoEarlier(f"{part}: {error.strerror or error}") from error
-    if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
+    if _is_within(own, [path.resolve() / INDEX, *files]):
         raise NoEarlier(f"{part}: holds this crawl's own JOBDIR: name an earlier crawl")
-    has_new_servers = len(found.servers) > servers  # a crawl may have compared with a server only
+    # The earlier crawl may itself have compared with a server only
+    has_new_servers = len(found.servers) > servers_before
     if not files and not has_new_servers:
         why = "".join(f"; {line}" for line in found.left_out)
         raise NoEarlier(f"{part}: no finished index of an archive in it (*{INDEX}){why}")
     found.files += [file for file in files if file not in found.files]
 
 
+def _is_within(folder: Path, files: list[Path]) -> bool:
+    """Return whether any of the files is in this folder."""
+    return any(folder in file.parents for file in files)
+
+
 def _whole(jobdir: Path) -> Path:
-    """Return the folder of the hive, if it is a drone's: what another drone has is of the same
-    crawl.
-    """
-    return (
-        jobdir.parent
-        if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file()
-        else jobdir
-    )
+    """Return the folder of the whole crawl: for a drone, that of its hive."""
+    is_drone = number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file()
+    return jobdir.parent if is_drone else jobdir
 
 
 def archive_of(index: Path, name: str) -> Iterator[Path]:
-    """The places where this archive file may lie, the likeliest first; a name is never followed out
-    of there.
+    """Yield the places where this archive file may be, the likeliest first.
+
+    Only the last part of the name counts, so that it cannot lead to other folders.
     """
     last = PurePath(name).name
     yield index.parent / last
@@ -170,6 +159,7 @@ def archive_of(index: Path, name: str) -> Iterator[Path]:
 
 
 def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
+    """Yield the index files that a path names, and note what is left out."""
     if path.is_file():
         if not path.name.endswith(INDEXES):
             raise NoEarlier(f"{part}: neither an index file ({', '.join(INDEXES)}) nor a folder")
@@ -186,9 +176,7 @@ def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
 
 
 def _before(crawl: Path, found: Sources) -> Iterator[Path]:
-    """Those that this crawl compared with in its time: of an unchanged page it has only a reference
-    to them.
-    """
+    """Yield the indexes with which this crawl compared: unchanged pages are only in their archives."""
     for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
         if path.startswith(SERVER):
             found.add_server(path)
@@ -199,9 +187,7 @@ def _before(crawl: Path, found: Sources) -> Iterator[Path]:
 
 
 def _inside(folder: Path, found: Sources) -> Iterator[Path]:
-    """Yield its index files by name: a crawl's own are then in the order in which they were
-    written.
-    """
+    """Yield the folder's index files by name: the order in which a crawl wrote its own."""
     if not folder.is_dir():
         return
     try:

@@ -1,11 +1,9 @@
-"""Checks the tables: readable, with the rows that were noted, and rows that agree with the log and
-the archive.
-"""
+"""Checks that the tables can be read, have the noted rows, and agree with log and archive."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from importlib.util import find_spec
@@ -113,7 +111,7 @@ class _Table:
         self.damages: list[DamagedFile] = []
 
     def rows(self, *columns: str) -> Iterator[Row]:
-        """The values of these columns; what is wrong with a file is added to `damages`."""
+        """Yield the values of these columns; what is wrong with a file is added to `damages`."""
         from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - pyarrow is optional
 
         self._begun = True
@@ -137,14 +135,14 @@ class _Table:
             yield from repeat(None, max(0, expected - count))
 
     def rest(self) -> Iterator[DamagedFile]:
-        """What is wrong with the files, all of which are read by now or here."""
+        """Yield what is wrong with the files, and read those that are not read yet."""
         if not self._begun:
             for _ in self.rows("url_host_name"):
                 pass
         yield from self.damages
 
 
-# the last of what is withheld
+# Metadata are those of withheld answers
 TYPES = ("response", "revisit", "resource", "conversion", "metadata")
 
 
@@ -165,9 +163,9 @@ class Records:
         self._open.close()
 
     def odd(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
-        """What is wrong with this place, if anything is.
+        """Return what is wrong with this place, or an empty string.
 
-        Of a file that is damaged or not here nothing is.
+        A place in a file that is damaged or missing is not checked.
         """
         file = self._of(name)
         if file is None:
@@ -232,9 +230,7 @@ def check_pages(
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yields each row that says something else; of those that follow a missing or superfluous one,
-    the first only.
-    """
+    """Yield each row that differs from its line, and the first after a missing or superfluous row."""
     log = jobdir / LOG
     left = links("from_url")
     agrees = log not in damaged
@@ -255,16 +251,18 @@ def check_pages(
                     number,
                     f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}",
                 )
-            if counted and any(link is not None and link[0] != url for link in islice(left, count)):
+            if counted and not _are_of(url, islice(left, count)):
                 counted = False
                 yield _odd(
                     jobdir,
                     number,
                     f"{url} has other links than its {count} rows of the table links",
                 )
-            if place[0] is not None:
+            is_archived = place[0] is not None
+            if is_archived:
                 found["archived rows"] += 1
-                if why := records.odd(*place):
+                why = records.odd(*place)
+                if why:
                     yield _odd(jobdir, number, f"{url}: {why}")
         if agrees and next(lines, None) is not None:
             yield DamagedFile(log, 0, f"more lines than {FOLDER}/ has pages")
@@ -272,12 +270,17 @@ def check_pages(
             yield DamagedFile(jobdir / FOLDER, 0, "more links than its pages have")
 
 
+def _are_of(url: str, links: Iterable[Sequence[Any] | None]) -> bool:
+    """Return whether these rows of links, as far as they can be read, are of this page."""
+    return not any(link is not None and link[0] != url for link in links)
+
+
 def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
     return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
 
 
 def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
-    """Status and URL of each line of this part."""
+    """Yield status and URL of each line of this part."""
     for _, fields in each(log, part.start, part.end):
         status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")
         yield status.decode("ascii", "replace"), url.decode("ascii", "replace")
@@ -291,9 +294,7 @@ def check_alone(
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yield the first row of each run's that has no line: those that follow it may be compared with
-    the wrong ones.
-    """
+    """Yield the first row of each run that has no line: later ones may be compared wrongly."""
     log = jobdir / LOG
     rows, number = read("fetch_status", "url"), 0
     for part in parts:
@@ -306,7 +307,7 @@ def check_alone(
             status, url = row
             said = {str(status), UNCHANGED} if table == "documents" else {str(status)}
             asked = visible(url)
-            # reads on to the line
+            # `any` reads on to the line
             if lines is not None and not any(on == asked and by in said for by, on in lines):
                 lines = None
                 yield DamagedFile(

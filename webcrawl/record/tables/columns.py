@@ -1,5 +1,6 @@
-"""The columns of the tables, and rows of pages, changes, documents and hosts; docs/outputs.md
-describes them to users.
+"""The columns of the tables, and rows of pages, changes, documents and hosts.
+
+docs/outputs.md describes them to users.
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type,
 except that offsets and lengths have 64 bits: an archive file may be larger than 2 GiB. A new column
@@ -176,7 +177,7 @@ SCHEMAS = {
 }
 
 
-# in the order of the columns; where the place of a record belongs, it is there twice
+# The values in the order of the columns; the place of a record is there twice
 Row = tuple[Any, ...]
 
 
@@ -194,7 +195,7 @@ def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
 
 
 def page_row(end: EndedUrl) -> Row:
-    """A row of `pages`.
+    """Return a row of `pages`.
 
     It is one expression, because a function for each takes 3 us more.
     """
@@ -255,7 +256,7 @@ def page_row(end: EndedUrl) -> Row:
 
 
 def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement) -> Row:
-    """A row of `changes`."""
+    """Return a row of `changes`."""
     host = host_of(url)
     parts = host_parts(host)
     return (
@@ -286,7 +287,7 @@ def _text(value: bytes | None) -> str | None:
 def document_row(
     page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None
 ) -> Row:
-    """A row of `documents`."""
+    """Return a row of `documents`."""
     host, place, started = (
         host_of(page.url),
         exchange.state.archived,
@@ -328,7 +329,7 @@ def document_row(
 
 
 def host_row(host: HostRow, robots: str | None, most_failures: int) -> Row:
-    """A row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
+    """Return a row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
     failed, times = host.failed, host.times
     return (
         host.name,

@@ -1,5 +1,4 @@
-"""A table as a file: an Arrow IPC stream while it grows, an output of the crawl; then Parquet,
-written in a thread.
+"""A table as a file: an Arrow IPC stream while it grows, then Parquet, written in a thread.
 
 Each batch of rows is one write, so a stream that is cut back to a checkpoint ends between two
 batches.
@@ -40,7 +39,7 @@ class StreamWriter:
         )
 
     def write(self, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> int:
-        """Appends rows, given as one sequence of values per column; returns their number."""
+        """Append rows, given as one sequence of values per column; returns their number."""
         arrays = [
             _array(values, field.type) for values, field in zip(columns, self._schema, strict=True)
         ]
@@ -63,10 +62,10 @@ class _Pieces:
         return len(self._pieces[-1])
 
     def flush(self) -> None:
-        """There is nothing behind it."""
+        """Do nothing: the bytes stay here until they are taken."""
 
     def close(self) -> None:
-        """A stream may end anywhere between two batches."""
+        """Do nothing: a stream may end anywhere between two batches."""
 
     def take(self) -> bytes:
         data = b"".join(self._pieces)
@@ -75,8 +74,9 @@ class _Pieces:
 
 
 def read_stream(source: Path | bytes) -> Iterator[pa.RecordBatch]:
-    """The batches of a stream, a file or a part of one; pa.ArrowException or OSError where it is
-    damaged.
+    """Yield the batches of a stream, a file or a part.
+
+    Raise pa.ArrowException or OSError for damage.
     """
     with _file(source) as file, pa.ipc.open_stream(file, options=READING) as reader:
         yield from reader
@@ -98,7 +98,7 @@ def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Arra
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
-        # lone surrogates: checking every text beforehand would cost more than all else
+        # There are lone surrogates: checking every text beforehand would cost more than all else
         return pa.array([_encodable(value) for value in values], kind)
 
 
@@ -118,9 +118,9 @@ ROWS = 1 << 14  # of a Parquet file, at once
 
 
 def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.RecordBatch]:
-    """These columns; of a stream its first `length` bytes.
+    """Yield batches of these columns; of a stream, those in its first `length` bytes.
 
-    Raises pyarrow's errors, of any kind, for damage.
+    Raise pyarrow's errors, of any kind, for damage.
     """
     if path.name.endswith(STREAM):
         with regular(path) as file:
@@ -138,12 +138,12 @@ def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.
 
 
 def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]]:
-    """The values of these columns, row by row."""
+    """Yield the values of these columns, row by row."""
     for batch in batches(path, columns, length):
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-# of a row group at most; DuckDB wants at least 122,880 rows
+# A row group at most; DuckDB wants at least 122,880 rows
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 32 << 20
 LEVEL = 3  # of zstd: 6 % smaller than level 1, in the same time
 # Columns whose values differ from row to row and have long prefixes in common: 15 % smaller, and a
@@ -154,9 +154,9 @@ PREFIXED = ("url", "url_surtkey", "url_path", "to_url")
 def write_parquet(
     disk: Disk, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> tuple[Mark, int]:
-    """Writes and syncs a new file, in the memory of a row group; returns its mark and its rows.
+    """Write and sync a new file, in the memory of a row group; return its mark and its rows.
 
-    If it cannot be written, what there is of it is removed.
+    If it cannot be written, remove what there is of it.
     """
     disk.unlink(path)
     sink = _Sink(disk, disk.create(path))
@@ -213,7 +213,8 @@ class _Sink:
     def __init__(self, disk: Disk, fd: int) -> None:
         self._disk = disk
         self.fd = fd
-        self._length = self._crc = 0
+        self._length = 0
+        self._crc = 0
 
     @property
     def mark(self) -> Mark:
@@ -231,10 +232,10 @@ class _Sink:
         return self._length
 
     def flush(self) -> None:
-        """It is synced as a whole."""
+        """Do nothing: the file is synced as a whole."""
 
     def close(self) -> None:
-        """Not before it is synced."""
+        """Do nothing: the file is closed after it is synced."""
 
     def give_up(self) -> None:
         os.close(self.fd)

@@ -30,7 +30,7 @@ class HostParts(NamedTuple):
 
     tld: str | None
     registered: str | None  # one label below the registry's suffix
-    # one label below the suffix, where companies count as registries: a.github.io
+    # One label below the suffix if companies count as registries: a.github.io
     private: str | None
 
 
@@ -49,7 +49,7 @@ class EndedUrl:
         self.redirect = (
             redirect_target(exchange) or None if exchange is not None else None
         )  # where the answer redirects to
-        # what was read of a page; of a body seen before, it is read now
+        # What was read of a page; a body that was seen before is read now
         self.found: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
             self.found = page.all_found
@@ -69,12 +69,12 @@ class EndedUrl:
 
     @property
     def archived(self) -> RecordLocation | None:
-        """The place of its record."""
+        """Return the place of its record."""
         return self.exchange.state.archived if self.exchange is not None else None
 
     @property
     def language(self) -> str | None:
-        """The language that the document declares, or else the server."""
+        """Return the language that the document declares, or else the server."""
         return declared_language(self.page, self.found) if self.page is not None else None
 
     @property
@@ -92,7 +92,7 @@ class EndedUrl:
 
     @property
     def mime_type(self) -> str | None:
-        """The media type as sent, without parameters."""
+        """Return the media type as sent, without parameters."""
         kind = (
             self.exchange.content_type.partition(";")[0].strip()
             if self.exchange is not None
@@ -102,7 +102,7 @@ class EndedUrl:
 
     @property
     def charset(self) -> str | None:
-        """The encoding that a browser determines, of what is text."""
+        """Return the encoding that a browser determines, of what is text."""
         if self.page is None or self.found is None:
             return None
         kind = self.page.content_type
@@ -111,19 +111,17 @@ class EndedUrl:
 
     @property
     def canonical(self) -> str | None:
-        """The canonical URL that the page names."""
+        """Return the canonical URL that the page names."""
         return named_canonical(self.found)
 
     @property
     def fingerprint(self) -> int | None:
-        """The fingerprint of the text, if it is known: the output `neardup` has asked for it."""
+        """Return the text's fingerprint if it is known, because the output `neardup` needed it."""
         return (self.page.looked_up or {}).get("fingerprint") if self.page is not None else None
 
     @property
     def preferences(self) -> tuple[str | None, str | None, str | None, bool | None]:
-        """The purposes that the owner forbids, and allows; all that was said; whether the page is
-        not kept.
-        """
+        """Return forbidden and allowed purposes, all statements, and whether the page is withheld."""
         page = self.page
         if page is None or page.is_prerequisite:
             return None, None, None, None
@@ -134,27 +132,27 @@ class EndedUrl:
 
     @property
     def robots(self) -> str | None:
-        """The directives of document and answer to robots."""
+        """Return the directives of document and answer to robots."""
         return (
             ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
         )
 
 
 def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
-    """The language that a document declares, or else the server."""
+    """Return the language that a document declares, or else the server."""
     declared = found.language if found is not None else ""
     return (declared or page.header("content-language"))[:LONGEST] or None
 
 
 def named_canonical(found: DocumentLinks | None) -> str | None:
-    """The canonical URL that a document names."""
+    """Return the canonical URL that a document names."""
     if found is None or not 0 < len(found.canonical) <= LONGEST:
         return None
     return resolved(found.canonical, found.base) or None
 
 
 def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
-    """The purposes that the owner forbids, and allows, and all that was said."""
+    """Return the purposes that the owner forbids, and allows, and all that was said."""
     if not said:
         return None, None, None
     return ",".join(said.forbidden) or None, ",".join(said.allowed) or None, str(said)[:LONGEST]
@@ -162,9 +160,7 @@ def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
 
 @lru_cache(CACHED)
 def host_parts(host: str) -> HostParts:
-    """The parts of a host's name; under an unknown top-level domain the list's rule `*` applies, as
-    in the crawl.
-    """
+    """Return the parts of a host's name by the public suffix list, with its rule `*`, as the crawl."""
     if host[0] == "[":
         return HostParts(None, None, None)
     found = suffixes_of(host.rstrip("."))
@@ -175,9 +171,7 @@ def host_parts(host: str) -> HostParts:
 
 
 def _below(suffix: str, labels: list[str]) -> str | None:
-    """The suffix with one label more, if the host has one; under an unknown suffix, two labels at
-    most.
-    """
+    """Return the suffix with one label more, if there is one; two labels under an unknown suffix."""
     if not suffix:
         return ".".join(labels[-2:])
     size = suffix.count(".") + 2
@@ -185,7 +179,7 @@ def _below(suffix: str, labels: list[str]) -> str | None:
 
 
 LINKS_AT_ONCE = 8192  # rows; building one takes 4 ms
-# links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
+# Links of a page at once: a page may have a hundred thousand, with URLs of 2,000 characters
 PIECE = 1000
 ROOM = 8 << 20  # characters in the rows of one page; the piece that takes the last of it is whole
 REL = 200  # characters of a rel attribute
@@ -201,9 +195,7 @@ class RepeatedColumn(NamedTuple):
 
 
 class LinkRows:
-    """Rows of the links of one page after the other; `write` gets them as columns, some thousand at
-    a time.
-    """
+    """Rows of the links of page after page; `write` gets them as columns, some thousand at a time."""
 
     def __init__(
         self,
@@ -243,27 +235,37 @@ class LinkRows:
         and has no row.
         """
         if end.redirect is not None:
-            if end.subset == ROBOTS or len(end.redirect) > self._max_length:
-                return 0
-            follows = self._follows_redirect(end.link.path)
-            return self._put(end.link.url, ([end.redirect], [REDIRECT], [""], [""], [follows]))
+            return self._add_redirect(end.link, end.redirect, end.subset)
         if end.page is None or end.found is None or not end.found.links:
             return 0
-        url, links, added = end.link.url, end.found.links, 0
+        url = end.link.url
+        links = end.found.links
         known = end.page.flags if end.found is end.page.found else None
         followed = _are_followed(links, end.page.followed) if known is None else known
         if len(links) <= PIECE and self._max_length == MAX_LENGTH:
             return self._add(url, end.page.columns, followed)  # links.log has them, too
+        return self._add_in_pieces(url, links, end.found.base, followed)
+
+    def _add_redirect(self, link: Link, target: str, subset: str) -> int:
+        if subset == ROBOTS or len(target) > self._max_length:
+            return 0
+        follows = self._follows_redirect(link.path)
+        return self._put(link.url, ([target], [REDIRECT], [""], [""], [follows]))
+
+    def _add_in_pieces(
+        self, url: str, links: Sequence[FoundLink], base: str, followed: Sequence[bool]
+    ) -> int:
+        """Add many or long links, some at a time; return the number of those that have room."""
+        added = 0
         room = ROOM
         for at in range(0, len(links), PIECE):
             if room <= 0:
                 self._left_out(len(links) - at)
                 break
             kinds, addresses, texts, rels = zip(*links[at : at + PIECE], strict=True)
-            targets = canonical_links(end.found.base, addresses, Counter(), self._max_length)
-            piece = LinkColumns(
-                kinds, addresses, texts, rels, [targets[address] or "" for address in addresses]
-            )
+            known = canonical_links(base, addresses, Counter(), self._max_length)
+            targets = [known[address] or "" for address in addresses]
+            piece = LinkColumns(kinds, addresses, texts, rels, targets)
             added += self._add(url, piece, followed[at : at + PIECE])
             room -= sum(map(len, chain(piece.targets, texts, rels))) + len(url) * len(kinds)
         return added
@@ -275,9 +277,7 @@ class LinkRows:
         return self._put(url, (targets, kinds, texts, rels, followed))
 
     def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
-        """Add rows, but not those without a target: of 50 links of a page one or two, so these are
-        taken out again.
-        """
+        """Add rows, and remove the one or two in 50 that have no target."""
         place = start = len(self)
         for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
@@ -294,8 +294,9 @@ class LinkRows:
 
 
 def _are_followed(links: Sequence[FoundLink], followed: Sequence[FoundLink]) -> list[bool]:
-    """For each link, whether it was followed: by its kind, if that explains it; hashing all links
-    takes longer.
+    """Return for each link whether it was followed: by its kind, or else by a hash.
+
+    Hashing all links takes longer.
     """
     if followed is links:
         return [True] * len(links)

@@ -1,6 +1,4 @@
-"""What a checkpoint notes of the tables beside their files, and the files that are finished:
-without pyarrow.
-"""
+"""A checkpoint's note of the tables beside their files, and finished files, without pyarrow."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from webcrawl.store.output import OPEN, PARQUET
 
 FOLDER = "tables"
 STATE = "tables"  # in the table meta: what is noted of three tables
-# and of each that an output has alone
+# The same for each table that has an output of its own
 CHANGES, DOCUMENTS = ALONE = "tables/changes", "tables/documents"
 ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 
@@ -37,8 +35,7 @@ class Stream:
 
 @dataclass(slots=True)
 class Part:
-    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are those of
-    another table.
+    """Lines of crawl.log, from byte `start` to `end`, that are rows of `pages` or of others.
 
     Where a run wrote no tables, it ends.
     """
@@ -59,7 +56,10 @@ class Progress:
 
     @classmethod
     def of(cls, data: bytes | None) -> Self:
-        """The note of the last checkpoint; ValueError, TypeError or KeyError if it is damaged."""
+        """Return the note of the last checkpoint.
+
+        Raise ValueError, TypeError or KeyError if it is damaged.
+        """
         if data is None:
             return cls()
         noted = json.loads(data)
@@ -72,7 +72,7 @@ class Progress:
         )
 
     def pack(self, streams: Iterable[Stream]) -> bytes:
-        """The same with these streams, as it is stored."""
+        """Return the same with these streams, as it is stored."""
         noted = {
             "serial": self.serial,
             "streams": [(one.name, one.rows) for one in streams],
@@ -94,7 +94,7 @@ class Progress:
 
 
 def where(jobdir: Path, name: str) -> Path | None:
-    """A file's present path; None if it is not here."""
+    """Return a file's present path; None if it is not here."""
     return next((path for path in (jobdir / name, jobdir / f"{name}{OPEN}") if path.exists()), None)
 
 
@@ -140,9 +140,7 @@ class CrawlTable:
         self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
 
     def _leave_out_files(self, crawl: Path, gone: Sequence[str]) -> None:
-        """Note that these finished files are not here, and where they are if an object store has
-        them.
-        """
+        """Note that these finished files are missing, and where a store has them."""
         stored = elsewhere(crawl)
         places = addresses(stored[name] for name in gone if name in stored)
         why = f"in the store ({places})" if places else "no longer here"
@@ -150,7 +148,7 @@ class CrawlTable:
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
         """Return the names of the files that are finished, and how many rows are in none of them."""
-        # of a damaged state: `scrapy verify` says more
+        # If the state is damaged, `scrapy verify` reports it
         with suppress(StoreError, ValueError, TypeError, KeyError):
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)

@@ -1,5 +1,4 @@
-"""The tables of a crawl (docs/outputs.md): streams, which a thread makes Parquet files when they
-are full.
+"""Writes a crawl's tables (docs/outputs.md): streams, which a thread turns into Parquet files.
 
 The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any
 moment, and the other is removed at the latest by the next start.
@@ -87,7 +86,7 @@ class Conversions:
 
     @property
     def streams(self) -> list[Stream]:
-        """Those that are full and not yet replaced."""
+        """Return the streams that are full and not yet replaced."""
         return [file.stream for file in self._files if file.stream is not None]
 
     def convert(self, stream: Stream) -> None:
@@ -104,7 +103,7 @@ class Conversions:
         self._files.append(_File(name, make, instead))
 
     def start(self) -> None:
-        """Has the thread make all files that it is not asked for yet."""
+        """Have the thread make all files that it is not asked for yet."""
         for file in self._files:
             if file.job is None:
                 file.job = self._worker.submit(
@@ -117,9 +116,7 @@ class Conversions:
             yield
 
     def note(self) -> list[str]:
-        """Has the checkpoint note the files that are made, instead of their streams; returns their
-        names.
-        """
+        """Note the files that are made in place of their streams; return the streams' names."""
         noted = []
         for file in [
             file for file in self._files if file.job is not None and self._worker.done(file.job)
@@ -169,7 +166,7 @@ def _damaged(source: Path, error: Exception) -> Exception:
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
-# rows written at once, which takes 3 ms, and characters of the long texts in them
+# Rows written at once, which takes 3 ms, and characters of the long texts in them
 BATCH, SIZE = 256, 8 << 20
 
 
@@ -198,9 +195,7 @@ class TableWriter:
         db.join(self, first=True)  # before the outputs, to which it writes
 
     def _resume(self) -> Progress:
-        """A stream that the last run left is finished as it is: this version may have other
-        columns.
-        """
+        """Finish a stream that the last run left, as it is: this version may have other columns."""
         try:
             progress = Progress.of(self._db.get(self._note))
         except (ValueError, TypeError, KeyError) as error:
@@ -259,7 +254,7 @@ class TableWriter:
         self._ending = True
 
     def finish(self) -> None:
-        """Have every stream become a Parquet file."""
+        """Finish all files, and replace the table of hosts by one as of the last checkpoint."""
         for table in list(self._growing):
             self._finish(table)
 
@@ -314,7 +309,7 @@ HOSTS = (
 
 
 def write_hosts(disk: Disk, database: Path, most_failures: int, target: Path) -> tuple[Mark, int]:
-    """Writes the Parquet file, and returns its mark and its rows; the database is only read.
+    """Write the Parquet file; return its mark and its rows. The database is only read.
 
     `most_failures`: HOST_MAX_FAILURES.
     """
@@ -406,9 +401,7 @@ class Tables(TableWriter):
         super().flush()
 
     def finish(self) -> None:
-        """Have all files finished, and a new table of hosts, as of the last checkpoint, take the
-        last run's place.
-        """
+        """Finish all files, and replace the table of hosts by one as of the last checkpoint."""
         super().finish()
         name, before = self.progress.next_name("hosts"), self.progress.hosts
         make = partial(write_hosts, self._db.disk, self._db.path, self._host_failures())
@@ -442,7 +435,7 @@ class Documents(TableWriter):
             self._clusters.of(name)
 
     def put(self, page: Page, exchange: Exchange, about: Mapping[str, Any]) -> None:
-        """Appends the row of a page.
+        """Append the row of a page.
 
         `about`: what its extractor says; nothing of a page that is no document now.
         """
@@ -454,9 +447,7 @@ class Documents(TableWriter):
 
 
 def _begun(root: Path) -> list[int]:
-    """The names of the clusters that began last, in earlier runs; those of files that are not here
-    are forgotten.
-    """
+    """Return the names of the clusters that began last in earlier runs, without missing files."""
     found: list[int] = []
     for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
         try:

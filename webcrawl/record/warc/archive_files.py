@@ -1,7 +1,7 @@
-"""Archive files: those that the arguments of a command name, also inside of WACZ packages.
+"""Finds the archive files that a command's arguments name, also inside of WACZ packages.
 
 A package is a ZIP file. A path leads into it, `crawl.wacz/archive/x.warc.gz`, and the file is read
-in place, which the standard makes possible: it should be stored there as it is.
+in place, because the standard wants it to be stored without compression.
 """
 
 from __future__ import annotations
@@ -27,45 +27,48 @@ logger = logging.getLogger(__name__)
 WACZ = ".wacz"
 ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field
-# the latter two for odd versions, and names that are no text
+# zipfile raises the latter two for odd versions, and for names that are no text
 BROKEN = (BadZipFile, NotImplementedError, ValueError)
 
 
 def package_of(path: Path) -> Path | None:
-    """The package that this path leads into."""
+    """Return the package that this path leads into, or None."""
     return next((one for one in path.parents if one.suffix == WACZ and one.is_file()), None)
 
 
 def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files in a package whose names end so, as they are to be read.
+    """Return the paths of the files in a package whose names have one of these endings.
 
-    OSError: it cannot be, or one not in place.
+    Raise OSError if the package, or one of the files in place, cannot be read.
     """
     try:
-        found = [
-            one for one in _entries(package).values() if one.filename.endswith((*endings, WACZ))
-        ]
+        entries = list(_entries(package).values())
     except BROKEN as error:
         raise OSError(f"not a WACZ package: {error}") from error
-    for one in found:
-        inside = PurePosixPath(one.filename)
-        # a path of ours would lead to another file
-        if inside.is_absolute() or ".." in inside.parts:
-            raise OSError(f"{one.filename}: a name that leads out of it")
-        if inside.suffix == WACZ:
-            raise OSError(f"{one.filename} is a package within it: unpack it first")
-        if one.compress_type != ZIP_STORED or one.flag_bits & 1:
-            raise OSError(f"{one.filename} is compressed within it: unpack it first")
-    # thousands may be the same bytes
-    if sum(one.file_size for one in found) > package.stat().st_size:
+    wanted = [entry for entry in entries if entry.filename.endswith((*endings, WACZ))]
+    for entry in wanted:
+        _check_entry(entry)
+    # Thousands of entries may be the same bytes
+    if sum(entry.file_size for entry in wanted) > package.stat().st_size:
         raise OSError("its directory names more bytes than it has")
-    return sorted(package / one.filename for one in found)
+    return sorted(package / entry.filename for entry in wanted)
+
+
+def _check_entry(entry: ZipInfo) -> None:
+    """Raise OSError if the file cannot be read in place."""
+    inside = PurePosixPath(entry.filename)
+    # A path of ours would lead to another file
+    if inside.is_absolute() or ".." in inside.parts:
+        raise OSError(f"{entry.filename}: a name that leads out of it")
+    if inside.suffix == WACZ:
+        raise OSError(f"{entry.filename} is a package within it: unpack it first")
+    is_encrypted = entry.flag_bits & 1
+    if entry.compress_type != ZIP_STORED or is_encrypted:
+        raise OSError(f"{entry.filename} is compressed within it: unpack it first")
 
 
 def _entries(package: Path) -> dict[str, ZipInfo]:
-    """The directory of a package by the paths that lead into it, read once for all of its files:
-    some have many.
-    """
+    """Return the directory of a package by path. It is read once for all files of the package."""
     status = package.stat()
     return _directory(package, status.st_size, status.st_mtime_ns)
 
@@ -77,13 +80,15 @@ def _directory(package: Path, _size: int, _time: int) -> dict[str, ZipInfo]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """An archive file, wherever it lies, to be read."""
+    """Open an archive file, in a package or not, to read it."""
     package = package_of(path)
-    return io.BufferedReader(_Stored(package, path)) if package is not None else regular(path)
+    if package is None:
+        return regular(path)
+    return io.BufferedReader(_Stored(package, path))
 
 
 def size_of(path: Path) -> int:
-    """Its size in bytes."""
+    """Return the size of an archive file in bytes."""
     if package_of(path) is None:
         return path.stat().st_size
     with opened(path) as file:
@@ -102,8 +107,9 @@ class _Stored(io.RawIOBase):
         except (*BROKEN, KeyError) as error:
             self._file.close()
             raise OSError(f"not in the package: {error}") from error
-        name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-        self._begin = entry.header_offset + HEADER + name + extra
+        name_size = int.from_bytes(header[26:28], "little")
+        extra_size = int.from_bytes(header[28:30], "little")
+        self._begin = entry.header_offset + HEADER + name_size + extra_size
         self._size = entry.file_size
         self._at = 0
 
@@ -139,13 +145,14 @@ class NoArchive(Exception):  # noqa: N818 - reads as what it is
 
 
 def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """The files, each once, in the order in which they are named; and those named again."""
+    """Return the files, each once and in order, and the files that are named again."""
     found: dict[str, Path] = {}
     again: list[Path] = []
     for argument in arguments:
         for path in _named(argument):
             name = name_of(path)
-            if (shown := readable(name)) != name:
+            shown = readable(name)
+            if shown != name:
                 raise NoArchive(
                     f"{shown}: strange characters, by which nothing can note how far it was read"
                 )
@@ -157,33 +164,45 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
 
 
 def _named(argument: str) -> Iterator[Path]:
+    """Yield the archive files that an argument names. Raise NoArchive if there are none."""
     path = Path(argument)
     if argument == "-":
         raise NoArchive("-: an archive on standard input could not be resumed: name a file")
     if path.is_dir():
-        packages = sorted(path.glob(f"*{WACZ}"))
-        files = _inside(path) or _inside(path / "warc") or _of_drones(path)
-        if files and packages:
-            logger.warning(
-                "%s: WACZ packages are left out, which may have the same archives: name those to read",
-                path,
-            )
-        if not files and not packages:
-            raise NoArchive(f"{path}: no WARC files in this folder")
-        yield from files or chain.from_iterable(map(_files_of, packages))
+        yield from _of_folder(path)
     elif path.exists():
         yield from _files_of(path)
-    elif has_magic(argument):
-        matches = [Path(name) for name in sorted(glob(argument, recursive=True))]  # noqa: PTH207 - it may be absolute
-        if not matches:
-            raise NoArchive(f"{argument}: no such file")
-        yield from chain.from_iterable(map(_files_of, matches))
     else:
-        raise NoArchive(f"{argument}: no such file")
+        yield from chain.from_iterable(map(_files_of, _matches(argument)))
+
+
+def _of_folder(folder: Path) -> Iterator[Path]:
+    """Yield the WARC files of a folder, a crawl or a hive, or else those in the folder's packages."""
+    packages = sorted(folder.glob(f"*{WACZ}"))
+    files = _inside(folder) or _inside(folder / "warc") or _of_drones(folder)
+    if not files and not packages:
+        raise NoArchive(f"{folder}: no WARC files in this folder")
+    if not files:
+        yield from chain.from_iterable(map(_files_of, packages))
+        return
+    if packages:
+        logger.warning(
+            "%s: WACZ packages are left out, which may have the same archives: name those to read",
+            folder,
+        )
+    yield from files
+
+
+def _matches(pattern: str) -> list[Path]:
+    """Return the paths that match a pattern of the shell. Raise NoArchive if there are none."""
+    matches = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else []  # noqa: PTH207 - it may be absolute
+    if not matches:
+        raise NoArchive(f"{pattern}: no such file")
+    return [Path(match) for match in matches]
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Sorted by name, which for a crawl's own files is the order in which they were written."""
+    """Return the WARC files by name: the order in which a crawl wrote its own."""
     if not folder.is_dir():
         return []
     return [
@@ -194,7 +213,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _of_drones(jobdir: Path) -> list[Path]:
-    """All files of a hive, drone by drone."""
+    """Return all files of a hive, drone by drone; none for a folder that is no hive."""
     try:
         crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
     except StoreError as error:
@@ -206,7 +225,7 @@ def _of_drones(jobdir: Path) -> list[Path]:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """The file itself, or those in a package."""
+    """Return the file itself, or the files in a package."""
     _readable(path)
     if path.suffix != WACZ:
         return [path]

@@ -69,7 +69,7 @@ class Originals:
         return identifier, address, date
 
     def add(self, digest: str, identifier: str, address: str, date: str) -> None:
-        """None of the three may contain a blank: they are stored as one string."""
+        """Add a record. None of the three may have a blank: they are stored as one string."""
         self._old.pop(digest, None)
         self._put(digest, f"{identifier} {address} {date}".encode())
 
@@ -84,19 +84,17 @@ REPEATABLE = ("", "length")  # a body that is cut at the same place may come aga
 
 
 def payload_key(exchange: Exchange) -> str:
-    """Return what names the payload among those written: one that is cut is another than a whole
-    one of its bytes.
-    """
+    """Return the payload's name among those written; a cut payload has another than a whole one."""
     return f"{exchange.digest}{exchange.truncated}"
 
 
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
-# profiles of revisit records
+# Profiles of revisit records
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"
 PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
-# as pywb and others call a header that an archive has replaced
+# The name that pywb and others give to a header that an archive has replaced
 RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"
 _CONTENT_LENGTH = re.compile(
     rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE
@@ -107,9 +105,7 @@ NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 @dataclass(slots=True)
 class Capture:
-    """The records of one exchange, what a later revisit record needs to refer to them, and what
-    their index says.
-    """
+    """The records of an exchange, with what later revisit records and the index need of them."""
 
     records: list[Record]
     digest: str
@@ -129,7 +125,7 @@ class Capture:
     last_size: int = 0
 
     def pack(self) -> Capture:
-        """Computes the digests of the blocks, and compresses.
+        """Compute the digests of the blocks, and compress.
 
         Any thread may do it: nothing else is touched.
         """
@@ -161,17 +157,17 @@ class Captures:
         metadata: Mapping[str, str],
         bare: bool = False,
     ) -> Capture:
-        """A response, revisit or resource record, then request and metadata, which refer to it
-        (WARC 1.1, 5.7).
+        """Return the capture of an exchange: its first record, and those that refer to it.
 
-        What a browser made of the payload follows as a conversion record, unless both were written
-        recently. An earlier crawl's document of the same payload may have been another.
+        A response, revisit or resource record comes first, then request and metadata (WARC 1.1,
+        5.7). A browser's document of the payload follows as a conversion record, unless both were
+        written recently. An earlier crawl's document of the same payload may have been another.
         """
         when = iso(exchange.started)
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
-        # a conversion record has neither (WARC 1.1, 5.7 and 5.8)
+        # A conversion record has neither (WARC 1.1, 5.7 and 5.8)
         if exchange.head or not exchange.rendered:
             common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
@@ -205,7 +201,7 @@ class Captures:
         return capture
 
     def _together(self, records: list[Record], identifier: str, common: str) -> list[Record]:
-        """Those that have a block, and the first; the others refer to it."""
+        """Return the first record and the others with a block, which refer to the first."""
         first, *others = records
         first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
         common += f"WARC-Concurrent-To: {identifier}\r\n"
@@ -224,8 +220,9 @@ class Captures:
         metadata: Mapping[str, str],
         shared: tuple[str, str],
     ) -> list[Record]:
-        """The records of an answer whose body may not be kept: metadata, which the request and the
-        head refer to.
+        """Return the records of an answer whose body may not be kept.
+
+        They are metadata, to which the request and the head refer.
         """
         identifier, common = shared
         values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
@@ -237,27 +234,27 @@ class Captures:
     def _original(
         self, exchange: Exchange, address: str, *, duplicate: bool
     ) -> tuple[str, str, str] | None:
-        """Identifier, if it is known, address and date of the record that has this payload already."""
-        if exchange.state.refers is not None:
-            return exchange.state.refers[:3]
-        may_repeat = (
-            bool(exchange.head)
-            and exchange.truncated in REPEATABLE
-            and exchange.state.withheld is None
-        )
-        is_known = duplicate or exchange.state.same_since
-        if not may_repeat or not is_known:
+        """Return identifier, address and date of the record that has this payload already.
+
+        The identifier is empty if it is not known. Return None if no record has the payload.
+        """
+        state = exchange.state
+        if state.refers is not None:
+            return state.refers[:3]
+        is_known = duplicate or state.same_since
+        if not is_known or not _may_repeat(exchange):
             return None
-        found = self._originals.find(payload_key(exchange))
-        if exchange.state.same_since and (found is None or exchange.status == NOT_MODIFIED):
-            return "", exchange.state.copy_of or address, iso(exchange.state.same_since)
-        return found
+        original = self._originals.find(payload_key(exchange))
+        if not state.same_since:
+            return original
+        if original is None or exchange.status == NOT_MODIFIED:
+            return "", state.copy_of or address, iso(state.same_since)
+        return original
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
-        """Return the digest of the payload that a revisit record refers to; empty if it is not
-        known.
+        """Return the digest of the payload that a revisit record refers to; empty if it is unknown.
 
-        Of a page fetched again only the decoded body is known to be the same.
+        Of a page that was fetched again only the decoded body is known to be the same.
         """
         if exchange.state.refers is not None:
             return exchange.state.refers.digest
@@ -275,7 +272,7 @@ class Captures:
         return Record("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
     def _revisit(self, exchange: Exchange, referred: str, original: tuple[str, str, str]) -> Record:
-        """No record says that payloads are identical of which only the decoded bodies are."""
+        """Return a revisit record. Payloads are called identical only if more than the bodies are."""
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
         where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
@@ -292,15 +289,20 @@ class Captures:
         return Record("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
+def _may_repeat(exchange: Exchange) -> bool:
+    """Return whether the payload is one that an earlier record can have, too."""
+    has_head = bool(exchange.head)
+    return has_head and exchange.truncated in REPEATABLE and exchange.state.withheld is None
+
+
 def _is_identical(exchange: Exchange, referred: str) -> bool:
-    """True if the payload is that of the record referred to; the digest of an earlier one may be of
-    another kind.
+    """Return whether the payload is that of the record referred to.
+
+    The digest of an earlier crawl's record may be of another kind.
     """
-    return (
-        exchange.state.refers.identical
-        if exchange.state.refers is not None
-        else referred == exchange.digest
-    )
+    if exchange.state.refers is not None:
+        return exchange.state.refers.identical
+    return referred == exchange.digest
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:
@@ -373,7 +375,7 @@ def _lacks_digest(exchange: Exchange) -> bool:
 def _about(
     link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """The standard's three fields, Heritrix's source tag, then this project's own."""
+    """Return the standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
         "hopsFromSeed": link.hops,
@@ -392,7 +394,7 @@ def _about(
     }
 
 
-# bytes to compress per job: to hand one over costs 30 us, which a dozen pages share
+# Bytes to compress per job: handing one over costs 30 µs, which a dozen pages share
 BATCH = 1 << 19
 MOST = 1 << 23  # bytes that may wait for the thread
 EACH = 1 << 12  # bytes that a capture counts for, beside its blocks
@@ -412,7 +414,7 @@ class Press:
         self._worker = Worker()
 
     def add(self, capture: Capture) -> bool:
-        """Takes a capture; says whether that was the time to fetch those that are ready."""
+        """Take a capture; return whether it is time to fetch those that are ready."""
         size = EACH
         for record in capture.records:
             size += len(record.block) + len(record.rest)
@@ -426,14 +428,14 @@ class Press:
         return True
 
     def push(self) -> None:
-        """Has the thread begin with what was added so far."""
+        """Make the thread begin with the captures that were added so far."""
         if self._open:
             self._under_way.append((self._open, self._worker.submit(_pack, self._open)))
             self._open = []
             self._open_size = 0
 
     def ready(self) -> Iterator[Capture]:
-        """Those that are compressed, and others as long as too much waits."""
+        """Yield captures that are compressed, and wait for others while too many are queued."""
         while self._under_way:
             enough = self.size <= self._most or len(self._under_way) == 1
             if enough and not self._worker.done(self._under_way[0][1]):
@@ -441,19 +443,19 @@ class Press:
             yield from self._next()
 
     def rest(self) -> Iterator[Capture]:
-        """All of them; waits for the thread."""
+        """Yield all captures; wait for the thread."""
         self.push()
         while self._under_way:
             yield from self._next()
 
     def until_done(self) -> Iterator[None]:
-        """Ends when all that was added before is compressed; does not wait."""
+        """Yield until all captures that were added before are compressed."""
         self.push()
         if self._under_way:
             yield from self._worker.until_done(self._under_way[-1][1])
 
     def _next(self) -> Iterator[Capture]:
-        """The first batch.
+        """Yield the first batch.
 
         If it could not be compressed, this raises, and does so again: nothing follows a gap.
         """

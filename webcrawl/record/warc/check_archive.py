@@ -40,9 +40,9 @@ CUT = "cut "  # before a media type, among the figures
 def check_archive(
     path: Path, file: BinaryIO, length: int, found: Counter[str], index: Index | None = None
 ) -> Iterator[DamagedFile]:
-    """Yields each damaged record, then searches for the next one and continues there.
+    """Yield each damaged record, search for the next one, and continue there.
 
-    Yields also each place where the index says something else.
+    Yield also each place where the index differs.
     """
     at, info, first, sound = 0, "", True, True
     members = UnpackedStream(file, OURS, length)
@@ -72,27 +72,31 @@ def check_archive(
 
 
 def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
-    """The identifier of the file's warcinfo record, which every other record must name."""
-    if first is not (fields["WARC-Type"] == "warcinfo"):
-        raise Torn(
-            "the file does not begin with a warcinfo record"
-            if first
-            else "a warcinfo record that is not the first"
-        )
-    if not first and fields.get("WARC-Warcinfo-ID") != info and info != "?":
-        raise Torn(f"WARC-Warcinfo-ID: {fields.get('WARC-Warcinfo-ID')} where the file has {info}")
-    return fields["WARC-Record-ID"] if first else info
+    """Return the identifier of the file's warcinfo record, which every other record must name."""
+    is_info = fields["WARC-Type"] == "warcinfo"
+    if first:
+        if not is_info:
+            raise Torn("the file does not begin with a warcinfo record")
+        return fields["WARC-Record-ID"]
+    if is_info:
+        raise Torn("a warcinfo record that is not the first")
+    named = fields.get("WARC-Warcinfo-ID")
+    is_known = info != "?"  # the first record may be damaged
+    if is_known and named != info:
+        raise Torn(f"WARC-Warcinfo-ID: {named} where the file has {info}")
+    return info
 
 
 def _record(member: UnpackedStream) -> dict[str, str]:
-    """The fields of a record; Torn if anything in it is wrong."""
+    """Return the fields of a record. Raise Torn if anything in it is wrong."""
     fields = _fields(member.until(END_OF_FIELDS, LONGEST))
-    kind, wanted = fields["WARC-Type"], fields.get("WARC-Payload-Digest", "")
+    kind = fields["WARC-Type"]
+    wanted = fields.get("WARC-Payload-Digest", "")
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
         raise Torn("block digest mismatch")
-    # a revisit has no payload
-    if wanted and kind in ("response", "resource") and payload != wanted:
+    has_payload = kind in ("response", "resource")  # a revisit has none
+    if has_payload and wanted and payload != wanted:
         raise Torn("payload digest mismatch")
     if _rest(member) != BETWEEN:
         raise Torn("longer than its Content-Length")
@@ -100,7 +104,7 @@ def _record(member: UnpackedStream) -> dict[str, str]:
 
 
 def _rest(member: UnpackedStream) -> bytes:
-    """What is left of a member, as far as it has to be read to see that it is too much."""
+    """Return the rest of a member, or enough of it to see that it is too long."""
     rest = b""
     while len(rest) <= len(BETWEEN) and (piece := member.read(PIECE)):
         rest += piece
@@ -108,13 +112,11 @@ def _rest(member: UnpackedStream) -> bytes:
 
 
 def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[str, str]:
-    """The digests of the block, and of the part after the HTTP head."""
-    block, payload, head, left = (
-        sha1(usedforsecurity=False),
-        sha1(usedforsecurity=False),
-        b"",
-        length,
-    )
+    """Return the digests of the block, and of the part after the HTTP head."""
+    block = sha1(usedforsecurity=False)
+    payload = sha1(usedforsecurity=False)
+    head = b""
+    left = length
     while left:
         piece = member.read(min(left, PIECE))
         if not piece:
@@ -125,12 +127,14 @@ def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[s
             head += piece
             if left and len(head) < HEAD:
                 continue
-            with_head, piece = False, head[_head(head) :]
+            with_head = False
+            piece = head[_head(head) :]
         payload.update(piece)
     return label(block.digest()), label(payload.digest())
 
 
 def _fields(head: bytes) -> dict[str, str]:
+    """Return the fields of a record's head. Raise Torn if a field is malformed or missing."""
     version = VERSION.match(head)
     if version is None:
         raise Torn("not a WARC record")
@@ -141,10 +145,10 @@ def _fields(head: bytes) -> dict[str, str]:
     matches = [FIELD.fullmatch(line) for line in lines]
     fields = {match[1]: match[2] for match in matches if match is not None}
     missing = MANDATORY - set(fields)
-    if None in matches or missing or not fields["Content-Length"].isdecimal():
-        raise Torn(
-            f"its fields: {', '.join(sorted(missing)) or 'one is none, or no Content-Length'}"
-        )
+    if missing:
+        raise Torn(f"its fields: {', '.join(sorted(missing))}")
+    if None in matches or not fields["Content-Length"].isdecimal():
+        raise Torn("its fields: one is none, or no Content-Length")
     return fields
 
 
@@ -158,8 +162,7 @@ class Index:
     """The lines of an index, by the place of the record; 250 bytes of memory for each.
 
     The crawl noted the checksum of the lines in the order of the archive, before they were sorted.
-    `until`: lines of records from this byte of the archive on are none of the checkpoint's, which
-    the crawl has sorted in since then.
+    `until`: lines of records from this byte of the archive on were added after the checkpoint.
     """
 
     def __init__(self, path: Path, file: BinaryIO, length: int, until: float = inf) -> None:
@@ -168,12 +171,13 @@ class Index:
         self._length = length
         self._until = until
         self._archive = archive_of(path.name.removesuffix(OPEN))
-        # place and length of the line, what it says, digest
+        # By the record's place: place and length of the line, hash of its fields, and digest
         self._lines: dict[int, tuple[int, int, int, str]] = {}
 
     def read(self) -> Iterator[DamagedFile]:
-        """Yields each line that is none, is not in order, or is of a record that has one already."""
-        before, is_sorted = b"", self._path.suffix != OPEN
+        """Yield each line that is malformed, not in order, or a second one for the same record."""
+        before = b""
+        is_sorted = self._path.suffix != OPEN
         for at, line in lines_of(self._file, self._length):
             why = self._take(line, at)
             if why or (is_sorted and line < before):
@@ -181,7 +185,7 @@ class Index:
             before = line
 
     def _take(self, line: bytes, at: int) -> str:
-        """What is wrong with this line, if anything is."""
+        """Take a line; return what is wrong with it, or an empty string."""
         try:
             found = check(line)
         except BadLine as error:
@@ -198,7 +202,7 @@ class Index:
         return ""
 
     def crc(self) -> int:
-        """Of the lines in the order of the archive."""
+        """Return the checksum of the lines in the order of the archive."""
         crc = 0
         for _, (at, size, _, _) in sorted(self._lines.items()):
             self._file.seek(at)
@@ -206,11 +210,10 @@ class Index:
         return crc
 
     def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
-        """Yield the line for this record of the archive if it says something else, or that there is
-        none.
+        """Yield an error if the line for this record is missing or says something else.
 
-        The digest of a response with a transfer coding is not among its fields: there only the
-        checksum tells.
+        The digest of a response with a transfer coding is not among its fields: such a line is
+        covered by the checksum only.
         """
         found = self._lines.pop(at, None)
         if found is None:
@@ -219,13 +222,12 @@ class Index:
             )
             return
         place, _, says, digest = found
-        url, kind = fields.get("WARC-Target-URI", ""), fields["WARC-Type"]
-        block = fields["WARC-Block-Digest"] if kind == "conversion" else digest
-        right = fields.get("WARC-Payload-Digest", block)
-        if (
-            says != hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
-            or digest != right
-        ):
+        url = fields.get("WARC-Target-URI", "")
+        is_conversion = fields["WARC-Type"] == "conversion"
+        block = fields["WARC-Block-Digest"] if is_conversion else digest
+        right_digest = fields.get("WARC-Payload-Digest", block)
+        right = hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
+        if says != right or digest != right_digest:
             yield DamagedFile(
                 self._path, place, f"not what the record at byte {at} of {self._archive} says"
             )

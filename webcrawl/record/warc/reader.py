@@ -71,7 +71,7 @@ class Record:
 
     @property
     def length(self) -> int:
-        """The bytes of the file that it takes, if it is a member by itself."""
+        """Return the bytes of the file that the record takes, if it is a member by itself."""
         return self.after.offset - self.place.offset
 
     @property
@@ -80,9 +80,7 @@ class Record:
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
     def values(self) -> dict[str, str]:
-        """Return the fields in the block of a metadata record, as far as it is kept, with names in
-        lower case.
-        """
+        """Return the fields in the kept block of a metadata record, with names in lower case."""
         found: dict[str, str] = {}
         for line in self.block.decode("utf-8", "replace").splitlines():
             name, colon, value = line.partition(":")
@@ -96,8 +94,9 @@ class Record:
 
 
 class Records:
-    """The records of a file in their order. `most`: bytes of a block that are kept; `on_lost` hears
-    of damage.
+    """The records of a file in their order, with `most` bytes of a block kept.
+
+    `on_lost` is told of damage.
 
     Only the first `size` bytes count, if that is known. If not, the end of a file whose name ends
     in `.open` is no damage: what is missing is still to come.
@@ -149,7 +148,7 @@ class Records:
         return iter(self.next, None)
 
     def next(self) -> Record | None:
-        """The next record, or None at the end.
+        """Return the next record, or None at the end.
 
         Afterwards `place` is where the one after it begins.
         """
@@ -214,16 +213,14 @@ class Records:
         return record
 
     def _head(self) -> bytes:
-        """The head of a record; Torn if garbage has its end, so that it seems to go on in the
-        record that follows.
-        """
+        """Return the head of a record. Raise Torn if it has the end of garbage, and seems to go on."""
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
             raise Torn("no end of a record's head", within=True)
         return head
 
     def _block(self, size: int) -> bytes:
-        """The block, kept up to `most`.
+        """Return the block, kept up to `most`.
 
         One gzip for all may have ended and begun anew anywhere: its rest follows.
         """
@@ -269,7 +266,7 @@ class Records:
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
             if not here and not unpacked.find(NEXT, NEXT_SIZE):
                 return False
-            # what looks like a record here has just been found to be none
+            # What looks like a record here has just been found not to be one
             if unpacked.place == begin:
                 unpacked.read(1)
                 if not unpacked.find(NEXT, NEXT_SIZE):
@@ -312,7 +309,7 @@ def _form(file: BinaryIO, path: Path) -> Form:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """The fields of a head; Torn if it lacks what nobody could read on without."""
+    """Return the fields of a head. Raise Torn if it lacks a field that is needed to read on."""
     values: dict[str, list[str]] = {}
     for line in FOLD.sub(b" ", head).split(b"\n")[1:]:
         name, colon, value = line.partition(b":")

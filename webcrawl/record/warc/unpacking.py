@@ -1,5 +1,6 @@
-"""Unpacks an archive file: gzip or zstd, a member per record or one for all, or not packed; in
-bounded memory.
+"""Unpacks an archive file in bounded memory: gzip, zstd, or not packed.
+
+It may have a member per record, or one for all.
 
 A *member* is a gzip member or a zstd frame; a file that is not packed is a single one. A *place* is
 where a record begins: the byte of the file at which its member begins, and how many unpacked bytes
@@ -20,12 +21,12 @@ from webcrawl.net.codings import MemberCoding
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
-# bytes at hand when a member begins: isal wants a header with optional fields in one piece
+# Bytes at hand when a member begins: isal wants a header with optional fields in one piece
 HEADER = 1 << 12
 GZIP = b"\x1f\x8b\x08"
 FRAME = b"\x28\xb5\x2f\xfd"
 SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # frames that zstd's readers skip
-# that of them which holds the dictionary, at the beginning of the file
+# The magic of a frame that holds the dictionary, at the beginning of the file
 DICTIONARY = b"\x5d\x2a\x4d\x18"
 LARGEST = 1 << 26  # bytes of a dictionary: zstd's own tools make them of 112 KiB
 # zstd's own tools unpack windows of 128 MiB without being asked to
@@ -84,9 +85,9 @@ GZIPPED = Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), 
 
 
 def form_of(file: BinaryIO, name: str) -> Form | None:
-    """By the file's first bytes; if they say nothing, by the end of its name.
+    """Return the form by the file's first bytes, or else by the end of its name.
 
-    None: it is no archive.
+    Return None if it is no archive.
     """
     file.seek(0)
     start = file.read(8)
@@ -104,8 +105,9 @@ def form_of(file: BinaryIO, name: str) -> Form | None:
 
 
 def _zstd(file: BinaryIO, start: bytes) -> Form:
-    """With the dictionary that the file begins with, if it does; it may itself be packed, by zstd
-    without one.
+    """Return a decompressor, with the dictionary at the file's beginning, if there is one.
+
+    The dictionary may itself be packed, by zstd without one.
     """
     if not start.startswith(DICTIONARY):
         return Form(lambda: zstd.ZstdDecompressor(options=OPTIONS), FRAME)
@@ -146,7 +148,8 @@ class UnpackedStream:
         """Go to a place; Torn if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
-        self._packed = self._data = b""
+        self._packed = b""
+        self._data = b""
         self._coding: MemberCoding | None = None
         self._parts = [_Part(at)]
         self._file.seek(at)
@@ -160,13 +163,13 @@ class UnpackedStream:
 
     @property
     def place(self) -> Place:
-        """The place of the next unpacked byte."""
+        """Return the place of the next unpacked byte."""
         if not self._data and self._coding is not None and self._coding.eof:  # in the next member
             return Place(self._at - len(self._packed), 0)
         return Place(self._parts[0].offset, self._parts[0].given)
 
     def more(self) -> bool:
-        """Unpacks some more; False at the end of a member whose checksum is right."""
+        """Unpack some more; return False at the end of a member whose checksum is right."""
         coding = self._coding
         if coding is None:
             return self.cross() and self.more()
@@ -245,7 +248,10 @@ class UnpackedStream:
         return True
 
     def until(self, mark: re.Pattern[bytes], most: int) -> bytes:
-        """The bytes up to and including this mark; Torn if it does not come within `most` bytes."""
+        """Return the bytes up to this mark, and the mark.
+
+        Raise Torn if the mark is not within `most` bytes.
+        """
         found, seen = mark.search(self._data), 0
         while found is None:
             if len(self._data) > most:
@@ -259,17 +265,13 @@ class UnpackedStream:
         return data
 
     def begins(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """Return whether the next bytes, of which the mark wants `size`, are these; nothing is
-        taken.
-        """
+        """Return whether the next bytes, `size` of them, have this mark; nothing is taken."""
         while len(self._data) < size and (self.more() or self.cross()):
             pass
         return mark.match(self._data) is not None
 
     def read(self, most: int) -> bytes:
-        """Up to `most` bytes, at least one before the end of the member; none at that, and at the
-        file's.
-        """
+        """Return up to `most` bytes, at least one before the end of the member; none at an end."""
         if not self._data and not self.more():
             return b""
         data = self._data[:most]
@@ -277,9 +279,7 @@ class UnpackedStream:
         return data
 
     def ended(self) -> bool:
-        """Skips line ends, and says whether nothing else is left of the member, whose checksum is
-        then right.
-        """
+        """Skip line ends; return whether the member has nothing else, and its checksum is right."""
         while True:
             data = self._data.lstrip(b"\r\n")
             self._give(len(self._data) - len(data))
@@ -290,7 +290,7 @@ class UnpackedStream:
 
     @property
     def left(self) -> int:
-        """Bytes of the file not read yet; of one that is not packed, no record has more."""
+        """Return the unread bytes of the file. No record of an unpacked file can have more."""
         return self._end - self._at + len(self._packed) + len(self._data)
 
     def find(self, mark: re.Pattern[bytes], size: int) -> bool:
@@ -318,9 +318,7 @@ class UnpackedStream:
             del parts[0]
 
     def find_member(self, at: int) -> int:
-        """The possible beginning of the next member, from byte `at` of the file on; the end if none
-        does.
-        """
+        """Return where the next member may begin, from byte `at` of the file on, or the file's end."""
         tail = b""
         while at < self._end:
             self._file.seek(at)
@@ -335,8 +333,7 @@ class UnpackedStream:
         return self._end
 
     def find_record(self, at: int, mark: re.Pattern[bytes], size: int) -> int:
-        """Return where the next member begins that begins with this mark, from byte `at` on; the
-        end if none does.
+        """Return where the next member with this mark begins, from byte `at` on, or the file's end.
 
         Gzip's magic occurs by chance every 16 million bytes, so more than that is looked at.
         """

@@ -1,5 +1,4 @@
-"""WARC records, each one gzip member, so that a reader can start at any of them; and what they say
-was spoken.
+"""WARC records, each one gzip member, so that readers can start at any; and their protocols.
 
 WARC-Protocol and WARC-Cipher-Suite are extensions that the standard's working group has adopted
 (iipc/warc-specifications 42 and 86). Protocols are listed from the top down, one field for each; a
@@ -26,7 +25,7 @@ _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def fields(values: Mapping[str, str]) -> bytes:
-    """One line per name that has a value. The names must be tokens."""
+    """Return one line per name that has a value. The names must be tokens."""
     lines = ""
     for name, value in values.items():
         if value:
@@ -35,7 +34,7 @@ def fields(values: Mapping[str, str]) -> bytes:
 
 
 def line(name: str, value: str) -> str:
-    """One field as a line, or nothing if it has no value."""
+    """Return one field as a line, or an empty string if it has no value."""
     return f"{name}: {value if value.isprintable() else _harmless(value)}\r\n" if value else ""
 
 
@@ -44,7 +43,7 @@ def _harmless(value: str) -> str:
 
 
 def named(mapping: Mapping[str, str]) -> dict[str, str]:
-    """The mapping with every name made a token."""
+    """Return the mapping with every name made a token."""
     return {
         name
         if name.isidentifier() and name.isascii()
@@ -60,7 +59,7 @@ LEVEL = 2  # isal's: docs/warc.md has the figures
 # For a small record level 2 fills tables of some hundred KB and evicts everything else from the
 # processor's cache. Level 0 saves 5 % of a page's cost, for 300 bytes per page.
 SMALL, FAST = 4096, 0
-# bytes of a record that is compressed in pieces: a copy of it would be as large again
+# Bytes of a record that is compressed in pieces: a copy of it would be as large again
 LARGE = 1 << 20
 GZIP = 31  # zlib's number for a gzip member with the largest window
 HTTP_REQUEST = "Content-Type: application/http; msgtype=request\r\n"
@@ -81,12 +80,12 @@ class Record:
     common: str = ""  # fields that it shares with other records
 
     def sha1(self) -> bytes:
-        """The SHA-1 of its block."""
+        """Return the SHA-1 of its block."""
         return sha1(self.block, self.rest)
 
 
 def member(record: Record, digest: str) -> bytes:
-    """The compressed record. `digest` is the block's."""
+    """Return the compressed record. `digest` is the block's."""
     size = len(record.block) + len(record.rest)
     head = (
         f"WARC/{VERSION}\r\nWARC-Type: {record.kind}\r\n{record.common}{record.fields}WARC-Block-Digest: {digest}\r\n"
@@ -128,7 +127,7 @@ _SUITE = re.compile(
 
 
 def spoken(exchange: Exchange) -> str:
-    """The fields as whole lines; nothing of what is not known."""
+    """Return the fields as whole lines; nothing of what is not known."""
     if exchange.head[:8] == b"HTTP/1.1" and not exchange.made_by and not exchange.protocol:
         lines = HTTP_11
     else:
@@ -147,7 +146,7 @@ def _protocol(exchange: Exchange) -> str:
 
 @lru_cache(256)
 def _secured(tls: str) -> str:
-    """The fields for a version and a suite as OpenSSL names them."""
+    """Return the fields for a version and a suite as OpenSSL names them."""
     version, _, suite = tls.partition(" ")
     return line("WARC-Protocol", _TLS.get(version, "")) + line(
         "WARC-Cipher-Suite", registered(suite)
@@ -155,7 +154,7 @@ def _secured(tls: str) -> str:
 
 
 def registered(suite: str) -> str:
-    """IANA's name of a suite that OpenSSL names; empty for one that this rule does not know."""
+    """Return IANA's name of a suite that OpenSSL names; empty if this rule does not cover it."""
     if suite.startswith("TLS_"):  # since TLS 1.3 both have the same
         return suite
     found = _SUITE.fullmatch(suite)

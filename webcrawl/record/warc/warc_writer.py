@@ -50,7 +50,7 @@ class Index:
         self._end = end(archive)
 
     def add(self, capture: Capture, at: int) -> None:
-        """The records of one exchange, the first of them at byte `at` of the archive."""
+        """Add the records of one exchange, the first of which is at byte `at` of the archive."""
         start, answer = capture.line
         lines = f"{start}{answer}{place(capture.digest, capture.size, at)}{self._end}"
         if capture.document:
@@ -59,33 +59,33 @@ class Index:
         self._output.write(lines.encode())
 
     def finish(self) -> None:
-        """The archive is finished: its index gets its name, and is sorted, with the checkpoint that
-        says so.
-        """
+        """Finish the index. With the next checkpoint it is sorted, and gets its final name."""
         self._output.finish()
 
 
 def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
-    """The line's beginning, and what it says of the answer."""
+    """Return the line's beginning, and its fields of the answer."""
     return begin(capture.address, capture.date), _answer(capture, exchange)
 
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
-    """Media type and status, if the record has them, and what it is where it is not the page."""
+    """Return the line's fields of the answer: media type, status, recognised kind and others."""
     why = exchange.truncated if exchange.state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
     if not exchange.head:
-        kind = (
-            "text/html"
-            if exchange.rendered
-            else exchange.content_type or "application/octet-stream"
-        )
-        return f"{mime(kind)}{cut}" if exchange.payload else ""
+        return f"{mime(_type_without_head(exchange))}{cut}" if exchange.payload else ""
     kind = exchange.content_type if capture.is_original else REVISIT
-    status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
-    asked = "" if exchange.request.startswith(b"GET ") else method(exchange.request)
+    status = 304 if exchange.unmodified else exchange.status  # the one in the record's own head
+    is_get = exchange.request.startswith(b"GET ")
+    asked = "" if is_get else method(exchange.request)
     what = recognised(exchange.state.recognised) if exchange.state.recognised else ""
     return f'{mime(kind)}"status": "{status}", {asked}{what}{cut}'
+
+
+def _type_without_head(exchange: Exchange) -> str:
+    if exchange.rendered:
+        return "text/html"
+    return exchange.content_type or "application/octet-stream"
 
 
 FOLDER = "warc"
@@ -100,11 +100,7 @@ STANDARD = f"http://iipc.github.io/warc-specifications/specifications/warc-forma
 
 @dataclass(frozen=True, slots=True)
 class WarcFiles:
-    """The form of the files: how their names begin, at how many bytes one is finished, what its
-    warcinfo says.
-
-    Each has an index, if they are `indexed`.
-    """
+    """The form of the files: prefix, size at which one is finished, warcinfo, and whether indexed."""
 
     prefix: str
     max_size: int
@@ -133,9 +129,7 @@ class WarcWriter:
         clock: Callable[[], float],
         press: Press | None = None,
     ) -> None:
-        """`press` compresses beside the caller; without one, all that is written is written at
-        once.
-        """
+        """Write at once, or with `press` compress in a thread of its own."""
         self._db = db
         self._outputs = outputs
         self._files = files
@@ -168,8 +162,7 @@ class WarcWriter:
         metadata: Mapping[str, str],
         bare: bool = False,
     ) -> RecordLocation:
-        """Writes all records of the exchange, or raises and writes none. Returns where the first of
-        them lies.
+        """Write all records of the exchange, or raise and write none; return the first's place.
 
         With a press they are written later, in order, and before the next checkpoint notes
         anything. Then an error may be that of an earlier exchange; nothing more is written after
@@ -210,7 +203,7 @@ class WarcWriter:
         return capture.place
 
     def close(self) -> None:
-        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
         self._settle()
         if self._output is not None and self._output.tell():
             self._finish(self._output)
@@ -258,9 +251,7 @@ class WarcWriter:
             raise
 
     def _put(self, capture: Capture) -> None:
-        """Writes what is compressed, and finishes a file that is full, unless more in the press
-        belongs into it.
-        """
+        """Write what is compressed; finish a full file, unless more in the press belongs into it."""
         output = self._output or self._begin()
         head = b"" if output.tell() else self._head(output)
         at = output.tell() + len(head)
@@ -274,9 +265,7 @@ class WarcWriter:
             self._finish(output)
 
     def _roomy(self) -> Output | None:
-        """The open file, if the next capture belongs into it: it may become full by those in the
-        press.
-        """
+        """Return the open file if the next capture belongs into it: those in the press may fill it."""
         output, press = self._output, self._press
         if (
             output is not None
@@ -289,9 +278,7 @@ class WarcWriter:
     # -- files
 
     def _resume(self) -> None:
-        """Finishes a file that a crash left open: this run may have other settings, and so another
-        warcinfo.
-        """
+        """Finish a file that a crash left open: this run's warcinfo may be another."""
         state = self._db.get(STATE)
         if state is not None:
             serial, _, path = state.decode().partition(" ")
@@ -313,7 +300,7 @@ class WarcWriter:
         return output
 
     def _open(self, path: str) -> Output:
-        """A file that already has records goes on as it was begun: with an index, or without."""
+        """Open a file. One that has records goes on as it was begun: with an index, or without."""
         self._output, index = self._outputs.open(path), index_of(path)
         if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
             self._index = Index(
@@ -326,7 +313,8 @@ class WarcWriter:
         output.finish()
         if self._index is not None:
             self._index.finish()
-        self._output = self._index = None
+        self._output = None
+        self._index = None
         self._note("")
 
     def _note(self, path: str) -> None:
@@ -335,7 +323,7 @@ class WarcWriter:
     # -- records
 
     def _head(self, output: Output) -> bytes:
-        """The warcinfo record.
+        """Return the warcinfo record.
 
         It is written together with the first capture, so that no file consists of it alone.
         """

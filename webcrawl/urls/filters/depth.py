@@ -11,16 +11,16 @@ from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 
 
 class DepthFilter:
-    """A link within its page's site is one deeper than the page; one into another site is the first
-    there.
+    """Limits how deep in its site a link is, and how many sites are before it.
 
-    Both counts have the same limit. Links without a path of their page, as of a request that a
-    spider makes, count from the start; with `from_start` all do. A limit of a host's own is for
-    links within its site: others count as ever.
+    A link within its page's site is one deeper than the page; a link into another site is the first
+    there. Both counts have the same limit. Links without a path of their page, as of a request that
+    a spider makes, count from the start; with `from_start` all do. A limit of a host's own is for
+    links within its site; it does not apply to other links.
     """
 
     name = "depth"
-    for_requisites = None  # they are counted by themselves: crawl/requisites.py
+    for_requisites = None  # requisites are counted in crawl/requisites.py
 
     def __init__(
         self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False
@@ -28,15 +28,16 @@ class DepthFilter:
         self._deepest = deepest
         self._domains = domains
         self._from_start = from_start
-        # of hosts that have a limit of their own
+        # The own limits of hosts, or None if no host has one
         self.per_host: Mapping[str, int | None] | None = None
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self:
         deepest = setup.settings["URL_MAX_DEPTH"]
         # Scrapy's DEPTH_LIMIT, which was taken for ours (crawl/checks/scrapys.py), keeps its
-        # meaning.
-        return cls(deepest, setup.domains, from_start=setup.settings.get("DEPTH_LIMIT") == deepest)
+        # meaning: it counts from the start
+        is_scrapys_limit = setup.settings.get("DEPTH_LIMIT") == deepest
+        return cls(deepest, setup.domains, from_start=is_scrapys_limit)
 
     def within(self, _url: str, /) -> bool:
         return True
@@ -44,12 +45,13 @@ class DepthFilter:
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
         if self.per_host is None or not origin.url:
             return self._within_limits(urls, origin)
-        limits = self._own_limits(urls, self.per_host, origin)
-        if not limits:
+        own_limits = self._own_limits(urls, self.per_host, origin)
+        if not own_limits:
             return self._within_limits(urls, origin)
-        depth = origin.depth if self._from_start or not origin.path else steps(origin.path)
-        kept = {url for url, limit in limits.items() if depth <= limit}
-        others = [url for url in urls if url not in limits]
+        counts_from_start = self._from_start or not origin.path
+        depth = origin.depth if counts_from_start else steps(origin.path)
+        kept = {url for url, limit in own_limits.items() if depth <= limit}
+        others = [url for url in urls if url not in own_limits]
         kept.update(self._within_limits(others, origin))
         return [url for url in urls if url in kept]
 
@@ -67,18 +69,25 @@ class DepthFilter:
         return limits
 
     def _within_limits(self, urls: list[str], origin: Origin) -> list[str]:
-        deepest, path = self._deepest, origin.path
-        if origin.depth <= deepest:  # so are both counts, which are never more
+        """Return the links that the limit of all hosts keeps."""
+        if origin.depth <= self._deepest:  # neither count is ever larger than this one
             return urls
-        if not path or self._from_start:
+        if self._from_start or not origin.path:
             return []
-        depth_in_site = steps(path)
-        # it enters no further site (`entered`)
-        is_redirect_of_entry = path[-1] == "R" and not depth_in_site
-        may_stay = depth_in_site <= deepest
-        may_leave = sites(path) < deepest or is_redirect_of_entry
-        if may_stay == may_leave:
-            return urls if may_stay else []
+        may_stay = steps(origin.path) <= self._deepest
+        may_leave = self._may_leave(origin.path)
+        if may_stay and may_leave:
+            return urls
+        if not may_stay and not may_leave:
+            return []
+        # Links within the site, or the others
         domains = self._domains
         home = domains(host_of(origin.url))
         return [url for url in urls if (domains(host_of(url)) == home) == may_stay]
+
+    def _may_leave(self, path: str) -> bool:
+        """Return whether links of a page with this path may lead to another site."""
+        if sites(path) < self._deepest:
+            return True
+        # The redirect of the page that entered the site enters no further site (`entered`)
+        return path[-1] == "R" and not steps(path)

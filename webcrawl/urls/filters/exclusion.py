@@ -1,5 +1,6 @@
-"""The sites that asked not to be crawled: by URL_EXCLUDE_FILE, read again when it changes, and by
-command.
+"""Excludes the sites that asked not to be crawled, by URL_EXCLUDE_FILE and by command.
+
+The file is read again when it changes.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ INTERVAL = 30
 
 
 class ExclusionFilter:
-    """URL_EXCLUDE_FILE: must be valid at the start; if it is missing or bad later, the old rules
-    stay in force.
+    """Drops the URLs that URL_EXCLUDE_FILE excludes.
 
-    The file is checked at most every `interval` seconds, and read if its time or size has changed.
+    The file must be valid at the start; if it is missing or bad later, the old rules stay in force.
+    It is checked at most every `interval` seconds, and read if its time or size has changed.
     """
 
     name = "excluded"
@@ -79,7 +80,7 @@ class ExclusionFilter:
     def _reread(self) -> None:
         try:
             with readable(self._path):
-                # a file that comes back is read, as it may be
+                # A file that is missing now is read when it comes back
                 before, self._stamp = self._stamp, (0, 0)
                 stamp = self._look()
                 if stamp == before:
@@ -102,7 +103,7 @@ class ExclusionFilter:
 
     def _read(self, stamp: tuple[int, int]) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
-        # now that there is a text, good or bad: what a lack of descriptors hid is read next time
+        # Only now that the text was read: a lack of descriptors must not hide a change
         self._stamp = stamp
         self._rules = parse_exclusions(text, str(self._path), now)
         self.text = text
@@ -123,7 +124,7 @@ class CommandedFilter:
 
     @property
     def rules(self) -> list[str]:
-        """The rules that hold now."""
+        """Return the rules that hold now."""
         now = self._clock()
         return [one.rule for one in self.records if one.holds(now)]
 

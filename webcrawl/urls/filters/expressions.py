@@ -14,9 +14,7 @@ MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving
 
 
 class ExpressionFilter:
-    """Compiles each list into ONE set, which RE2 searches in a single pass, linear in the length of
-    the URL.
-    """
+    """Compiles each list into one set, which RE2 searches in time linear in the URL's length."""
 
     name = "expression"
 
@@ -45,7 +43,7 @@ class ExpressionFilter:
 
 
 def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
-    """The expressions as one set, or None if there are none.
+    """Return the expressions as one set, or None if there are none.
 
     RulesError names the setting and the bad expression.
     """

@@ -1,5 +1,4 @@
-"""The contract of URL filters, what they may do besides filtering, and the chain of a crawl's
-filters.
+"""The contract of URL filters, what else they may do, and the chain of a crawl's filters.
 
 They are applied one after the other, with their drops counted by name. Adjacent filters that have a
 `suspects` expression share one search over the batch: five searches of 6 us per page become one,
@@ -29,11 +28,10 @@ Dropped = Callable[[str, Sequence[str], str], None]
 
 @dataclass(slots=True, frozen=True)
 class Origin:
-    """The origin of the links of a batch: the page's canonical URL (empty for seeds), and the depth
-    of the links.
+    """The page of a batch's links: its canonical URL, empty for seeds, and the links' depth.
 
-    `path` is their discovery path (model.Link, urls/host_names.py); it is empty if they have none
-    but of their own.
+    `path` is their discovery path (model.Link, urls/host_names.py); it is empty if each has a path
+    of its own.
     """
 
     url: str = ""
@@ -51,9 +49,7 @@ class UrlFilter(Protocol):
     name: str
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        """Returns the URLs that pass, in their order; may return `urls` itself, but never changes
-        it.
-        """
+        """Return the URLs that pass, in order. It may return `urls` itself, but must not change it."""
 
 
 @runtime_checkable
@@ -100,9 +96,7 @@ class Bounds(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Setup:
-    """The values that filters are built from: the settings, the clock, the crawl's key, and
-    registered domains.
-    """
+    """The values from which filters are built: settings, clock, key and registered domains."""
 
     settings: Mapping[str, Any]
     clock: Clock
@@ -110,7 +104,7 @@ class Setup:
     domains: RegisteredDomains
 
 
-# what a filter of the user's own raises: what it would have kept must not be lost
+# The error for any exception of a user's filter: what it would have kept must not be lost
 FilterError = OwnCodeError
 
 
@@ -126,11 +120,10 @@ class ByFunction:
 
 
 def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
-    """Return a filter's `keep`; of one of the user's own, one that raises OwnCodeError for whatever
-    goes wrong.
+    """Return a filter's `keep`; that of a user's filter raises OwnCodeError for any error.
 
-    An error of a filter that ships with the crawl is one of the page that has found a bug. An error
-    of the user's must end the crawl: what the filter would have kept would be lost.
+    An error of a filter that ships with the crawl belongs to the page that has found a bug. An
+    error of the user's filter must end the crawl: what it would have kept would be lost.
     """
     if not (isinstance(one, ByFunction) or is_users(one)):
         return one.keep
@@ -157,7 +150,7 @@ def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
 
 
 def named_filter(path: str, setup: Setup) -> UrlFilter | None:
-    """Builds one filter; None if the settings leave it nothing to do.
+    """Build one filter; None if the settings leave it nothing to do.
 
     RulesError if it is no filter.
     """
@@ -202,7 +195,7 @@ class Lines:
         self._search = re2.compile(f"(?im)(?:{expression})", options).search
 
     def among(self, urls: list[str]) -> list[str]:
-        """The URLs that the expression matches, in their order."""
+        """Return the URLs that the expression matches, in their order."""
         text = "\n".join(urls).encode()
         search, found = self._search, []
         match = search(text)
@@ -216,19 +209,17 @@ class Lines:
         return found
 
     def without(self, urls: list[str]) -> list[str]:
-        """The URLs that the expression does not match, in their order."""
+        """Return the URLs that the expression does not match, in their order."""
         return leave_out(urls, set(self.among(urls)))
 
 
 def leave_out(urls: list[str], some: set[str]) -> list[str]:
-    """The URLs except `some`; the list itself if `some` is empty."""
+    """Return the URLs except `some`; the list itself if `some` is empty."""
     return [url for url in urls if url not in some] if some else urls
 
 
 def quiet(memory: int = MEMORY) -> re2.Options:
-    """RE2 options: no logging of errors, which are raised anyway, and an automaton of at most this
-    many bytes.
-    """
+    """Return RE2 options that log no errors, which are raised anyway, and limit an automaton."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory
@@ -245,9 +236,7 @@ def _refuse_equal_names(names: list[str]) -> None:
 
 
 def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:
-    """Return runs of neighbours in the chain: those that one screen tells which URLs to look at,
-    and the others.
-    """
+    """Return runs of neighbours in the chain: filters that share one search, and the others."""
     stages: list[tuple[Lines | None, list[tuple[str, Keep]]]] = []
     for is_screened, neighbours in groupby(filters, lambda one: isinstance(one, Suspects)):
         run = [*neighbours]
@@ -273,10 +262,9 @@ class Chain:
         filtered: Counter[str],
         dropped: Dropped | None = None,
     ) -> list[str]:
-        """The URLs that pass all filters, in their order; the others are counted under the name of
-        their filter.
+        """Return the URLs that pass all filters, in order, and count the others by filter.
 
-        `dropped` is told of the others, where somebody wants to know them.
+        `dropped`, if given, is told of the others.
         """
         for screen, filters in self._stages:
             if screen is None:
@@ -289,16 +277,12 @@ class Chain:
         return urls
 
     def for_requisites(self) -> Chain:
-        """Return the chain for what a page needs to be shown: the same filters, without those that
-        bound the crawl.
-        """
+        """Return the chain for a page's requisites: without the filters that bound the crawl."""
         others = [one.for_requisites if isinstance(one, Bounds) else one for one in self.filters]
         return Chain([one for one in others if one is not None])
 
     def learning(self) -> Chain:
-        """Return the chain of the filters that learn from what passes, and that hold for each host
-        by itself.
-        """
+        """Return the chain of the filters that learn from passing URLs, for each host by itself."""
         return Chain(
             [
                 one
@@ -319,7 +303,7 @@ class Chain:
         return False
 
     def state(self) -> dict[str, bytes]:
-        """The filters' states by name, for the checkpoint."""
+        """Return the filters' states by name, for the checkpoint."""
         return {name: one.state() for name, one in self._remembers.items()}
 
     def restore(self, states: Mapping[str, bytes]) -> None:

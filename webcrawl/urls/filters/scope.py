@@ -1,6 +1,4 @@
-"""The scope of the crawl: any host, the page's host, its registered domain, or the seeds'
-registered domains.
-"""
+"""The crawl's scope: any host, the page's host or registered domain, or the seeds' domains."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class SeedDomains:
                 self._merge()
 
     def state(self) -> bytes:
-        """The sorted fingerprints as little-endian 8-byte numbers."""
+        """Return the sorted fingerprints as little-endian 8-byte numbers."""
         self._merge()
         return self._sorted.astype("<u8").tobytes()
 
@@ -95,7 +93,7 @@ class PageScope:
         return urls if scope == "any" else _keep_hosts(urls, self._test(page, scope))
 
     def _test(self, page: str, scope: str) -> Callable[[str], bool]:
-        """The test that a host must pass for a link on this page."""
+        """Return the test that a host must pass for a link on this page."""
         home, domains = host_of(page), self._domains
         if scope == "host":
             return home.__eq__
@@ -160,7 +158,7 @@ class ScopeFilter(PageScope):
 
 
 def _keep_hosts(urls: list[str], test: Callable[[str], bool]) -> list[str]:
-    """The URLs whose host passes the test.
+    """Return the URLs whose host passes the test.
 
     A page links to few hosts, so each is tested only once.
     """

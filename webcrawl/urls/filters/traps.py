@@ -59,9 +59,7 @@ class BoundedSets:
         return True
 
     def state(self) -> bytes:
-        """Every set, least recently used first: the hash of its name, the number of members, the
-        members.
-        """
+        """Return every set, least recently used first: hash of its name, number of members, members."""
         return b"".join(
             _HEAD.pack(number, len(tags) // _TAG) + tags for number, tags in self._sets.items()
         )
@@ -86,9 +84,7 @@ class BoundedSets:
 
 
 def holds(tags: bytearray, tag: bytes) -> bool:
-    """Return whether the tag is in `tags` at a multiple of its length; a match across two
-    neighbours does not count.
-    """
+    """Return whether the tag is in `tags` at a multiple of its length, not across neighbours."""
     place = tags.find(tag)
     while place % _TAG > 0 and place >= 0:
         place = tags.find(tag, place + 1)
@@ -130,7 +126,7 @@ _YEAR = re.compile(r"[/=]([0-9]{4})")
 
 
 def years(url: str) -> list[int]:
-    """The years of all dates by which the URL is a calendar page."""
+    """Return the years of all dates by which the URL is a calendar page."""
     found: list[str] = []
     date = _DATE.search(url)
     while date is not None:
@@ -176,9 +172,7 @@ DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (
 
 
 class FamiliesFilter:
-    """The first `pages` distinct URLs of each host and family pass, now and later; the others are
-    dropped.
-    """
+    """Lets the first `pages` distinct URLs of each host and family pass, and drops the others."""
 
     name = "trap_family"
 
@@ -222,9 +216,7 @@ MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
 
 
 class GrowthFilter:
-    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times
-    unchanged.
-    """
+    """Drops paths of more than 30 segments, fourfold escapes, and parameters repeated three times."""
 
     name = "trap_growth"
 

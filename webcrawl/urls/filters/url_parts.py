@@ -29,9 +29,7 @@ class SchemeFilter:
 
 
 class LengthFilter:
-    """Checks again after `canonical`, because escaping and joining can make a URL longer than the
-    link.
-    """
+    """Checks the length again after `canonical`: escaping and joining can make a URL longer."""
 
     name = "length"
 
@@ -81,9 +79,7 @@ class PortFilter:
 
 
 class ExtensionFilter:
-    """Checks the end of the path only: a file name in the query may belong to a page about the
-    file.
-    """
+    """Checks the end of the path: a file name in the query may belong to a page about the file."""
 
     name = "extension"
     for_requisites = None  # without fonts and films an archive shows other pages than the web did

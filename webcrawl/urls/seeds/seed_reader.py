@@ -1,6 +1,4 @@
-"""The seeds of a crawl, one at a time, from lists that are read line by line, from any place, in
-bounded memory.
-"""
+"""Reads the seeds of a crawl one at a time, from lists at any place, in bounded memory."""
 
 from __future__ import annotations
 
@@ -36,11 +34,11 @@ LONGEST = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH c
 
 
 def lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[tuple[bytes, int]]:
-    r"""Yields each line with its end (`\n`, `\r\n` or `\r`), and the number of bytes dropped from
-    its start.
+    r"""Yield each line with its end, and the number of bytes dropped from its start.
 
-    A line over `longest` is not held: only its end is yielded, with the count of the bytes before
-    it. The lengths and the counts add up to the length of all blocks.
+    The end is `\n`, `\r\n` or `\r`. A line over `longest` is not held: only its end is yielded,
+    with the count of the bytes before it. The lengths and the counts add up to the length of all
+    blocks.
     """
     held, dropped = b"", 0
     for block in blocks:
@@ -98,7 +96,7 @@ class Position:
 
 
 def unpack(packed: bytes) -> Position:
-    """The inverse of `Position.pack`. Raises SeedError."""
+    """Return the inverse of `Position.pack`. Raises SeedError."""
     try:
         fields = json.loads(packed)
         return Position(**fields | {"place": ListPosition(**fields["place"])})
@@ -152,7 +150,7 @@ class SeedList:
             self._start(ListPosition())
 
     def next(self) -> Seed | None:
-        """Returns the next seed, or None at the end of the list."""
+        """Return the next seed, or None at the end of the list."""
         at = self.at
         for line, dropped in self._lines:
             at.line += 1
@@ -169,7 +167,7 @@ class SeedList:
         return None
 
     def place(self) -> ListPosition:
-        """The place after the seed that was returned last."""
+        """Return the place after the seed that was returned last."""
         head = digest(self.source.first[: self.at.offset])
         return replace(self.at, head=head, last=digest(self._last), held=len(self._last))
 
@@ -205,8 +203,10 @@ class SeedList:
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
-        """Who gives `seeds add` may name any list: the log, which others see, gets the line's
-        number, not its text.
+        """Count a bad line, and log its number.
+
+        The log does not quote the line: whoever gives `seeds add` may name any file, and others see
+        the log.
         """
         at = self.at
         at.bad += 1
@@ -240,14 +240,13 @@ class SeedList:
         self._lines: Iterator[tuple[bytes, int]] = lines(
             chain((rest,) if rest else (), self._blocks), LONGEST
         )
-        # a last line without a line end may have been continued since
+        # A last line without a line end may have been continued since
         ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
         return not place.offset or (ended and self.place() == place)
 
 
 class Seeds:
-    """The seeds of SRC, paths and URLs. The constructor opens every list; each is read when its
-    turn comes.
+    """The seeds of SRC, paths and URLs. Every list is opened at once, and read when its turn comes.
 
     A list that turns out to be unreadable later raises SeedError at that point; iteration can
     continue with the next list. The next run goes back to that point, if the list is not damaged.
@@ -270,22 +269,23 @@ class Seeds:
         self.unread = 0  # lists of which a part could not be read in this run
         self._back: Position | None = None  # where the first that may be read later failed
         self._list: SeedList
-        self._ended = self._cut_off = False
+        self._ended = False
+        self._cut_off = False
         self._begin(Position(src))
 
     @property
     def taken(self) -> int:
-        """Seeds returned so far, including those of earlier runs."""
+        """Return the number of seeds returned so far, including those of earlier runs."""
         return self._before.good + self._list.at.good
 
     @property
     def bad(self) -> int:
-        """Lines that should have given a seed and did not."""
+        """Return the number of lines that should have given a seed and did not."""
         return self._before.bad + self._list.at.bad
 
     @property
     def position(self) -> bytes:
-        """The place after the seed that was returned last, for `resume` in this process or another."""
+        """Return the place after the last returned seed, for `resume` in this process or another."""
         if self._back is not None:
             return self._back.pack()
         before, ended = self._before, self._ended or self.taken >= self._limit
@@ -354,7 +354,8 @@ class Seeds:
         raise StopIteration
 
     def _begin(self, before: Position, *, expected: bool = False) -> None:
-        self._ended = self._cut_off = False
+        self._ended = False
+        self._cut_off = False
         self._before = before
         self._list = SeedList(
             self._sources[before.file], before.place, self._max_length, changes=expected

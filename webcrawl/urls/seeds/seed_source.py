@@ -53,7 +53,7 @@ def has_credentials(text: str) -> bool:
 
 
 def seed_url(text: str, max_length: int) -> str:
-    """Returns the canonical form of a URL, or `http://domain/` for a domain.
+    """Return the canonical form of a URL, or `http://domain/` for a domain.
 
     Raises BadLineError.
     """
@@ -88,9 +88,7 @@ _FOUND = re.compile(  # the fields of a UrlDiscovery, each after a blank
 
 
 class UrlDiscovery(NamedTuple):
-    """The discovery of a segment's URL, in the fields of model.Link; the columns of these names
-    have it.
-    """
+    """The discovery of a segment's URL: fields of model.Link, by the columns of the same names."""
 
     path: str
     via: str
@@ -102,7 +100,7 @@ class RowFormat(Protocol):
     """A kind of list."""
 
     def seed(self, line: str) -> str | None:
-        """Returns the URL or domain in this line, or None for a line without one.
+        """Return the URL or domain in this line, or None for a line without one.
 
         Raises BadLineError.
         """
@@ -178,9 +176,7 @@ def _fields(line: str) -> list[str]:
 
 
 def rows(kind: str, first: bytes) -> RowFormat:
-    """Returns the reader for this kind of list; `first` is its first block, which may start with a
-    header.
-    """
+    """Return the reader for this kind of list; its `first` block may start with a header."""
     if kind == ".txt":
         return TextRows()
     written = next((line for line in first.splitlines() if line.strip()), b"")
@@ -206,7 +202,7 @@ _DAMAGE = (
 
 
 def list_paths(src: str) -> list[str]:
-    """The comma-separated paths and URLs in SRC."""
+    """Return the comma-separated paths and URLs in SRC."""
     return [path.strip() for path in src.split(",") if path.strip()]
 
 
@@ -260,7 +256,7 @@ class SeedFile:
             raise SeedError(f"{path}: is binary; a list of seeds must be text")
 
     def blocks(self, offset: int) -> Generator[bytes]:
-        """The bytes from `offset` on.
+        """Yield the bytes from `offset` on.
 
         A plain file seeks there; a packed one is unpacked up to there.
         """
@@ -275,9 +271,7 @@ class SeedFile:
             raise SeedError(f"{self.path}: is not a regular file")
 
     def _kind(self) -> str:
-        """`.csv` or `.txt`, by the name without its packing, or by the name of the only file in a
-        zip.
-        """
+        """Return `.csv` or `.txt` by the name without its packing, or that of a zip's only file."""
         names = [PurePath(self.path).with_suffix("") if self.packing else PurePath(self.path)]
         if self.packing == ".zip":
             with zipfile.ZipFile(self.path) as archive:
@@ -357,7 +351,7 @@ class _Utf16:
 
 @contextmanager
 def _as_seed_error(path: str) -> Iterator[None]:
-    """Turns errors of the system and of the unpackers into SeedError, one line that names the file.
+    """Turn errors of the system and of the unpackers into SeedError, one line that names the file.
 
     What this machine lacks for the moment says nothing about the list: that stays an OSError.
     """
@@ -375,13 +369,13 @@ def _as_seed_error(path: str) -> Iterator[None]:
 
 
 def _damage(error: Exception) -> str:
-    """The message of an unpacker, unless it quotes the file: who gives `seeds add` may name any."""
+    """Return an unpacker's message, unless it quotes the file, which `seeds add` may have named."""
     said = str(error) or "ends in the middle"
     return "is damaged, or not packed as its name says" if "'" in said or '"' in said else said
 
 
 def _blocks(file: _Bytes, most: int | None = None) -> Iterator[bytes]:
-    """The bytes up to the end of the file, or the first `most` of them."""
+    """Yield the bytes up to the end of the file, or the first `most` of them."""
     while most is None or most > 0:
         block = file.read(BLOCK if most is None else min(most, BLOCK))
         if not block:
@@ -397,9 +391,7 @@ def _skip(file: _Bytes, count: int) -> None:
 
 
 def _binary(first: bytes) -> bool:
-    """Return whether most lines of the first block contain control characters; text with a bad line
-    or two has few.
-    """
+    """Return whether most lines of the first block have control characters: text has few."""
     if not _CONTROL.search(first):
         return False
     lines = first.splitlines()

@@ -33,9 +33,9 @@ class CannotProvide(Exception):  # noqa: N818 - the name says what happened
 
 
 def provide(src: str, url: str) -> None:
-    """Downloads each list in `src` that is seeds/top1m.csv and does not exist.
+    """Download each list in `src` that is seeds/top1m.csv and does not exist.
 
-    Raises CannotProvide.
+    Raise CannotProvide if that fails.
     """
     for path in (Path(name) for name in list_paths(src) if not is_url(name)):
         if path.parts[-2:] == NAME and not path.exists():
@@ -43,9 +43,7 @@ def provide(src: str, url: str) -> None:
 
 
 def _provide(path: Path, url: str) -> None:
-    """Checks the list before moving it into place, so that a list that exists is complete and
-    valid.
-    """
+    """Download and check the list, then move it: so a list that exists is complete and valid."""
     new, packed = (
         path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed")
     )
@@ -120,7 +118,7 @@ def _read(answer: HTTPResponse, url: str) -> bytes:
 
 
 def _unpack(packed: Path, new: Path, url: str) -> None:
-    """Unpacks by content, not by name."""
+    """Unpack by content, not by name."""
     with packed.open("rb") as file:
         head = file.read(2)
     try:
@@ -152,9 +150,9 @@ def _write(source: _Bytes, new: Path, url: str) -> None:
 
 
 def _check(path: Path, url: str) -> None:
-    """Checks that each line is rank,domain, and that there are some.
+    """Check that each line is rank,domain, and that there are lines.
 
-    Syncs the file before it is moved into place.
+    Sync the file before it is moved into place.
     """
     with path.open("rb") as file:
         count = 0
