@@ -6,7 +6,8 @@ import signal
 import threading
 import time
 from collections import Counter
-from typing import NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -36,7 +37,8 @@ CHEAP = 500.0
 HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
 
 
-class Used(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Used:
     """What was used, from some beginning on."""
 
     seconds: float
@@ -161,7 +163,7 @@ class Bound:
         used = self._used.since(before)
         if self._stood:
             self._stood = False
-            used = used._replace(seconds=max(used.seconds - used.late, 0.0), late=0.0)
+            used = replace(used, seconds=max(used.seconds - used.late, 0.0), late=0.0)
         doing = phases(downloader)
         state = crawl.parts.frontier.look.figures()
         ready = crawl.outlook.ready_hosts()
