@@ -1,5 +1,6 @@
-"""Drops what is no news after the archive: bodies seen before, unchanged pages, robots.txt, walls,
-what is withheld.
+"""Drops what is not news: known bodies, unchanged and withheld pages, robots.txt and walls.
+
+The archive has them all the same: it comes first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class News(Output):
         return item
 
     def _no_news(self, page: Page) -> str:
-        """Why the page goes no further; empty if it does."""
+        """Return why the page goes no further; empty if it does."""
         if page.is_prerequisite:
             return "robots.txt"
         if page.exchange is not None and page.exchange.state.withheld is not None:
