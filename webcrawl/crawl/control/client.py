@@ -239,26 +239,27 @@ def _exchanged(
 
 SEED_FOLDER = "seeds"
 BLOCK = 1 << 16
+STDIN = "-"
 
 
 def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
-    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard
-    input, and names it.
+    """Return the sources in the words of `seeds`, as a crawl can open them.
 
-    CommandError if one of their lists cannot be read; then nothing is spooled.
+    `spool` keeps standard input, and names the file. Raise CommandError if a list of seeds cannot
+    be read; then nothing is spooled.
     """
-    given = [word for place, word in enumerate(words) if place or word != "add"]
-    if given.count("-") > 1 or not given:
+    given = words[1:] if words and words[0] == "add" else words
+    if not given or given.count(STDIN) > 1:
         raise CommandError("usage: seeds add SRC…; - is standard input, once")
-    sources = [word if word == "-" else source_named(word) for word in given]
-    return [spool() if source == "-" else source for source in sources]
+    # All lists are read before standard input is.
+    sources = [word if word == STDIN else source_named(word) for word in given]
+    return [spool() if source == STDIN else source for source in sources]
 
 
 def add_seeds(
     ask: Callable[..., Any], jobdir: Path, words: Sequence[str], stream: IO[bytes]
 ) -> Any:
-    """Give a crawl these sources, as it can open them; `-` is the stream. Return its answer to
-    `ask`.
+    """Give a crawl these sources, `-` being the stream, and return its answer to `ask`.
 
     The stream is read only if a crawl is there, and no file is left of it if the crawl refuses.
     """
@@ -295,9 +296,9 @@ def source_named(source: str) -> str:
 
 
 def spooled(jobdir: Path, stream: IO[bytes]) -> str:
-    """Writes all of the stream to a file of its own below JOBDIR; returns the name for the crawl.
+    """Write all of the stream to a new file below JOBDIR; return the name for the crawl.
 
-    CommandError if there is nothing in it, or it cannot be written.
+    Raise CommandError if there is nothing in it, or it cannot be written.
     """
     name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.txt"
     try:
