@@ -121,7 +121,7 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
 
 
 def _noted(terms: Terms) -> str:
-    """The scope by which seeds were noted: their hosts, their domains, or nothing."""
+    """Return the scope by which seeds were noted: their hosts, their domains, or NONE."""
     scope = terms.get(SCOPE, NONE)
     if scope == "seeds":
         return "domain"
@@ -129,7 +129,7 @@ def _noted(terms: Terms) -> str:
 
 
 def changes(before: Terms, now: Terms) -> Iterator[str]:
-    """A line for each term that has changed."""
+    """Yield a line for each term that has changed."""
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name, NONE), now.get(name, NONE)
         if old != new:
@@ -137,7 +137,7 @@ def changes(before: Terms, now: Terms) -> Iterator[str]:
 
 
 def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
-    """A line for outputs that the crawl did not write before; empty if there are none."""
+    """Return a line about outputs that the crawl did not write before; empty if there are none."""
     late = _late(before, now)
     if not late:
         return ""
@@ -148,9 +148,7 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
 
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
-    """The command that makes such outputs of pages that were fetched without them; empty if there
-    is none.
-    """
+    """Return the command that makes these outputs of earlier pages; empty if there is none."""
     made = [name for name in _late(before, now) if name not in ONLY_FETCHED]
     return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
 
@@ -163,11 +161,11 @@ def _late(before: Terms, now: Terms) -> list[str]:
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
-    """A line on hosts that have given all the pages of a lower HOST_MAX_PAGES; empty if it was not
-    raised.
-    """
-    old, new = (int(terms.get("HOST_MAX_PAGES", 0)) for terms in (before, now))
-    if not old or 0 < new <= old or now[SPIDER] == PROCESS:
+    """Return a line on hosts that reached a lower HOST_MAX_PAGES; empty if it was not raised."""
+    old = int(before.get("HOST_MAX_PAGES", 0))
+    new = int(now.get("HOST_MAX_PAGES", 0))
+    is_raised = old > 0 and (new > old or new == 0)  # 0: without limit
+    if not is_raised or now[SPIDER] == PROCESS:
         return ""
     given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
     return (
@@ -204,7 +202,7 @@ def _item(value: object) -> str:
 
 
 def _host_rules(path: Path) -> str:
-    """The file and what is in it; the name may change, the rules may not."""
+    """Return the file and a digest of its rules; the name may change, the rules may not."""
     rules = read_host_rules(path).rules
     digest = sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:12]
     return f"{path} ({digest})" if any(rules) else NONE
