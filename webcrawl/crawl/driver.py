@@ -108,7 +108,9 @@ class Driver:
         self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         self._size = 0  # bytes of those
         self._most = MOST
-        self._starts_next = self._reads_next = self._closed = False
+        self._starts_next = False
+        self._reads_next = False
+        self._closed = False
         self._was_held = False  # whether more may be due than was begun
         self._looked = float("-inf")
         self._drained: asyncio.Future[None] | None = None
@@ -139,8 +141,9 @@ class Driver:
             self.wake()
 
     def _start(self) -> None:
-        """Begins what is due, and leaves the rest to the next turn after STARTS seconds."""
-        self._starts_next, self._looked = False, self._loop.time()
+        """Begin what is due, and leave the rest to the next turn after STARTS seconds."""
+        self._starts_next = False
+        self._looked = self._loop.time()
         begun = self._clock()
         while not self._closed:
             self._was_held = self._size >= self._room or not self._steps.may_begin()

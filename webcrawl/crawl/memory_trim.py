@@ -27,10 +27,11 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._every = self._left = 1
+        self._every = 1
+        self._left = 1
 
     def due(self) -> bool:
-        """Counts an interval."""
+        """Count an interval; return whether a trim is due."""
         self._left -= 1
         return self._left <= 0
 

@@ -24,7 +24,8 @@ class Loop:
     def __init__(self, call: Callable[[], object]) -> None:
         self._call = call
         self._timer: asyncio.TimerHandle | None = None
-        self._seconds = self._due = 0.0
+        self._seconds = 0.0
+        self._due = 0.0
 
     def start(self, seconds: float, *, now: bool = True) -> None:
         """`now`: the first call is at once."""

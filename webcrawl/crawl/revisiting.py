@@ -517,9 +517,8 @@ class Revisiting(Part, Feature):
             elif found.change is not Change.UNCHANGED:
                 # the archive has it as another's, in part, or not at all
                 fits = len(exchange.state.copy_of) <= LONGEST_COPY
-                record.stored, record.copy_of = (
-                    (exchange.state.same_since, exchange.state.copy_of) if fits else (0.0, "")
-                )
+                record.stored = exchange.state.same_since if fits else 0.0
+                record.copy_of = exchange.state.copy_of if fits else ""
             if exchange.state.is_original or found.change is not Change.UNCHANGED:
                 record.plain = exchange.payload is exchange.body
         else:

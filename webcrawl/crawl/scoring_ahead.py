@@ -40,7 +40,9 @@ class ScoringAhead:
         self._worker = Worker()  # waits for the process
         self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []
         self._task: asyncio.Task[None] | None = None
-        self._rests = self._rest = self._told = 0
+        self._rests = 0
+        self._rest = 0
+        self._told = 0
 
     async def begin(self) -> None:
         await self._before.begin()
@@ -95,7 +97,8 @@ class ScoringAhead:
                 last = "; further ones are only counted" if self._told == TOLD else ""
                 logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
         failed = bool(found) and all(one.flaw == DIED.flaw for one in found)
-        self._rests = self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+        self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+        self._rests = self._rest
 
     def close(self) -> None:
         self._before.close()

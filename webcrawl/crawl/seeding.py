@@ -96,7 +96,8 @@ class Seeding(Part):
         self._db = db
         self._pipeline = pipeline
         self._seen = seen
-        self._given = self._unread = seeds
+        self._given = seeds
+        self._unread = seeds
         self._longest = longest
         self._more: dict[str, Seeds] = {}  # sources by command that are not read to their ends
         self._read = [0, 0]  # seeds, good and bad, of those that are

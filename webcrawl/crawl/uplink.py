@@ -66,11 +66,14 @@ class Uplink:
         self._names = True  # whether names can be resolved
         # robots.txt that failed, and what was known
         self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)
-        # the last answer before it; when it was noticed, and told
-        self._since = self._began = self._told = 0.0
+        # of the outage: the last answer before it, and when it was noticed and told
+        self._since = 0.0
+        self._began = 0.0
+        self._told = 0.0
         self._ended = -inf
         self._put_back = 0
-        self._round = self._left = PROBES
+        self._round = PROBES
+        self._left = PROBES
         self._pause = FIRST
         self.next_probe = 0.0
         self._next_awaited = 0.0
@@ -205,7 +208,8 @@ class Uplink:
         self._told = now
         self._put_back = 0
         self._count(forgiven)
-        self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
+        self._round = PROBES if detector.answered_at else PROBES_BEFORE
+        self._left = self._round
         self._pause = FIRST
         self.next_probe = now + FIRST
         self._next_awaited = now + LONGEST

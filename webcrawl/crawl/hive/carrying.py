@@ -91,7 +91,8 @@ class Contact:
         """
         now = time.monotonic()
         if self.there.is_set() or not self._told_at:
-            self._away_since = self._told_at = now
+            self._away_since = now
+            self._told_at = now
             self.absent_since = time.time()
             logger.warning("the hive's server is away (%s): going on with our own hosts", error)
         elif now - self._told_at >= REMIND:

@@ -86,8 +86,8 @@ class Drone:
         self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0
-        # links to hosts of others, and those of them that were not sent lately
-        self.foreign = self.sent = 0
+        self.foreign = 0  # links to hosts of others
+        self.sent = 0  # those of them that were not sent lately
         # for drones that are gone: slices of the work
         self.rerouted: dict[int, Iterator[None]] = {}
 

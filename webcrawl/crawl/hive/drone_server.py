@@ -78,7 +78,8 @@ class Server(Session):
         super().__init__(make_client, name, clock, pause)
         self._reader = self._watch.watches(make_client())  # of its own: its one command waits
         self._memory = memory
-        self._bytes = self._sent = 0  # of all streams by the last beat; what this drone added since
+        self._bytes = 0  # of all streams, by the last beat
+        self._sent = 0  # bytes that this drone has added since
         self._sample: int | None = None  # what this drone, as queen, has measured
         self._members: frozenset[int] = frozenset()
         self._queen = False

@@ -219,7 +219,8 @@ class Inbox(Part):
         self.epoch, self.place, self._last = read_inbox(db.get(INBOX))
         self.senders: set[int] = set()  # of what no checkpoint has
         self.committed_place = self.place  # what may be acknowledged
-        self._written = self._saved = self.epoch, self.place
+        self._written = self.epoch, self.place
+        self._saved = self._written
         db.join(self)
 
     def received(self, place: str, data: bytes) -> bool:
@@ -256,12 +257,13 @@ class Inbox(Part):
         """Read from the beginning of this epoch's stream."""
         if epoch != self.epoch:
             self.epoch = epoch
-            self.place = self.committed_place = BEGINNING
+            self.place = BEGINNING
+            self.committed_place = BEGINNING
 
     # -- the checkpoint
 
     def save(self) -> None:
-        """Writes how far everything is handled; whatever changes, the place does too."""
+        """Write how far everything is handled; whatever changes, the place does too."""
         self._saved = self.epoch, self.place
         self.senders = set()
         if self._saved != self._written:

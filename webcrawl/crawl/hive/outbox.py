@@ -72,8 +72,10 @@ class Lane:
         """`first` to `end` are those that crawl.db has."""
         self._db = db
         self._prefix = f"{NAME}{drone}/{_EXACT if exact else _PLAIN}/"
-        self.first = self.next = first
-        self.end = self._written = end
+        self.first = first
+        self.next = first
+        self.end = end
+        self._written = end
         self.ready = end  # exact ones from here on may not be sent yet
         self._fresh: dict[int, bytes] = {}  # from `_written` on
         self._places: deque[int] = deque()  # of those that are sent
@@ -140,11 +142,9 @@ class Lane:
         for number in range(max(self.first, self._written), end):
             self.held -= len(self._fresh.pop(number))
         self.first = end
-        self.next, self._written, self.ready = (
-            max(self.next, end),
-            max(self._written, end),
-            max(self.ready, end),
-        )
+        self.next = max(self.next, end)
+        self._written = max(self._written, end)
+        self.ready = max(self.ready, end)
 
     def again(self) -> int:
         """Send all again that are not acknowledged; return how many of them were sent."""
@@ -302,7 +302,8 @@ class Outbox:
         self._saved = self._state()
         self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
         # those for which the last checkpoint has letters
-        self._saving = self.kept = frozenset(self.drones())
+        self.kept = frozenset(self.drones())
+        self._saving = self.kept
         # exact lanes and how far the checkpoint that is being taken has them
         self._closed: list[tuple[Lane, int]] = []
         db.join(self)

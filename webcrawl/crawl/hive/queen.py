@@ -398,7 +398,8 @@ class Telling:
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
-        self._written_at = self._said_at = float("-inf")
+        self._written_at = float("-inf")
+        self._said_at = float("-inf")
 
     def tell(
         self,

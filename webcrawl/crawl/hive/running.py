@@ -380,7 +380,8 @@ class Running:
             more = drone.reroute()
             if not self._crawling.crawl.parts.uplink.out:
                 if drone.me in drone.slots.drones:
-                    self._drained, moves = False, drone.moving.step(drone.home.now())
+                    self._drained = False
+                    moves = drone.moving.step(drone.home.now())
                 else:
                     self._drained = drone.moving.drain(drone.home.now())
                     moves = not self._drained

@@ -44,7 +44,8 @@ class Pace:
         return self.passed >= self.gap
 
     def rendered(self, *, same: bool) -> None:
-        self.passed, self.same = 0, min(self.same + 1, RARELY) if same else 0
+        self.passed = 0
+        self.same = min(self.same + 1, RARELY) if same else 0
 
 
 @dataclass(slots=True)

@@ -39,7 +39,8 @@ class Split:
         self._age = 86_400.0
         self._fixed = 0.0
         self._share = 0.5
-        self._began = self._at = now()
+        self._began = now()
+        self._at = self._began
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come

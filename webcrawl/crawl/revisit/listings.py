@@ -199,17 +199,11 @@ PRIOR = 0.5  # news that a listing is given before anything is known, in so many
 
 
 def learn_reading(record: PageRecord, seconds: float, brought: int, *, changed: bool) -> None:
-    """Note that a reading, so long after the last one, told of so many pages that were worth a
-    fetch, or new.
-    """
-    record.shape, record.span = (
-        KEEP * record.shape + brought,
-        KEEP * record.span + max(seconds, 0.0),
-    )
-    record.visits, record.changes = (
-        min(record.visits + 1, COUNT),
-        min(record.changes + changed, COUNT),
-    )
+    """Note a reading, so long after the last one, that `brought` pages worth a fetch, or new."""
+    record.shape = KEEP * record.shape + brought
+    record.span = KEEP * record.span + max(seconds, 0.0)
+    record.visits = min(record.visits + 1, COUNT)
+    record.changes = min(record.changes + changed, COUNT)
 
 
 def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> float:
