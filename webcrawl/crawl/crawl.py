@@ -1,5 +1,4 @@
-"""The crawl without a fetcher: found links go in, links that may be fetched come out
-(docs/design.md).
+"""The crawl without a fetcher: links go in, and due ones come out (docs/design.md).
 
 A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
 """
@@ -43,8 +42,9 @@ class Feeding:
         self._more = False
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds
-        known before.
+        """Move links known to be new to the frontier; return whether there were any.
+
+        True, too, if there was nothing but seeds known before.
 
         When there are none it reads seeds, then has the waiting links merged early, so that a
         frontier that runs dry never waits for T to fill.
@@ -64,7 +64,7 @@ class Feeding:
         return bool(records) or (read and not seen.pending)
 
     def take(self, now: float) -> Link | None:
-        """A link that may be fetched now, of the frontier or of what is new."""
+        """Return a link that may be fetched now, of the frontier or of what is new."""
         frontier, demand = self._frontier, self._frontier.demand
         link = frontier.take(now, spare=False)
         if link is None and demand.holds_back(now):  # links of other hosts may wait there
@@ -79,7 +79,7 @@ class Feeding:
         return link
 
     def next_ready(self, ready: float | None) -> float | None:
-        """The time to call `take`: when the frontier is ready, or when more links may enter it."""
+        """Return when to call `take`: when the frontier is ready, or may get more links."""
         if self._more:
             more = 0.0
         elif self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
@@ -103,9 +103,7 @@ NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))
 
 
 class Crawl:
-    """The life of URLs between the parts of a crawl: out of the frontier, back, and into the
-    checkpoint.
-    """
+    """The way of URLs between parts of a crawl: from the frontier, back, into the checkpoint."""
 
     # Parts in which other kinds of crawls differ
     discovery: type[Discovery] = Discovery

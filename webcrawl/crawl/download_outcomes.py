@@ -1,6 +1,4 @@
-"""How a download ended: what it says of the host, of this machine and of our own network, and
-whether to ask again.
-"""
+"""How a download ended: what that says of host, machine and network, and whether to ask again."""
 
 from __future__ import annotations
 
@@ -148,8 +146,7 @@ class Outcomes:
             outcome.doubtful = False
 
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
-        """Return the error of a download, or Untried if our network was out or this process stood
-        still.
+        """Return the error of a download, or Untried if our network or process was to blame.
 
         Neither the URL nor its host is charged with that one.
         """

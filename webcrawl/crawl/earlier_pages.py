@@ -1,5 +1,4 @@
-"""Conditional requests and known payloads of a crawl that begins from an earlier one
-(docs/since.md).
+"""Conditional requests and known payloads after an earlier crawl (docs/since.md).
 
 The archive of the earlier crawl is read in threads: the disk on which it lies may be slow.
 
@@ -55,7 +54,7 @@ class CdxServers:
         self._told: set[str] = set()
 
     async def holder(self, exchange: Exchange) -> EarlierCapture | None:
-        """A capture with the payload of this answer, or with its decoded body as a payload."""
+        """Return a capture with the payload of this answer, or with its decoded body as payload."""
         if exchange.digest in self._found:
             return self._found[exchange.digest]
         is_asked = True
@@ -158,9 +157,7 @@ class Since:
         fail: Callable[[Exception], object],
         servers: CdxServers | None = None,
     ) -> None:
-        """`fail` ends the crawl: a page that could not be compared would not be stored as what it
-        is.
-        """
+        """`fail` ends the crawl: a page that was not compared would be stored as new."""
         self._earlier = earlier
         self._count = count
         self._fail = fail

@@ -1,5 +1,4 @@
-"""The spider, arguments and settings that a crawl was last run with: kept in the state, compared at
-each start.
+"""The spider, arguments and settings of the last run, kept and compared at each start.
 
 A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others,
 URLs that were fetched would count as new. All other settings may change; a change is logged.
@@ -48,7 +47,7 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
 
 
 def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, Any]) -> Terms:
-    """By name, as text; of a setting that is a mapping each entry by itself."""
+    """Return the terms by name, as text; each entry of a mapping is a term by itself."""
     terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
@@ -61,8 +60,7 @@ def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, 
 
 
 def keep_terms(db: CrawlDB, now: Terms) -> None:
-    """Compares with the last run, raises OtherTerms or logs the changes, and keeps these for the
-    next run.
+    """Compare with the last run; raise OtherTerms, or log the changes and keep these terms.
 
     A crawl that has none, because it was begun before they were kept, takes these.
     """

@@ -161,4 +161,4 @@ def _size(trip: Trip) -> int | None:
 
 
 def _nothing() -> None:
-    """For a crawl without an archive."""
+    """Do nothing, for a crawl without an archive."""

@@ -1,5 +1,4 @@
-"""Has pages scored before they are processed, so that their links get their places at once
-(docs/frontier.md#focus).
+"""Has pages scored before they are processed, for their links (docs/frontier.md#focus).
 
 A page that waits for its score keeps its download slot, and a checkpoint does not wait for it.
 Those that come while the scorer works are its next batch.
@@ -117,5 +116,5 @@ def is_scored(exchange: Exchange) -> bool:
 
 
 def scoring(values: Mapping[str, Any], before: Ahead) -> ScoringAhead:
-    """As the settings say; without a SCORER the language gives the scores."""
+    """Return the scoring of these settings; without a SCORER the language gives the scores."""
     return ScoringAhead(before, ScoreProcess(values["SCORER"] or "", values["FOCUS_LANGUAGES"]))

@@ -1,6 +1,4 @@
-"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links
-are submitted.
-"""
+"""Turns an answer into a page: redirects become links, and new pages' links are submitted."""
 
 from __future__ import annotations
 

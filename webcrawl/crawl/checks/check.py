@@ -1,6 +1,4 @@
-"""The kinds of all settings, rules between two of them, and the one place that checks them before
-the first request.
-"""
+"""The kinds of all settings, rules between two, and the one place that checks them at the start."""
 
 from __future__ import annotations
 

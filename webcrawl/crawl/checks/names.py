@@ -378,8 +378,9 @@ OF_A_POLICY = "early", "observe", "due", "state", "restore"  # what such a class
 
 
 class RevisitPolicy:
-    """A policy that is shipped, by its short name in any case, or one by its dotted path; the value
-    is the path.
+    """A policy: a shipped one by its short name in any case, or any by its dotted path.
+
+    The value is the path.
     """
 
     allowed: str = f"one of {NONE}, {', '.join(POLICIES)}, or {Dotted.allowed}"

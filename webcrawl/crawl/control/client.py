@@ -1,5 +1,4 @@
-"""The control socket of a crawl: the language that is spoken there, and a client that speaks it
-(docs/control.md).
+"""The control socket of a crawl: its language, and a client that speaks it (docs/control.md).
 
 One line of JSON each way:
 
@@ -161,9 +160,7 @@ class Client:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its
-        event loop.
-        """
+        """Raise NoAnswer if the crawl does not even say how it is, in a turn of its event loop."""
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)
@@ -187,7 +184,7 @@ class Client:
             return _exchanged(connection, line, end, silent)
 
     def _connected(self, connection: socket.socket) -> bool:
-        """False if too many others wait just now."""
+        """Return False if too many other clients wait just now."""
         try:
             with folder_of(self._jobdir) as folder:
                 connection.connect(address(folder))

@@ -1,5 +1,4 @@
-"""Settings that hold for one domain or host only (Heritrix calls them sheets), in force until they
-are taken back.
+"""Settings for one domain or host only, in force until they are taken back (Heritrix's sheets).
 
 A sheet is for a name and all names below it. Of several the most specific one says what a setting
 is. A sheet for a single host alone, without what is below it, has a name that begins with `=`. The
@@ -175,8 +174,9 @@ def names_for(host: str) -> Iterator[str]:
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these settings, with the longer wait where a minimum of one sheet is more than a
-    maximum of another.
+    """Return these settings without a minimum above a maximum: the longer wait counts.
+
+    The two come from different sheets.
     """
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}

@@ -44,8 +44,7 @@ class PackedLetter:
 
 
 class Lane:
-    """Plain or exact letters for one drone: rows of crawl.db, and in memory those yet to be
-    written.
+    """Plain or exact letters for one drone: rows of crawl.db, and in memory the unwritten ones.
 
     They are numbered consecutively, sent in this order, and so acknowledged in this order: three
     numbers say what has become of each. `first` is the first that is not acknowledged, `next` the
@@ -117,7 +116,7 @@ class Lane:
 
     @property
     def unwritten(self) -> int:
-        """The number of letters that are only in memory."""
+        """Return the number of letters that are only in memory."""
         return len(self._fresh)
 
     def sent(self, place: int) -> None:
@@ -154,9 +153,7 @@ class Lane:
 
 
 def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
-    """Return the first row, and the number after the last, of each lane of which crawl.db has
-    letters.
-    """
+    """Return the first row, and the number after the last, of each lane in crawl.db."""
     name = NAME
     while rows := db.query(NEXT, (name, END)):
         first = rows[0][0]
@@ -244,7 +241,7 @@ class Collections:
                 self._take(drone, kind, self._open.pop((drone, kind)).items)
 
     def drones(self) -> list[int]:
-        """The drone of each collection."""
+        """Return the drone of each collection."""
         return [drone for drone, _ in self._open]
 
 
@@ -315,8 +312,9 @@ class Outbox:
         self._collections.put(drone, kind, items)
 
     def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Makes letters of the collections that are a second old, or of all; full ones are letters
-        already.
+        """Make letters of the collections that are a second old, or of all.
+
+        Full ones are letters already.
         """
         self._collections.close(now, all=all)
 
@@ -384,9 +382,7 @@ class Outbox:
                 yield self._lanes[drone, exact], exact
 
     def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """Note that the server has this letter, the first one due that was not sent, at this place
-        of the stream.
-        """
+        """Note that the server has the first due letter that was not sent, at this place."""
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
@@ -400,9 +396,7 @@ class Outbox:
             self._forget(drone)
 
     def acknowledged(self, drone: int, place: str) -> None:
-        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint
-        has.
-        """
+        """Forget the letters up to this place of the epoch: the receiver's checkpoint has them."""
         self._acknowledged[drone] = order(place)
         self._forget(drone)
 
@@ -421,8 +415,7 @@ class Outbox:
             self._counts["again"] += lane.again()
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """Redirects everything for a drone that is lost, item by item, to the drones that `route`
-        names.
+        """Redirect all items for a lost drone, one by one, to the drones that `route` names.
 
         In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more.
         Call it for one that has left, too, before another drone gets its number, which knows no
@@ -468,14 +461,12 @@ class Outbox:
 
     @property
     def unacknowledged(self) -> int:
-        """Return the number of letters that are not acknowledged, and of collections, which will be
-        letters.
-        """
+        """Return the number of unacknowledged letters, and of collections that will be letters."""
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
     @property
     def awaits_checkpoint(self) -> bool:
-        """True if exact letters wait to be sent until a checkpoint of this drone has them."""
+        """Return whether exact letters wait for a checkpoint of this drone that has them."""
         return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
 
     def stats(self) -> dict[str, int]:

@@ -1,5 +1,4 @@
-"""The queen: the drones' reports, and what she decides from them and does: the end, the next map,
-who is away.
+"""The queen: what she decides from the drones' reports, and does: the end, the next map.
 
 A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
@@ -335,8 +334,9 @@ def _same_map(view: _View) -> bool:
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Return the retired drones for which no drone has letters, nor may get any by a new map or a
-    kill.
+    """Return the retired drones that no letters can reach any more.
+
+    No drone has letters for them, nor may get any by a new map or a kill.
     """
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
@@ -350,9 +350,7 @@ def _released(view: _View) -> frozenset[int]:
 
 
 def _is_due(view: _View, wanted: Wanted) -> bool:
-    """Return whether a map with other members is needed, or one that ends the wait for a drone that
-    is lost.
-    """
+    """Return whether a map is needed: with other members, or to end the wait for a lost drone."""
     goal = wanted.members - wanted.lost
     towards_lost = any(
         wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
@@ -379,9 +377,7 @@ def unsettled(
     drones: Iterable[int],
     lost: Collection[int] = (),
 ) -> str:
-    """Return the first of these drones that is not there, or has slots of the last change to
-    exchange still.
-    """
+    """Return the first of these drones that is away, or still has slots to exchange."""
     for drone in sorted(drones):
         report = reports.get(drone)
         if report is None or drone not in alive:
@@ -392,9 +388,7 @@ def unsettled(
 
 
 class Telling:
-    """Writes the figures of all drones together into the queen's log, and into a file of her
-    JOBDIR.
-    """
+    """Writes the figures of all drones into the queen's log, and a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
@@ -494,9 +488,7 @@ class Reign:
             await self._server.forget(drone)
 
     def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Return the reports that can be read; the log names an unreadable one once, and again if
-        the reason is new.
-        """
+        """Return the readable reports; the log names an unreadable one once for each reason."""
         reports, told = {}, {}
         for drone, data in beat.reports.items():
             words, at = self._unreadable.get(drone, ("", float("-inf")))

@@ -345,9 +345,7 @@ class Session:
         slots: SlotMap,
         drones: Mapping[int, bytes],
     ) -> bool:
-        """Has the registry say this, and what else this drone knows; False if it has changed since
-        it was read.
-        """
+        """Write what this drone knows to the registry; return False if that changed meanwhile."""
         me, keys = self._me, self._keys
         orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
         news = drones != registry.drones or me.gone - registry.gone or orders
@@ -386,7 +384,7 @@ class Session:
             )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
-        """True if a process with the same state, on another machine, was alive a moment ago."""
+        """Return whether the same state was alive a moment ago, on another machine."""
         if former is None or not runs_elsewhere(former, self._me):
             return False
         return bool(
@@ -395,8 +393,7 @@ class Session:
         )
 
     def _minted(self) -> Record:
-        """Return the record to found a hive with: the same as before, for a server that was emptied
-        meanwhile.
+        """Return the record of a new hive: the one before, for a server that was emptied.
 
         Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
         lost.
@@ -418,9 +415,7 @@ def other_states(saved: bytes | None) -> Mapping[int, str]:
 
 
 class Companions(Part):
-    """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands
-    in force.
-    """
+    """Keeps what a drone knows of the others: who they are, who is gone, commands in force."""
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
         self._server = server

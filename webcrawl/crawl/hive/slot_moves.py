@@ -306,8 +306,9 @@ class Moving(Part):
     # -- between pages
 
     def step(self, now: float) -> bool:
-        """Do one slice, in a few ms; return whether there is more to do at once. Almost free if
-        nothing moves.
+        """Do one slice, in a few ms; return whether there is more to do at once.
+
+        It costs almost nothing if no slot moves.
 
         Not while our own network is out: failures that were not the hosts' could not be taken back
         elsewhere.

@@ -13,8 +13,9 @@ from webcrawl.crawl.outputs.output import Output
 
 
 class News(Output):
-    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates
-    pass.
+    """Runs between the archive and the processing modules.
+
+    With CONTENT_SEEN=process duplicates pass.
 
     Pages that were fetched again and have not changed pass if an output asks for them, or a
     pipeline of the user's.
