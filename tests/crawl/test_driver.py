@@ -193,7 +193,7 @@ class TestProcessors:
         async def begun(driver):
             steps.event = asyncio.Event()
             await eventually(lambda: other in steps.done)
-            return await script(driver)
+            return await script(driver, steps)
 
         steps.process = process
         run(steps, begun)
@@ -202,9 +202,9 @@ class TestProcessors:
     def test_it_is_finished_when_it_comes_back(self):
         """Until then it is among those that the end of the crawl waits for."""
 
-        async def script(driver):
+        async def script(driver, steps):
             assert [trip.url for trip in driver.unreturned()] == ["http://a.test/waits"]
-            driver._steps.event.set()
+            steps.event.set()
             await until_rest(driver)
 
         steps, waiting = self.run(script)
@@ -213,13 +213,13 @@ class TestProcessors:
     def test_the_end_waits_for_it(self):
         """`close` begins nothing more, and is done when all that is under way is finished."""
 
-        async def script(driver):
+        async def script(driver, steps):
             drained = driver.close()
-            driver._steps.due.append(page())
+            steps.due.append(page())
             driver.wake()
             await asyncio.sleep(0.01)
             assert not drained.done()
-            driver._steps.event.set()
+            steps.event.set()
             await drained
 
         steps, _ = self.run(script)
@@ -253,7 +253,7 @@ class TestProcessors:
     def test_one_that_is_cancelled_is_left_to_the_next_run(self):
         """It is finished as cut short."""
 
-        async def script(driver):
+        async def script(driver, _steps):
             driver.cancel()
             await driver.close()
 
@@ -263,11 +263,11 @@ class TestProcessors:
     def test_one_that_never_returns_is_forsaken(self):
         """The end does not wait for it, and what it still does counts for nothing."""
 
-        async def script(driver):
+        async def script(driver, steps):
             drained = driver.close()
             driver.forsake()
             await drained
-            driver._steps.event.set()
+            steps.event.set()
             await asyncio.sleep(0.01)
 
         steps, waiting = self.run(script)

@@ -1,5 +1,4 @@
-"""The crawl: what becomes of a URL from the frontier to its line in crawl.log, without a fetcher
-(docs/design.md).
+"""The crawl: the way of a URL from the frontier to crawl.log, without a fetcher (docs/design.md).
 
 Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, `moments`,
 `visitor.Visitor`, `discovery`, `last_run`, `segments`, `rereading`; `checks` for settings;
@@ -13,12 +12,10 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """`webcrawl.crawl` is this package, and also the function of the library, which has the same
-    name.
-    """
+    """`webcrawl.crawl` is this package, and also the function of the library of the same name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """A crawl as an iterator of its pages: see `webcrawl.library.crawl`."""
+        """Return a crawl as an iterator of its pages: see `webcrawl.library.crawl`."""
         from webcrawl.library import crawl  # noqa: PLC0415 - only the library needs it
 
         return crawl(*args, **kwargs)

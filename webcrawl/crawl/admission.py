@@ -1,5 +1,4 @@
-"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks features
-and robots.txt.
+"""The admission check: rejects URLs excluded since they were queued, then asks features and robots.
 
 robots.txt is fetched first, in the host's turn, redirects included (docs/robots.md).
 """
@@ -52,9 +51,10 @@ class Chase:
 
 
 class RobotsAdmission:
-    """Part of the admission check. A prerequisite's link has the path `P`, as its history the
-    origin it is for, and the request of the link that needs it: the way to the host may be in
-    there.
+    """The part of the admission check that asks robots.txt.
+
+    A prerequisite's link has the path `P`, as its history the origin it is for, and the request of
+    the link that needs it: the way to the host may be in there.
     """
 
     def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
@@ -100,24 +100,18 @@ class RobotsAdmission:
         )
 
     def is_gone(self, link: Link) -> bool:
-        """True if nobody should await this link: its robots.txt is unreachable, and not for the
-        first time.
-        """
+        """Return whether a robots.txt has been unreachable more than once, and is not awaited."""
         return self.book.is_gone(link.url)
 
     def way_failed(self, link: Link, now: float) -> None:
-        """The robots.txt of this link was not reached by the proxy of the request that needs it,
-        `link.via`.
-        """
+        """Note that the proxy of `link.via`, which needs this robots.txt, did not reach it."""
         tries, _ = self._ways.pop(link.request, (0, 0.0))
         self._ways[link.request] = tries + 1, now + WAY
         if len(self._ways) > WAYS:
             del self._ways[next(iter(self._ways))]
 
     def _by_its_way(self, link: Link, now: float) -> Decision:
-        """What becomes of a link whose proxy has failed before: it lets others pass once, and ends
-        the second time.
-        """
+        """Let a link whose proxy has failed pass others once; end it the second time."""
         tries, until = self._ways.get(link.request, (0, 0.0)) if self._ways else (0, 0.0)
         if tries and now >= until + WAY:
             del self._ways[link.request]
@@ -127,7 +121,7 @@ class RobotsAdmission:
         return until if until > now else None
 
     def _ask(self, link: Link, now: float) -> Decision:
-        """A link for robots.txt, whose attempt says how often in a row it was unreachable."""
+        """Return a link for robots.txt; its attempt says how often in a row it was unreachable."""
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
@@ -160,8 +154,7 @@ class RobotsAdmission:
         chain: str = "",
         head: RobotsHead = NO_HEAD,
     ) -> Heard | None:
-        """Books the answer to a robots.txt request; returns None while a redirect is being
-        followed.
+        """Book the answer to a robots.txt request; return None while a redirect is being followed.
 
         `location` is the canonical URL that the answer redirects to, if it does and the crawl may
         go there, `chain` what the next request takes with it. On another host it takes that host's
@@ -187,16 +180,15 @@ class RobotsAdmission:
         return self.book.answered(origin, status, body, now, head)
 
     def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers for the request of this robots.txt, by which a server may say that the rules at
-        hand are right.
-        """
+        """Return headers by which a server may say that the rules at hand are right."""
         if link.chain or link.url != robots_url(link.history):
             return []
         return self.book.validators(link.history).headers
 
     def dropped(self, link: Link) -> None:
-        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait
-        for that any more.
+        """Note that a link was dropped unasked.
+
+        If it was a robots.txt on another host, nothing waits for that any more.
         """
         if not link.is_prerequisite or (self.drone is not None and self.drone.robots_gone(link)):
             return
@@ -205,8 +197,9 @@ class RobotsAdmission:
             chase.until = 0.0
 
     def _has_room(self, now: float) -> bool:
-        """True if one more chase may begin; the first ones may be over, of origins whose URLs are
-        not due.
+        """Return whether one more chase may begin.
+
+        The first ones may be over, of origins whose URLs are not due.
         """
         chases = self._chases
         while len(chases) >= CHASES:
@@ -233,7 +226,7 @@ class CrawlAdmission:
         return None
 
     def excludes(self, url: str) -> bool:
-        """True if a rule in force by now refuses it."""
+        """Return whether a rule that is in force by now refuses the URL."""
         return self.chain.reject(url)
 
 
@@ -262,10 +255,9 @@ class RobotsAnswers:
         chain: str = "",
         head: RobotsHead = NO_HEAD,
     ) -> Sequence[str]:
-        """The answer to a robots.txt, or the Status it failed with; `location` is where it
-        redirects to.
+        """Book the answer to a robots.txt, or the Status it failed with; return its sitemaps.
 
-        Returns the sitemaps that it names.
+        `location` is where it redirects to.
         """
         if self._elsewhere is not None and self._elsewhere.robots_answered(
             link, status, body, location, chain
@@ -281,7 +273,7 @@ class RobotsAnswers:
         return heard.sitemaps if heard is not None else ()
 
     def said(self, url: str) -> RobotsSaid | None:
-        """The word of its host's robots.txt on the use of pages, if it has any."""
+        """Return what the robots.txt of its host says of the use of pages, if anything."""
         return self._robots.book.said(url)
 
     def _expedite(self, record: Packed) -> None:

@@ -1,6 +1,4 @@
-"""The pages of archives, in their order: each is handed out once, over all runs of the same
-command.
-"""
+"""The pages of archives, in order: each is handed out once, over all runs of the same command."""
 
 from __future__ import annotations
 
@@ -60,7 +58,7 @@ class ArchivedPages:
 
     @property
     def unfinished(self) -> Mapping[Unfinished, None]:
-        """The pages that another run of the same command processes."""
+        """Return the pages that another run of the same command processes."""
         return self._places.unfinished
 
     def next(self) -> Trip | None:
@@ -108,9 +106,7 @@ class ArchivedPages:
 
 
 class Places(Part):
-    """The offset from which to go on in each file, by its name, and the pages before it that are
-    not finished.
-    """
+    """By file: the offset from which to go on, and the pages before it that are not finished."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db

@@ -42,9 +42,7 @@ class ArchivedStates:
         self._same = Change.UNCHANGED if skips_seen else Change.NEW
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
-        """Set `page.change`: new, unchanged, changed or gone, beside the capture of this URL that
-        was read before.
-        """
+        """Set `page.change` beside the capture before: new, unchanged, changed or gone."""
         if exchange.request and not exchange.request.startswith(READS):
             return
         if 200 <= exchange.status < 300:
@@ -89,18 +87,16 @@ class ArchivedStates:
         return known
 
     def _has(self, page: Page, number: int) -> bytes:
-        """By which it is known that a page has a state of this number."""
+        """Return the digest that is kept if a page has a state of this number."""
         return self._digests(CHANGED + page.url.encode() + (b" %d" % number if number else b""))
 
     def _is_in(self, page: Page, number: int, state: bytes) -> bytes:
-        """By which it is known which state that is."""
+        """Return the digest by which it is known which state that is."""
         return self._digests(b"%s%d %s %s" % (CHANGED, number, page.url.encode(), state))
 
     def note(self, page: Page) -> None:
         """Do nothing: an archive has the pages of one body in any order."""
 
     def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:  # noqa: ARG002 - as of pages fetched again
-        """Return whether a page whose body is known is processed all the same: it has become what
-        it is.
-        """
+        """Return whether a page whose body is known is processed: it has changed to that."""
         return page.change is not Change.NEW

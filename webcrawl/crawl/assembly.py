@@ -1,6 +1,4 @@
-"""Makes a crawl of checked settings: a list of its parts and features, each of which opens itself
-(`ground.py`).
-"""
+"""Makes a crawl of checked settings: a list of parts that open themselves (`ground.py`)."""
 
 from __future__ import annotations
 
@@ -64,8 +62,9 @@ def assemble(
     kind: type[Crawl] = Crawl,
     db: CrawlDB | None = None,
 ) -> tuple[Crawl, Visitor]:
-    """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on
-    with these settings.
+    """Return the crawl in JOBDIR, new or resumed.
+
+    Raise OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `slots` is how many downloads there can be at once, if that is not CONCURRENT_REQUESTS. `kind`:
     Crawl, or what is made of it. `db`: its state, if that had to be opened before.
@@ -98,7 +97,7 @@ def assemble(
 def open_parts(
     values: Mapping[str, Any], db: CrawlDB, around: Surroundings = ALONE, kind: type[Crawl] = Crawl
 ) -> Parts:
-    """The parts of a crawl, with their state from `db`."""
+    """Return the parts of a crawl, with their state from `db`."""
     with ExitStack() as opened:
         parts = _open(open_ground(values, db, around, opened), kind, opened)
         opened.pop_all()
@@ -228,8 +227,9 @@ def _no_budget(link: Link, body: bytes) -> None:
 
 
 def _told_of_links(ground: Ground) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
-    """Return who hears of links: the frontier, the trace and features; and the log of those that
-    are not followed.
+    """Return the hearers of links.
+
+    They are the frontier, the trace and features, and the log of links that are not followed.
     """
     values, listeners, pipeline = ground.values, ground.moments.on_links, ground.pipeline
     if values["URL_TRACE"]:

@@ -1,6 +1,4 @@
-"""Keeps checkpoints between pages: finished downloads wait here until the pages before them are
-booked.
-"""
+"""Keeps checkpoints between pages: finished downloads wait here until earlier pages are booked."""
 
 from __future__ import annotations
 
@@ -46,9 +44,7 @@ class Barrier:
     """
 
     def __init__(self, *, holds_ready: bool = True) -> None:
-        """`holds_ready`: a checkpoint knows pages that are ready as under way; else it waits for
-        them, too.
-        """
+        """`holds_ready`: a checkpoint counts ready pages as under way, and does not await them."""
         self.ready: Ready = NoneReady()
         self._holds_ready = holds_ready
         self._holds = False
@@ -81,11 +77,11 @@ class Barrier:
         return not self._holds
 
     def enter_open(self, page: Trip) -> None:
-        """For a page that need not be waited for, while the barrier is open."""
+        """Let a page in that need not be waited for, while the barrier is open."""
         self.inside.add(page)
 
     def leave(self, page: Trip) -> None:
-        """The page is booked; a page that never entered may leave."""
+        """Note that a page is booked; a page that never entered may leave."""
         self.inside.discard(page)
         self.out.discard(page)
         self._overdue.discard(page)
@@ -93,7 +89,7 @@ class Barrier:
             self._look()
 
     def away(self, page: Trip) -> None:
-        """The page begins to wait for one more inline download."""
+        """Note that a page begins to wait for one more inline download."""
         self._away[page] += 1
         if page in self.inside:
             self.out.add(page)
@@ -168,7 +164,7 @@ class CheckpointWaiters:
         return future
 
     def tell(self, error: Exception | None = None) -> None:
-        """A checkpoint was taken; or none will be, because of this."""
+        """Tell those who wait that a checkpoint was taken, or why none will be."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if future.done():  # whoever waited has gone

@@ -1,5 +1,4 @@
-"""Finds what bounds a crawl: each look at it is charged to one cause (docs/operations.md, "What
-bounds it").
+"""Finds what bounds a crawl: each look is charged to one cause (docs/operations.md).
 
 `judge` is a plain function of a crawl's own figures. A `Tally` adds up seconds, and the figures
 that said so.
@@ -94,7 +93,7 @@ class Look:
 
 
 def judge(look: Look) -> Cause:
-    """The one cause of this look.
+    """Return the one cause of this look.
 
     What nobody could work around is looked for first, politeness last.
     """
@@ -110,7 +109,7 @@ def judge(look: Look) -> Cause:
 
 
 def _loop(look: Look) -> Cause | None:
-    """True if the process itself is the limit."""
+    """Return whether the process itself is the limit."""
     used = look.ran + look.crowded
     if look.seconds and look.stalled >= max(STALLED * look.seconds, used):
         return Cause.DISK
@@ -131,7 +130,7 @@ def _nothing_to_do(look: Look) -> Cause | None:
 
 
 def _downloads(look: Look) -> Cause:
-    """True if it waits for what is under way, and for which step of it, or for the hosts' turns."""
+    """Return whether the crawl waits for downloads, and which step, or for hosts' turns."""
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
         return _waiting(look)
@@ -152,7 +151,7 @@ def _downloads(look: Look) -> Cause:
 
 
 def _waiting(look: Look) -> Cause:
-    """The rule by which most of the hosts that wait are left alone."""
+    """Return the rule by which most of the waiting hosts are left alone."""
     rules = {
         Cause.FAILURES: look.failing,
         Cause.RETRY_AFTER: look.told,
@@ -204,7 +203,7 @@ class Tally:
 
 
 def thread_seconds(path: Path = SCHEDSTAT) -> tuple[float, float]:
-    """Of the calling thread. Where the kernel does not say it, nothing is known of the waits."""
+    """Return the seconds of the calling thread, as far as the kernel tells them."""
     try:
         ran, waited, *_ = path.read_bytes().split()
         return int(ran) / 1e9, int(waited) / 1e9
@@ -330,8 +329,7 @@ FIGURES = {
 
 
 def sentence(tally: Tally, trouble: str | None = None) -> str:
-    """The main cause of a time, its share, the figures that say so, and what would help; empty if
-    nothing is known.
+    """Return the main cause of a time, its share and figures, and what helps; empty if unknown.
 
     `trouble`: what the crawl says of itself now, if that is known. Nothing helps against a pause
     that is over.
@@ -381,7 +379,7 @@ def help_for(cause: Cause, *, revisits: bool) -> str:
 
 
 def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:
-    """Of a crawl's counters: seconds and share of each cause, the largest first."""
+    """Return seconds and share of each cause by a crawl's counters, the largest first."""
     seconds = {cause: _seconds(figures.get(f"{PREFIX}{cause}")) for cause in Cause}
     whole = sum(seconds.values())
     first = sorted(seconds, key=seconds.__getitem__, reverse=True)
@@ -398,7 +396,7 @@ def _seconds(value: object) -> int:
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
-    """The causes in a line: `politeness 93 %, the processor 7 %`."""
+    """Return the causes in a line: `politeness 93 %, the processor 7 %`."""
     return ", ".join(
         f"{WORDS[cause]} {_percent(share)}" for cause, (_, share) in shares(figures).items()
     )

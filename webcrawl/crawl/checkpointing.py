@@ -1,6 +1,4 @@
-"""Checkpoints between two pages, when they are taken, and the failure after which nothing more is
-kept.
-"""
+"""Takes checkpoints between two pages, and keeps nothing more after a failure."""
 
 from __future__ import annotations
 
@@ -64,14 +62,12 @@ class Checkpointing:
         crawl.begin()
 
     def watch(self) -> None:
-        """From now on what no part of the crawl can know of ends it, too: a lack of memory or
-        threads.
-        """
+        """From now on end the crawl at a lack of memory or threads that no part of it notices."""
         self._lacks = ExhaustionWatch(self.fail, asyncio.get_running_loop())
         self._lacks.watch()
 
     def unwatch(self) -> None:
-        """The crawl is closed."""
+        """Stop watching: the crawl is closed."""
         self.over = True
         if self._lacks is not None:
             self._lacks.unwatch()
@@ -123,8 +119,9 @@ class Checkpointing:
 async def by_turns(
     slices: Iterator[float | None], clock: Callable[[], float] = time.perf_counter
 ) -> None:
-    """Runs work in slices, a few in one turn of the event loop: in a turn each, a second of work
-    took half a minute.
+    """Run work in slices, a few in one turn of the event loop.
+
+    In a turn each, a second of work took half a minute.
 
     After one that did nothing there is a pause, because without any the loop would spin while it
     waits for the disk. A slice may say how long its pause is, in seconds.
@@ -213,9 +210,7 @@ class TakesPart(Protocol):
     """A pipeline with both hooks."""
 
     def checkpoint(self) -> Any:
-        """Returns its position, as a value that msgpack can pack; all it did so far must be safe on
-        disk.
-        """
+        """Return its position, which msgpack can pack; all it did so far must be safe on disk."""
 
     def restore(self, position: Any) -> None:
         """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
@@ -267,6 +262,6 @@ def state_name(pipeline_class: type) -> str:
 
 
 def _failed(name: str, hook: str, error: Exception) -> StoreError:
-    """The bug is in the pipeline: its traceback goes to logs/errors.log."""
+    """Log an error of a pipeline: its traceback goes to logs/errors.log."""
     logger.error("%s.%s failed", name, hook, exc_info=error)
     return StoreError(f"{name}.{hook}: {error!r}")

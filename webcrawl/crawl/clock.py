@@ -24,8 +24,9 @@ STEP = 60.0
 
 
 class CrawlClock(Part):
-    """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in
-    all its runs.
+    """Seconds since 1970 by the clock at the crawl's begin; from then on time passes evenly.
+
+    It never goes back, in all runs of the crawl.
 
     Between two runs the machine's clock says how much time has passed, but never less than none.
     """
@@ -48,7 +49,7 @@ class CrawlClock(Part):
         db.join(self)
 
     def __call__(self) -> float:
-        """The time now. `_ahead` is what the machine's clock shows beyond it."""
+        """Return the time now. `_ahead` is what the machine's clock shows beyond it."""
         now = self._start + self._steady()
         before, self._ahead = self._ahead, self._wall() - now
         if abs(step := self._ahead - before) >= STEP:
@@ -61,11 +62,11 @@ class CrawlClock(Part):
         return now
 
     def at(self, steady: float) -> float:
-        """The time at which `time.monotonic` said this."""
+        """Return the time at which `time.monotonic` said this."""
         return self._start + steady
 
     def wall(self, at: float) -> float:
-        """The time that the machine's clock showed then, if nobody has set it since."""
+        """Return the time that the machine's clock showed then, unless it was set since."""
         return at + self._ahead
 
     # -- the checkpoint

@@ -24,9 +24,7 @@ LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the re
 
 
 class ReadCopies(Feature):
-    """Reads a body whose links were submitted from another URL, if they may lead to other pages
-    from this one.
-    """
+    """Reads a known body again if its links may lead to other pages from this URL."""
 
     def __init__(
         self,
@@ -63,7 +61,7 @@ class ReadCopies(Feature):
         return feature
 
     def first(self, page: Page) -> None:
-        """A body is new: remembers where it was."""
+        """Remember where a new body was."""
         for note in self._copies.notes(page.digest, page.url):
             self._content.add(note)
 
@@ -85,9 +83,7 @@ class ReadCopies(Feature):
             self._counters[LEFT_OUT + copy.value] += 1
 
     def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
-        """The record to keep if this is a small body that many sites have; then its copies are this
-        site's own.
-        """
+        """Return the record to keep of a small body that many sites have; its copies are theirs."""
         link = page.link
         if self._shells is None or link is None or len(exchange.body) > SHELL_SIZE:
             return []

@@ -1,5 +1,4 @@
-"""The crawl without a fetcher: found links go in, links that may be fetched come out
-(docs/design.md).
+"""The crawl without a fetcher: links go in, and due ones come out (docs/design.md).
 
 A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
 """
@@ -43,8 +42,9 @@ class Feeding:
         self._more = False
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Moves links known to be new to the frontier; True if there were any, or nothing but seeds
-        known before.
+        """Move links known to be new to the frontier; return whether there were any.
+
+        True, too, if there was nothing but seeds known before.
 
         When there are none it reads seeds, then has the waiting links merged early, so that a
         frontier that runs dry never waits for T to fill.
@@ -64,7 +64,7 @@ class Feeding:
         return bool(records) or (read and not seen.pending)
 
     def take(self, now: float) -> Link | None:
-        """A link that may be fetched now, of the frontier or of what is new."""
+        """Return a link that may be fetched now, of the frontier or of what is new."""
         frontier, demand = self._frontier, self._frontier.demand
         link = frontier.take(now, spare=False)
         if link is None and demand.holds_back(now):  # links of other hosts may wait there
@@ -79,7 +79,7 @@ class Feeding:
         return link
 
     def next_ready(self, ready: float | None) -> float | None:
-        """The time to call `take`: when the frontier is ready, or when more links may enter it."""
+        """Return when to call `take`: when the frontier is ready, or may get more links."""
         if self._more:
             more = 0.0
         elif self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
@@ -103,11 +103,9 @@ NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))
 
 
 class Crawl:
-    """The life of URLs between the parts of a crawl: out of the frontier, back, and into the
-    checkpoint.
-    """
+    """The way of URLs between parts of a crawl: from the frontier, back, into the checkpoint."""
 
-    # Parts that other kinds of crawls have otherwise
+    # Parts in which other kinds of crawls differ
     discovery: type[Discovery] = Discovery
     robots_answers: type[RobotsAnswers] = RobotsAnswers
     has_budgets = True  # new bodies count for those of hosts and domains
@@ -127,20 +125,20 @@ class Crawl:
     # -- in
 
     def feed(self) -> None:
-        """Moves links known to be new to the frontier, without taking any."""
+        """Move links known to be new to the frontier, without taking any."""
         self._feeding.feed(self.parts.clock())
 
     @property
     def fed(self) -> int:
-        """The links that the seen store has found to be new in this run, and the frontier got."""
+        """Return the number of links that were new in this run, and that the frontier got."""
         return self._feeding.fed
 
     # -- out
 
     def take(self, now: float) -> Link | None:
-        """A link that may be fetched now."""
+        """Return a link that may be fetched now, or None."""
         parts = self.parts
-        if parts.in_force.hands_out_nothing or (self.all_rest and self.rests):
+        if self._hands_out_nothing:
             return None
         if parts.uplink.out:
             return self._probe(now)
@@ -152,7 +150,7 @@ class Crawl:
         return link
 
     def _fed(self, now: float) -> bool:
-        """Brings what is due so far that it may be taken; False if all seeds must be read before."""
+        """Bring due links so far that they can be taken; return False if seeds come first."""
         parts = self.parts
         if parts.seeding.first:
             parts.seeding.read(SLICE)
@@ -169,9 +167,9 @@ class Crawl:
             on_idle(now)
 
     def _probe(self, now: float) -> Link | None:
-        """While there is no network: a link that may show that it is back.
+        """Return a link whose fetch may show that the network is back, or None.
 
-        If there is none, more are let in.
+        If there is none, more links are let in.
         """
         parts = self.parts
         link = parts.uplink.probe(now) if parts.uplink.may_probe(now) else None
@@ -181,41 +179,42 @@ class Crawl:
         return link
 
     def next_ready(self) -> float | None:
-        """When there may be something to do (0 is now), or None as long as nothing is found or
-        finished.
+        """Return when there may be something to do; 0 is now.
+
+        None: not before something is found or finished.
         """
         parts = self.parts
         if parts.refusals.waiting or parts.hostless.waiting:
             return 0.0
-        if parts.in_force.hands_out_nothing or (self.all_rest and self.rests):
+        if self._hands_out_nothing:
             return None
         if parts.uplink.out:
             return parts.uplink.next_probe
         if parts.seeding.first:
             return None if parts.seeding.waits else 0.0
-        now, ready = parts.clock(), self._feeding.next_ready(parts.frontier.next_ready())
+        now = parts.clock()
+        times = [self._feeding.next_ready(parts.frontier.next_ready())]
         if parts.portions.links:
-            portion_at = parts.portions.ready_at if len(parts.frontier) else now
-            ready = portion_at if ready is None else min(ready, portion_at)
-        for next_due in parts.moments.next_due:
-            at = next_due(now)
-            if at is not None:
-                ready = at if ready is None else min(ready, at)
-        return ready
+            times.append(parts.portions.ready_at if len(parts.frontier) else now)
+        times += [next_due(now) for next_due in parts.moments.next_due]
+        return min((at for at in times if at is not None), default=None)
+
+    @property
+    def _hands_out_nothing(self) -> bool:
+        """Return whether a command, a hive that is cut off, or hosts set aside keep all links."""
+        return self.parts.in_force.hands_out_nothing or (self.all_rest and self.rests)
 
     # -- answers
 
     def will_retry(self, link: Link, outcome: Outcome) -> bool:
-        """True if `finish` is going to queue the link once more."""
+        """Return whether `finish` is going to queue the link once more."""
         self.parts.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self.parts.frontier.will_retry(
             link, outcome, self._ended(outcome)
         )
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Returns the downloads to be cut because others wait for their slots; `full`: no slot is
-        free.
-        """
+        """Return the downloads to cut because others wait for their slots; `full`: none is free."""
         parts = self.parts
         if parts.uplink.out or parts.in_force.paused:
             return []
@@ -235,7 +234,7 @@ class Crawl:
         exchange: Exchange | None,
         withheld: Exchange | None = None,
     ) -> bool:
-        """Books the end of a download, at the time when it ended; True if its URL is retried.
+        """Book the end of a download, at the time when it ended; return whether its URL is retried.
 
         One that could not be tried leaves no trace, and one that was cut only its time. `withheld`:
         the head of an answer that came from elsewhere, and is not kept.
@@ -248,30 +247,33 @@ class Crawl:
             return False
         if parts.halfway:
             parts.halfway.finished(link.url)
-        asked, final = outcome.ended > 0.0, True
         if exchange is not None and exchange.state.recognised and not link.request:
             outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
-        if asked:
-            if parts.ending.listens:
-                parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
-            final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
-        else:
-            parts.frontier.unasked(link, parts.clock())
-        ends, kind = not asked or final or outcome.wall, counted_as(link.path)
-        self._counted(outcome, exchange, kind if ends or kind != ANSWERS else REPEATS)
-        if ends:
+        was_asked = outcome.ended > 0.0
+        is_final = self._free_host(link, outcome, was_asked=was_asked)
+        # an answer of a wall is one of the URL, although the URL is retried
+        is_logged = not was_asked or is_final or bool(outcome.wall)
+        kind = counted_as(link.path)
+        self._counted(outcome, exchange, kind if is_logged or kind != ANSWERS else REPEATS)
+        if is_logged:
             self._count_page(link, outcome, exchange)
-        if not asked:
-            parts.log.finished(
-                link,
-                outcome,
-                None,
-                ["unasked", *(withheld.state.notes if withheld is not None else ())],
-            )
-        elif ends:
+        if not was_asked:
+            notes = withheld.state.notes if withheld is not None else ()
+            parts.log.finished(link, outcome, None, ["unasked", *notes])
+        elif is_logged:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
-        return not final
+        return not is_final
+
+    def _free_host(self, link: Link, outcome: Outcome, *, was_asked: bool) -> bool:
+        """Tell the frontier how a download has ended; return False if its URL is retried."""
+        parts = self.parts
+        if not was_asked:
+            parts.frontier.unasked(link, parts.clock())
+            return True
+        if parts.ending.listens:
+            parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
+        return parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
         for on_put_back in self.parts.moments.on_put_back:
@@ -282,7 +284,7 @@ class Crawl:
             self.parts.frontier.cut(link, outcome.seconds, self._ended(outcome))
 
     def refuse(self, link: Link, status: int) -> None:
-        """Ends a link just taken, which cannot be asked for; its errback hears of it."""
+        """End a link just taken that cannot be requested; its errback hears of it."""
         parts = self.parts
         if parts.halfway:
             parts.halfway.finished(link.url)
@@ -310,8 +312,9 @@ class Crawl:
                 counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's; statistics
-        do the same.
+        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's.
+
+        Statistics do the same.
         """
         if 200 <= outcome.status < 300 and may_be_page(link.path):
             notes = exchange.state.notes if exchange is not None else ()
@@ -323,32 +326,34 @@ class Crawl:
     # -- commands
 
     def pause(self) -> bool:
-        """Hands nothing out any more; False if it was paused already."""
-        before, self.parts.in_force.paused = self.parts.in_force.paused, True
-        return not before
+        """Hand out no more links; return False if the crawl was paused already."""
+        was_paused = self.parts.in_force.paused
+        self.parts.in_force.paused = True
+        return not was_paused
 
     def resume(self) -> bool:
-        """Goes on; False if it was not paused."""
-        before, self.parts.in_force.paused = self.parts.in_force.paused, False
-        if before:
+        """End a pause; return False if there was none."""
+        was_paused = self.parts.in_force.paused
+        self.parts.in_force.paused = False
+        if was_paused:
             self.parts.begin_again()
-        return before
+        return was_paused
 
     # -- how it is going
 
     @property
     def pending(self) -> bool:
-        """True if anything is left to do, or may turn out to be.
+        """Return whether anything is left to do, or may turn out to be.
 
-        What hosts that do not answer have, and what is over a domain's budget, need not be done
-        now.
+        URLs of hosts that do not answer, and those over a domain's budget, need not be fetched now.
         """
         return self._pending(busy=self.parts.frontier.in_flight > 0)
 
     @property
     def rests(self) -> bool:
-        """True if nothing is left but to try hosts set aside, for long enough: if all drones rest,
-        none tries any.
+        """Return whether for long enough nothing was left but to try hosts set aside.
+
+        If all drones rest, none tries any.
         """
         return not self._pending(busy=False)
 
@@ -356,18 +361,12 @@ class Crawl:
         parts = self.parts
         if any(next_work() for next_work in parts.moments.next_work):
             return True
-        waiting = (
-            parts.seen.pending
-            or parts.portions.links
-            or len(parts.refusals)
-            or parts.hostless.pending
-        )
-        if waiting or not parts.seeding.ended or parts.in_force.paused:
+        if not parts.seeding.ended or parts.in_force.paused or self._has_links_outside_frontier():
             return True
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
             return False
-        # for as long as that takes: nobody could come back now
+        # The network may be away for as long as it takes: no host could recover meanwhile.
         if parts.uplink.out and self._may_return():
             parts.ending.begin_again()
             return True
@@ -377,15 +376,23 @@ class Crawl:
             parts.clock(), resting=resting, busy=busy, may_recover=may_recover
         )
 
+    def _has_links_outside_frontier(self) -> bool:
+        """Return whether links wait on their way into the frontier, or need no host at all."""
+        parts = self.parts
+        return bool(
+            parts.seen.pending
+            or parts.portions.links
+            or len(parts.refusals)
+            or parts.hostless.pending
+        )
+
     def _may_return(self) -> bool:
-        """True if a host may be asked once there is a network again: of those that are left not all
-        are paused.
-        """
+        """Return whether a host may be asked once there is a network: not all left are paused."""
         figures = self.parts.frontier.look.figures()
         return bool(figures["hosts"] or figures["aside_due"]) or not self.parts.frontier.resting()
 
     def stats(self) -> dict[str, int | float]:
-        """All counters by name."""
+        """Return all counters by name."""
         parts = self.parts
         told = [
             item for next_figures in parts.moments.next_figures for item in next_figures().items()
@@ -418,14 +425,15 @@ class Crawl:
     # -- the checkpoint
 
     def begin(self) -> None:
-        """Call it before the first URL is fetched: if this run is killed at once, the next must
-        know of it.
+        """Note that this run has begun, so that the next one knows if it is killed.
+
+        Call it before the first URL is fetched.
         """
         if self.parts.db.get(CLEAN) != b"":
             self.checkpoint()
 
     def checkpoint(self, *, last: bool = False) -> None:
-        """`last`: nothing is in flight any more.
+        """Take a checkpoint. `last`: nothing is in flight any more.
 
         A run that finds no such mark knows that hosts were asked since.
         """
@@ -435,7 +443,7 @@ class Crawl:
         self.followers.committed()
 
     def close(self) -> None:
-        """Leaves the state as of the last checkpoint."""
+        """Leave the state as of the last checkpoint."""
         self.outlook.end()
         with ExitStack() as rest:  # all are closed, whatever the first one raises
             for part in (
@@ -450,7 +458,7 @@ class Crawl:
 
 
 def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
-    """Of a crawl that is over: what was in flight waits again."""
+    """Return the figures of a crawl that is over: what was in flight waits again."""
     return figures | {
         "queued": figures["queued"] + figures["in_flight"],
         "in_flight": 0,
@@ -460,5 +468,7 @@ def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
 
 @lru_cache(1024)
 def counted_as(path: str) -> str:
-    """The counter of answers to links with this discovery path."""
-    return PROBES if path.endswith("S") else "sitemaps" if is_sitemap(path) else ANSWERS
+    """Return the counter of answers to links with this discovery path."""
+    if path.endswith("S"):
+        return PROBES
+    return "sitemaps" if is_sitemap(path) else ANSWERS

@@ -1,6 +1,4 @@
-"""logs/crawl.log: one line per finished URL, in Heritrix's format, with its annotations
-(docs/logs.md).
-"""
+"""logs/crawl.log: a line per finished URL, in Heritrix's format (docs/logs.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class CrawlLog:
     def finished(
         self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]
     ) -> None:
-        """A URL that was fetched, or that failed."""
+        """Write the line of a URL that was fetched, or that failed."""
         if link.is_probe:
             annotations.append("probe")
         if link.attempt:
@@ -51,7 +49,7 @@ class CrawlLog:
             hear(link, outcome, exchange)
 
     def dropped(self, link: Link, status: int) -> None:
-        """A URL that ended without a request."""
+        """Write the line of a URL that ended without a request."""
         notes = ["revisit"] if link.is_revisit else []
         self.finished(
             link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes
@@ -86,7 +84,7 @@ def note_of(exchange: Exchange) -> str:
 
 
 def notes_of(link: Link, exchange: Exchange | None) -> list[str]:
-    """All of them, but for the number of tries."""
+    """Return all notes, but for the number of tries."""
     notes = [] if exchange is None else _of_answer(exchange)
     if link.history and link.is_revisit:
         return [*_of_revisit(exchange), *notes]
@@ -94,7 +92,7 @@ def notes_of(link: Link, exchange: Exchange | None) -> list[str]:
 
 
 def _of_revisit(exchange: Exchange | None) -> list[str]:
-    """Of a page that was fetched again; `same-text`: other bytes that show the same."""
+    """Return the notes of a page fetched again; `same-text`: other bytes that show the same."""
     found = exchange.state.revisit if exchange is not None else None
     if found is None:
         return ["revisit"]
@@ -103,7 +101,7 @@ def _of_revisit(exchange: Exchange | None) -> list[str]:
 
 
 def _of_answer(exchange: Exchange) -> list[str]:
-    """Of what was not taken whole, not processed or not stored, and what others have noted."""
+    """Return notes on what was not taken whole, processed or stored, and those of others."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
     if exchange.state.duplicate:
         notes.append("duplicate:digest")  # Heritrix's words

@@ -8,7 +8,7 @@ JOB = "_job"  # the spider argument that scrapyd gives with every job: its ident
 
 
 def default_jobdir(spider: str, job: str = "") -> str:
-    """A folder per spider, and per job of scrapyd: two jobs of one spider may run at the same time.
+    """Return a folder per spider, and per job of scrapyd: two jobs of a spider may run at once.
 
     Scheduled again under the same `jobid`, a job resumes.
     """

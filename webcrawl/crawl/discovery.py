@@ -44,13 +44,14 @@ class Elsewhere(Protocol):
     """The part of the crawl that other drones have."""
 
     def is_ours(self, url: str) -> bool:
-        """True if a canonical URL is for this drone to fetch."""
+        """Return whether a canonical URL is for this drone to fetch."""
 
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours;
-        sends the others.
+        """Return those of these links that are ours; send the others.
+
+        They are given by fingerprint, URL and packed form.
         """
 
     def keep_seeds(
@@ -68,8 +69,9 @@ class Elsewhere(Protocol):
         """Has the owner of another host fetch a robots.txt that was redirected there."""
 
     def robots_gone(self, link: Link) -> bool:
-        """Tells the drone that waits for a robots.txt that it does not come; False if that is this
-        drone.
+        """Tell the drone that waits for a robots.txt that it does not come.
+
+        Return False if that is this drone.
         """
 
     def robots_answered(
@@ -120,7 +122,7 @@ class Discovery:
         needed: bool = False,
         targets: dict[str, str | None] | None = None,
     ) -> None:
-        """The links of a page, in one batch; `hops` has the letter of each, or one for all.
+        """Submit the links of a page, in one batch; `hops` has the letter of each, or one for all.
 
         Of very many the first are submitted now, and the others in portions. `needed`: these are
         its requisites. `targets` gets the canonical forms that are found now.
@@ -139,7 +141,7 @@ class Discovery:
         return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
 
     def is_within(self, url: str) -> bool:
-        """True if a page that is shown in another is one of the crawl's, however it was found."""
+        """Return whether a page shown in another is one of the crawl's, however it was found."""
         return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
@@ -168,13 +170,11 @@ class Discovery:
         return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def at_entrance(self, page: Link) -> Link:
-        """The page as if no link had been followed since its site was entered."""
+        """Return the page as if no link had been followed since its site was entered."""
         return replace(page, path=self._entered(page).path.rstrip(HOPS))
 
     def _entered(self, page: Link) -> Link:
-        """Return the page as its links know it: with a mark in its path if it is the first of
-        another site.
-        """
+        """Return the page as its links know it: with a mark in its path if it enters a site."""
         path = entered(page.path, page.via, page.url, self._site_of)
         if path is page.path:
             return page
@@ -219,9 +219,7 @@ class Discovery:
         self._lately.add(urls)
 
     def submit_portion(self, now: float, *, paced: bool = True) -> bool:
-        """Submits the next links of a large page, if it is time for them; True if more of any page
-        wait.
-        """
+        """Submit the next links of a large page if it is time; return whether more wait."""
         portion = self._portions.take(now, paced=paced) if self._portions.links else None
         if portion is None:
             return bool(self._portions.links)
@@ -240,7 +238,7 @@ class Discovery:
         return bool(self._portions.links)
 
     def heard_of(self, url: str) -> bool:
-        """True if a link to this canonical URL was submitted lately."""
+        """Return whether a link to this canonical URL was submitted lately."""
         return url in self._lately
 
     def forget(self) -> None:
@@ -257,8 +255,7 @@ class Discovery:
         return self.offer(link, variant, *more) is not Offered.FILTERED
 
     def offer(self, link: Link, variant: str = "", *more: str) -> Offered:
-        """Takes a single link, from a request of a user's spider; each variant of a URL is seen
-        separately.
+        """Take a link from a request of a user's spider; each variant of a URL is seen separately.
 
         Whether it is new depends on the first variant; the others are marked as seen.
         """
@@ -270,9 +267,7 @@ class Discovery:
         return Offered.SUBMITTED if self.accept(link, variant, *more) else Offered.KNOWN
 
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
-        """Takes a single link that has passed the filters and is ours; returns False if it is known
-        already.
-        """
+        """Take a link of ours that has passed the filters; return False if it is known already."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
         may_be_new = self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
         return may_be_new != 0
@@ -286,16 +281,15 @@ class Discovery:
         self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
 
     def received(self, records: Sequence[bytes]) -> None:
-        """Links that other drones found: they have passed all filters but those that learn from
-        what passes.
-        """
+        """Take links that other drones found, which have passed all filters that do not learn."""
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
 
 
 def fitting_links(link: Link, base: str, addresses: Sequence[str]) -> int:
-    """The number of a page's links that may be followed: each may get lines with its URL, the
-    page's and the seed's.
+    """Return how many links of a page may be followed.
+
+    Each may get lines with its URL, the page's and the seed's.
     """
     return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)

@@ -38,7 +38,7 @@ class DiskSpace:
         self._loop.stop()
 
     def change(self, values: Mapping[str, int]) -> None:
-        """The next look finds out what another MIN_FREE_DISK means; 0: never too little."""
+        """Take another MIN_FREE_DISK, which the next look resolves; 0: never too little."""
         self._least = values["MIN_FREE_DISK"]
 
     def look(self) -> None:

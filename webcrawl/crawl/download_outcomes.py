@@ -1,6 +1,4 @@
-"""How a download ended: what it says of the host, of this machine and of our own network, and
-whether to ask again.
-"""
+"""How a download ended: what that says of host, machine and network, and whether to ask again."""
 
 from __future__ import annotations
 
@@ -58,13 +56,11 @@ class Outcomes:
         ours: Collection[Proxy] = (),
         retry_times: int = 2,
     ) -> None:
-        """`failed` hears of failures of the crawl's own clients, `unfinished` of answers that may
-        be asked for again.
+        """`failed` hears of failures of the crawl's own clients, `unfinished` of partial answers.
 
-        `whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies
-        of all of them.
-
-        `retry_times`: how often a spider's own request is tried again whose connection was dropped.
+        `whole`: whether answers must be whole, unless a request says otherwise. `ours`: the proxies
+        of all requests. `retry_times`: how often a spider's own request is retried whose connection
+        was dropped.
         """
         self._failed = failed
         self._unfinished = unfinished
@@ -76,12 +72,11 @@ class Outcomes:
 
     def note_answer(self, request: Asked, trip: Trip, status: int) -> None:
         """Note the outcome of a download that has an answer, whole or not."""
-        outcome = trip.outcome = outcome_of(status, trip.begun)
-        exchange, self._answered_at = trip.exchange, outcome.ended
-        is_sign = (
-            exchange.truncated not in SHORT if exchange is not None else trip.link is not None
-        )  # no `data:` URL is
-        if self.uplink is not None and is_sign:
+        outcome = outcome_of(status, trip.begun)
+        trip.outcome = outcome
+        self._answered_at = outcome.ended
+        exchange = trip.exchange
+        if self.uplink is not None and _shows_network(trip):
             self.uplink.answered(request.url, outcome.ended)
         if status >= 400:
             outcome.retries = _retries(request.meta)
@@ -90,22 +85,17 @@ class Outcomes:
             self._note_unfinished(request, trip, outcome, exchange)
 
     def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
-        """Note the outcome of a download that has failed; what a client of the crawl's raised may
-        be its cause.
-        """
+        """Note the outcome of a download that has failed, by the error and its cause."""
         cause = fetch_error(error)
-        trip.outcome = outcome = outcome_of(
-            Status.DEFERRED if trip.cut else self._status(error, request), trip.begun
-        )
+        status = Status.DEFERRED if trip.cut else self._status(error, request)
+        outcome = outcome_of(status, trip.begun)
+        trip.outcome = outcome
         trip.failure = self.name_of(error)
         outcome.seconds -= self._clock.lost_since(trip.begun)
         outcome.wait = wait_of(error)
         outcome.retries = _retries(request.meta)
-        if (
-            outcome.retries is None
-            and outcome.status == Status.CONNECTION_LOST
-            and _has_errback(trip)
-        ):
+        is_connection_lost = outcome.status == Status.CONNECTION_LOST
+        if outcome.retries is None and is_connection_lost and _has_errback(trip):
             # as in Scrapy: its errback is called, whatever is known of the host
             outcome.retries = self._retry_times
         outcome.answered = trip.exchange is not None
@@ -121,39 +111,42 @@ class Outcomes:
                 hear(trip.link, cause)
 
     def _is_its_own(self, error: ProxyFailed) -> bool:
-        """Return whether the failure is the request's that chose this proxy: other ways to the web
-        work.
-        """
+        """Return whether only the proxy of one request has failed: other ways to the web work."""
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
     def _note_unfinished(
         self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange
     ) -> None:
-        """Note that a part of the answer is missing, or all of it for now. Code that awaits it gets
-        what there is.
+        """Note that a part of the answer is missing, or all of it for now.
 
-        Where answers need not be whole, the URL is tried again only if our own network turns out to
-        have been out.
+        Code that awaits an answer gets what there is.
         """
+        if trip.inline:
+            return
         is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
-        if exchange.truncated in SHORT and not trip.inline and is_page:
-            outcome.short = exchange.truncated
-            outcome.doubtful = True
-            outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
-            if self._clock.lost_since(trip.begun):
-                outcome.status = Status.UNTRIED
-                outcome.wait = STOPPED
-                outcome.doubtful = False
-        failed = (
-            outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
-        )
-        if failed and not (trip.inline or trip.is_prerequisite):
+        if is_page and exchange.truncated in SHORT:
+            self._note_short(request, trip, outcome, exchange.truncated)
+        if _is_unfinished(outcome) and not trip.is_prerequisite:
             for hear in self._unfinished:
                 hear(trip)
 
+    def _note_short(self, request: Asked, trip: Trip, outcome: Outcome, reason: str) -> None:
+        """Note that a part of a page is missing.
+
+        Where answers need not be whole, the URL is retried only if our own network turns out to
+        have been out.
+        """
+        outcome.short = reason
+        outcome.doubtful = True
+        must_be_whole = request.meta.get(WHOLE, self._whole)
+        outcome.retries = _retries(request.meta) if must_be_whole else 0
+        if self._clock.lost_since(trip.begun):
+            outcome.status = Status.UNTRIED
+            outcome.wait = STOPPED
+            outcome.doubtful = False
+
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
-        """Return the error of a download, or Untried if our network was out or this process stood
-        still.
+        """Return the error of a download, or Untried if our network or process was to blame.
 
         Neither the URL nor its host is charged with that one.
         """
@@ -168,7 +161,7 @@ class Outcomes:
         return error if wait is None else NoNetwork(str(error), wait=wait)
 
     def name_of(self, error: Exception) -> str:
-        """Under which name statistics know this error."""
+        """Return the name under which statistics know this error."""
         return f"{type(error).__module__}.{type(error).__qualname__}"
 
     def _status(self, error: Exception, request: Asked) -> int:
@@ -178,16 +171,20 @@ class Outcomes:
         return cause.status if cause is not None else self.status_of_other(error, request)
 
     def status_of_other(self, error: Exception, request: Asked) -> int:
-        """Return the status of a download that no server can have made fail.
-
-        It is a mistake in code.
-        """
+        """Return the status of a download that failed by a mistake in code, and log the error."""
         logger.error("Error downloading %s", request, exc_info=error)
         return Status.UNEXPECTED
 
 
+def _shows_network(trip: Trip) -> bool:
+    """Return whether an answer shows that our network is there: one that was cut off does not."""
+    if trip.exchange is None:
+        return trip.link is not None  # a `data:` URL has none
+    return trip.exchange.truncated not in SHORT
+
+
 def fetch_error(error: Exception) -> FetchError | None:
-    """What a client of the crawl's has raised: this error, or its cause."""
+    """Return the error that a client of the crawl's has raised: this one, its cause, or None."""
     found = error if isinstance(error, FetchError) else error.__cause__
     return found if isinstance(found, FetchError) else None
 
@@ -198,9 +195,7 @@ def _has_errback(trip: Trip) -> bool:
 
 
 def is_untried(error: Exception) -> bool:
-    """Return whether no request was sent because this machine lacked something, whoever's handler
-    it is.
-    """
+    """Return whether no request was sent because this machine lacked something, in any handler."""
     return isinstance(fetch_error(error), Untried) or (
         isinstance(error, OSError) and is_ours(error)
     )
@@ -212,10 +207,14 @@ def _doubtful(error: Exception) -> bool:
     return cause is not None and cause.sign in DOUBTFUL
 
 
+def _is_unfinished(outcome: Outcome) -> bool:
+    """Return whether an answer may be asked for again: an error, a part, or "come back later"."""
+    asks_to_wait = outcome.status == ACCEPTED and bool(outcome.wait)
+    return outcome.status >= 400 or bool(outcome.short) or asks_to_wait
+
+
 def _short(exchange: Exchange | None) -> str:
-    """Return why a part of the answer is missing, if the next try may bring it; else an empty
-    string.
-    """
+    """Return why a part of the answer is missing that the next try may bring; empty if none is."""
     return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
 
 

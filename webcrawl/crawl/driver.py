@@ -1,5 +1,4 @@
-"""The one loop of a crawl. It knows no framework: whoever runs it says how a page is fetched and
-processed.
+"""The one loop of a crawl. It knows no framework: its steps say how pages are processed.
 
 The life of a URL:
 
@@ -47,12 +46,13 @@ class Steps(Protocol):
     """What is done at each step, and what the loop asks of the program that it runs in."""
 
     def may_begin(self) -> bool:
-        """Return whether one more fetch may begin: nothing holds the crawl, a slot is free, and so
-        is memory.
+        """Return whether one more fetch may begin.
+
+        Nothing holds the crawl, a slot is free, and so is memory.
         """
 
     def take(self) -> Trip | None:
-        """The next trip; None if nothing is due.
+        """Return the next trip, or None if nothing is due.
 
         Whoever returned None sees to it that `wake` is called in time.
         """
@@ -67,7 +67,7 @@ class Steps(Protocol):
         """Books what a robots.txt says."""
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
-        """The pages of these answers; their links are submitted."""
+        """Return the pages of these answers; their links are submitted."""
 
     async def process(self, trip: Trip, output: Output) -> None:
         """Takes what was made of an answer through the processors."""
@@ -108,19 +108,21 @@ class Driver:
         self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         self._size = 0  # bytes of those
         self._most = MOST
-        self._starts_next = self._reads_next = self._closed = False
+        self._starts_next = False
+        self._reads_next = False
+        self._closed = False
         self._was_held = False  # whether more may be due than was begun
         self._looked = float("-inf")
         self._drained: asyncio.Future[None] | None = None
         barrier.ready = self
 
     def __len__(self) -> int:
-        """The number of pages that are ready: the barrier asks."""
+        """Return the number of pages that are ready: the barrier asks."""
         return len(self._ready)
 
     @property
     def busy(self) -> bool:
-        """True as long as anything is under way."""
+        """Return whether anything is under way."""
         return bool(self.fetching or self._ready or self._read_now or self._waiting)
 
     # -- take and fetch
@@ -132,15 +134,14 @@ class Driver:
             self._loop.call_soon(self._start)
 
     def look(self) -> None:
-        """Has it look unless it did so lately; to be called now and then, for what no event tells
-        of.
-        """
+        """Look for what is due unless that was done lately; call it for what no event tells."""
         if self._loop.time() - self._looked > SELDOM:
             self.wake()
 
     def _start(self) -> None:
-        """Begins what is due, and leaves the rest to the next turn after STARTS seconds."""
-        self._starts_next, self._looked = False, self._loop.time()
+        """Begin what is due, and leave the rest to the next turn after STARTS seconds."""
+        self._starts_next = False
+        self._looked = self._loop.time()
         begun = self._clock()
         while not self._closed:
             self._was_held = self._size >= self._room or not self._steps.may_begin()
@@ -257,7 +258,7 @@ class Driver:
             self.wake()
 
     def _broken(self, error: BaseException, trip: Trip) -> None:
-        """What was cancelled is left to the next run.
+        """Note an error of a task; what was cancelled is left to the next run.
 
         What else nobody has handled is a mistake in code.
         """
@@ -280,7 +281,7 @@ class Driver:
             self._drained.set_result(None)
 
     def unreturned(self) -> dict[Trip, Any]:
-        """The coroutines of pages that wait for something in the processors."""
+        """Return the coroutines of pages that wait for something in the processors."""
         return {trip: rest for trip, (_, rest) in self._waiting.items()}
 
     def cancel(self) -> None:
@@ -290,9 +291,7 @@ class Driver:
             task.cancel()
 
     def forsake(self) -> None:
-        """Ends the way of pages that have gone on for all that; whatever they still do counts for
-        nothing.
-        """
+        """End the way of pages that have gone on; what they still do counts for nothing."""
         left = [*self._waiting]
         if left:
             self._steps.give_up()

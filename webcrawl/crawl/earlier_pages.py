@@ -1,5 +1,4 @@
-"""Conditional requests and known payloads of a crawl that begins from an earlier one
-(docs/since.md).
+"""Conditional requests and known payloads after an earlier crawl (docs/since.md).
 
 The archive of the earlier crawl is read in threads: the disk on which it lies may be slow.
 
@@ -55,7 +54,7 @@ class CdxServers:
         self._told: set[str] = set()
 
     async def holder(self, exchange: Exchange) -> EarlierCapture | None:
-        """A capture with the payload of this answer, or with its decoded body as a payload."""
+        """Return a capture with the payload of this answer, or with its decoded body as payload."""
         if exchange.digest in self._found:
             return self._found[exchange.digest]
         is_asked = True
@@ -94,7 +93,7 @@ class CdxServers:
             )
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """End all requests to the servers, and close them: no download waits for one any more."""
         for lane in self._lanes:
             for server, worker in lane:
                 server.cut()
@@ -134,12 +133,22 @@ PARTICULAR = frozenset(
 ) | {b"Authorization"}
 
 
+def _has_earlier_state(trip: Trip, url: str, headers: Headers) -> bool:
+    """Return whether the latest state known of what a request brings may be the earlier crawl's."""
+    is_page = not (trip.inline or trip.is_prerequisite)
+    if not is_page or not url.startswith(("http://", "https://")):
+        return False
+    if trip.link is not None and trip.link.is_revisit:  # this crawl knows later states
+        return False
+    return all(name not in PARTICULAR for name, _ in headers)
+
+
 def _failed_before(trip: Trip) -> bool:
     return trip.link is not None and trip.link.tried > 0
 
 
 class Since:
-    """The earlier crawl, which whoever downloads asks before a request and after an answer."""
+    """The earlier crawl, which downloaders ask before a request and after an answer."""
 
     def __init__(
         self,
@@ -148,9 +157,7 @@ class Since:
         fail: Callable[[Exception], object],
         servers: CdxServers | None = None,
     ) -> None:
-        """`fail` ends the crawl: a page that could not be compared would not be stored as what it
-        is.
-        """
+        """`fail` ends the crawl: a page that was not compared would be stored as new."""
         self._earlier = earlier
         self._count = count
         self._fail = fail
@@ -163,29 +170,26 @@ class Since:
         self._bare: dict[str, int] = {}
 
     async def latest(self, trip: Trip, url: str, headers: Headers) -> LatestCapture | None:
-        """The earlier record of a page that is about to be asked for by GET; None of anything else.
+        """Return the earlier record of a page that is about to be requested by GET, or None.
 
-        Nor of a page that is fetched again: this crawl knows later states of it than the earlier
-        one. A URL that has failed is asked for without a condition: that may be what its server
-        does not bear.
+        A URL that has failed is requested without a condition: that may be what its server does not
+        bear.
         """
-        if trip.inline or trip.is_prerequisite or not url.startswith(("http://", "https://")):
-            return None
-        if trip.link is not None and trip.link.is_revisit:
-            return None
-        if any(name in PARTICULAR for name, _ in headers):
+        if not _has_earlier_state(trip, url, headers):
             return None
         known = await self._asked(self._earlier.of_url, visible(url))
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
-        if known is not None and known.page is not None:
-            if _failed_before(trip) or self._bare.get(host_of(url), 0) >= SURE:
-                known.page = None
-            else:
-                self._hold(known, known.page)
+        if known is None or known.page is None:
+            return known
+        bears_no_condition = self._bare.get(host_of(url), 0) >= SURE
+        if bears_no_condition or _failed_before(trip):
+            known.page = None
+        else:
+            self._hold(known, known.page)
         return known
 
     def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
-        """The answer, or the page that a 304 stands for.
+        """Return the answer, or the page that a 304 stands for.
 
         A host that does not bear conditions on a GET is asked again, later, and without them from
         now on. So is one whose URLs fail with them and are answered without, several in a row.
@@ -208,7 +212,7 @@ class Since:
             del self._bare[next(iter(self._bare))]
 
     def _hold(self, known: LatestCapture, page: Exchange) -> None:
-        """The earlier page takes memory until its URL has been asked for and processed."""
+        """Count the memory of an earlier page until its URL has been fetched and processed."""
         size = len(page.payload) + len(page.body)
         if self._held + size > MOST:
             known.page = None
@@ -220,7 +224,7 @@ class Since:
         self._held -= size
 
     async def compare(self, exchange: Exchange) -> None:
-        """Notes in an answer that the earlier crawl has its payload.
+        """Note in an answer that the earlier crawl has its payload.
 
         A failure ends the crawl, and is raised.
         """
@@ -235,7 +239,7 @@ class Since:
             raise
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
-        """Return a thread's finding; counts what could not be read meanwhile."""
+        """Return the finding of a thread, and count what could not be read meanwhile."""
         found = await asyncio.wrap_future(next(self._turns).submit(look, what))
         lost, self._counted = self._earlier.lost - self._counted, self._earlier.lost
         if lost:
@@ -243,7 +247,7 @@ class Since:
         return found
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Close the earlier crawl: no download waits for it any more."""
         if self._servers is not None:
             self._servers.close()
         for worker in self._workers:
@@ -254,9 +258,9 @@ class Since:
 async def since_of(
     argument: str, values: Mapping[str, Any], crawl: Crawl, fail: Callable[[Exception], object]
 ) -> Since:
-    """The crawl that the argument `since` names, read as far as needed.
+    """Return the crawl that the argument `since` names, read as far as needed.
 
-    StoreError: nothing of it can be read.
+    Raise StoreError if nothing of it can be read.
     """
     jobdir = Path(values["JOBDIR"])
     found = sources(argument, jobdir)

@@ -6,8 +6,7 @@ LEAST = 30.0  # seconds for which such hosts are waited for, however short the c
 
 
 class Ending:
-    """Waits for hosts that are set aside or failing, and tries those that come due meanwhile; then
-    the crawl ends.
+    """Waits for hosts set aside or failing, and tries those that come due; then the crawl ends.
 
     The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is
     shorter. A run that has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that
@@ -31,7 +30,7 @@ class Ending:
         self._since = None
 
     def asked(self, *, answered: bool) -> None:
-        """A download has ended.
+        """Note that a download has ended.
 
         An answer begins the wait anew, and so does the first download of the run.
         """

@@ -1,6 +1,4 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many
-(Nielsen).
-"""
+"""Writes unexpected errors to logs/errors.log, and ends a crawl with too many (Nielsen)."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ SHOWN = 3
 
 
 class _Errors(logging.FileHandler):
-    """A log file that says once, in one line, that it cannot be written to: the disk is full, or
-    the folder is gone.
-    """
+    """A log file that says once, in a line, that it cannot be written: disk full or folder gone."""
 
     failed = False
 
@@ -98,7 +94,7 @@ class ErrorBreaker(logging.Handler):
                 self._file.close()
 
     def _shows(self, record: logging.LogRecord) -> bool:
-        """False for an error like many before, which errors.log has."""
+        """Return False for an error like many before, which errors.log has."""
         if (
             not record.exc_info
             or record.levelno < self.level

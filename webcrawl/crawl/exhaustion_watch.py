@@ -1,5 +1,4 @@
-"""Notices wherever the process runs out of memory or threads, so that the crawl ends before it
-keeps half a change.
+"""Notices a lack of memory or threads, so that the crawl ends before it keeps half a change.
 
 What Scrapy, Twisted or asyncio catches, they only log: the page is then done for them, though its
 links or records may be missing. If the process cannot end by itself then, the kernel ends it.
@@ -23,9 +22,7 @@ from webcrawl.base.errors import lack
 
 
 class Alarm:
-    """SIGALRM, which the kernel sends and which no lock, no C library and no want of memory holds
-    up.
-    """
+    """SIGALRM, which the kernel sends, and which no lock, C library or lack of memory holds up."""
 
     def __init__(self) -> None:
         self._armed = False
@@ -62,8 +59,7 @@ PATIENCE = 15.0  # seconds for that
 
 
 class ExhaustionWatch(logging.Handler):
-    """Calls `fail` for each lack that is logged with a traceback, or that ends a callback or a
-    thread.
+    """Calls `fail` for each lack that is logged with a traceback, or ends a callback or thread.
 
     The traceback is left out of the log: it says where memory ended, not where it went.
     """
@@ -86,7 +82,7 @@ class ExhaustionWatch(logging.Handler):
         threading.excepthook = self._of_thread
 
     def unwatch(self) -> None:
-        """The crawl has ended.
+        """Stop watching: the crawl has ended.
 
         What another one of this process has set meanwhile stays, and is passed on by ours.
         """
@@ -102,7 +98,7 @@ class ExhaustionWatch(logging.Handler):
         self._alarm.disarm()
 
     def give_way(self) -> None:
-        """A lack is known: frees the reserve.
+        """Free the reserve: a lack is known.
 
         The crawl has to end soon now, in one way or another.
         """

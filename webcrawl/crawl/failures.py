@@ -26,8 +26,9 @@ _NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
 
 
 def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
-    """The error as the crawl keeps it, and whether its line says all; `saved`: after which
-    checkpoint it came.
+    """Return the error as the crawl keeps it, and whether its line says all.
+
+    `saved`: the checkpoint after which it came.
 
     What the system refused is one line; anything else is a bug, and has a traceback.
     """
@@ -45,9 +46,7 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
 
 
 def where(error: BaseException) -> str:
-    """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of
-    the user's own.
-    """
+    """Return the last line of code of the user's own: of a filter or a prioritizer."""
     line = _of_the_user(extract_tb(error.__traceback__))
     return f" in {line}" if line else ""
 
@@ -71,7 +70,7 @@ def depth(frame: FrameType | None) -> int:
 
 
 def suspended(coroutine: Any) -> str:
-    """The last such line in which a coroutine waits; empty if it is not known."""
+    """Return the last such line in which a coroutine waits; empty if it is not known."""
     lines: list[FrameSummary] = []
     while coroutine is not None:
         frame, coroutine = _next(coroutine)

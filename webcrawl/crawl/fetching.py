@@ -1,6 +1,4 @@
-"""The download of a link by the crawl's own clients: its outcome, and what is done with its answer
-first.
-"""
+"""Downloads links by the crawl's own clients, and does what comes first with an answer."""
 
 from __future__ import annotations
 
@@ -59,9 +57,7 @@ class Asked(NamedTuple):
 
 
 class Sending:
-    """A Watch in place of a trip, made only where somebody hears of requests: of each that is sent
-    on a connection.
-    """
+    """A Watch in place of a trip, made only where a part of the crawl hears of sent requests."""
 
     __slots__ = ("_source", "_tell", "_trip")
 
@@ -117,8 +113,19 @@ class Fetching:
         since: Since | None = None,
         proxies: EnvironmentProxies | None = None,
     ) -> None:
-        """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`:
+        """Take the parts of a fetch.
+
+        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`:
         with a robots.txt.
+
+        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with
+        a robots.txt.
+
+        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with
+        a robots.txt.
+
+        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a
+        robots.txt.
 
         `ahead`: what is done with an answer before its page is made. `heard`: who hears of
         requests. `turns`: of downloads that somebody awaits, which may have borrowed the host.
@@ -257,7 +264,7 @@ NEAR, SLACK = 10.0, 5.0
 
 
 def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | None:
-    """A link whose turn it is; if there is none, the timer rings when there may be one."""
+    """Return a link whose turn it is; if there is none, the timer rings when there may be one."""
     now = crawl.parts.clock()
     link = crawl.take(now)
     if link is None:
@@ -279,7 +286,7 @@ def link_of(trip: Trip) -> Link:
 
 
 def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
-    """The network tells the crawl what it finds out, and learns what former runs have found out.
+    """Have the network tell the crawl what it finds out, and learn what former runs have found out.
 
     `wake` has the crawl look for URLs: something that was short is to be had again.
     """
@@ -293,7 +300,7 @@ def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
 
 
 def reading_ahead(visitor: Visitor, values: Mapping[str, Any]) -> Ahead:
-    """What a crawl with these settings does with an answer before its page is made."""
+    """Return what a crawl with these settings does with an answer before its page is made."""
     ahead = ReadingAhead(visitor, pdf_process(values))
     if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
         return ahead

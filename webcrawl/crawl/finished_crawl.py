@@ -1,6 +1,4 @@
-"""A JOBDIR whose crawl has ended: nothing is left, nothing was ever got, or the user wants it
-crawled anew.
-"""
+"""A JOBDIR whose crawl has ended: nothing is left, nothing was got, or the user wants it anew."""
 
 from __future__ import annotations
 
@@ -38,8 +36,9 @@ class NothingLeft(CannotStart):
 
 
 def make_room(folder: Path, *, again: bool) -> None:
-    """Has the crawl begin anew if the last run got nothing at all, or if the user wants it.
-    StoreError: it runs.
+    """Begin a crawl anew if its last run got nothing, or if the user wants it.
+
+    Raise StoreError if it runs.
 
     What was got is kept beside the folder.
     """
@@ -91,8 +90,9 @@ def put_complete_beside(folder: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Removes what a crawl without a page has written; stats.json last, so that a killed process is
-    followed by it.
+    """Remove the files of a crawl without a page.
+
+    stats.json comes last, so that the next start goes on if this process is killed.
     """
     noted: dict[str, int] = {}
     with contextlib.suppress(StoreError):  # the process was killed here before
@@ -107,8 +107,7 @@ def _empty(folder: Path) -> None:
 def refuse_complete(
     folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = ""
 ) -> None:
-    """Raises NothingLeft if all of the crawl is done, these URLs and the seeds that it has not read
-    included.
+    """Raise NothingLeft if all of the crawl is done, these URLs and its unread seeds included.
 
     `anew`: what the user may do to have it crawled once more.
 
@@ -155,7 +154,7 @@ def is_stored(crawl: Crawl) -> bool:
 
 
 def _left(figures: Mapping[str, float]) -> str:
-    """What waits behind all others, and what would fetch it."""
+    """Return what waits behind all others, and what would fetch it."""
     over, folded = stats_file.over_budget(figures)
     said = (
         [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"]
@@ -167,7 +166,7 @@ def _left(figures: Mapping[str, float]) -> str:
 
 
 def _goes_on(crawl: Crawl) -> bool:
-    """Whether something is left to do now, as far as can be told in LOOK seconds."""
+    """Return whether something is left to do now, as far as can be told in LOOK seconds."""
     until = time.monotonic() + LOOK
     while crawl.pending:
         crawl.feed()
@@ -183,14 +182,14 @@ def _goes_on(crawl: Crawl) -> bool:
 
 
 def _terms(folder: Path, db: CrawlDB) -> tuple[last_run.Terms, last_run.Terms]:
-    """Those of the last run, and of this one."""
+    """Return the terms of the last run, and of this one."""
     return JobDir.open(folder).read(meta_row.terms), meta_row.read_terms(
         db.get(meta_row.TERMS) or b"{}"
     )
 
 
 def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
-    """What has changed, for nothing; of outputs also what makes them of the pages that there are."""
+    """Return what has changed in vain, and how to make added outputs of the pages at hand."""
     # those are not opened with
     lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:

@@ -134,9 +134,7 @@ def open_ground(
 
 
 def key_of(db: CrawlDB) -> bytes:
-    """Return the key of all hashes, drawn once per crawl: fingerprints of another crawl mean
-    nothing here.
-    """
+    """Return the key of all hashes, drawn once: fingerprints of another crawl mean nothing here."""
     key = db.get("key")
     if key is None:
         key = os.urandom(KEY_BYTES)

@@ -14,8 +14,9 @@ from webcrawl.store.output import Output
 
 
 class History:
-    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of
-    the checkpoint.
+    """A line every few seconds at first, and every few minutes later.
+
+    After a crash it goes on as of the checkpoint.
     """
 
     def __init__(self, run: Callable[[], Run]) -> None:

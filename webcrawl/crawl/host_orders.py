@@ -1,6 +1,4 @@
-"""Hosts as an operator looks at them and steers them: what `crawl/control/commands.py` asks of a
-crawl.
-"""
+"""Hosts as an operator sees and steers them: what `crawl/control/commands.py` asks of a crawl."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Requests of the spider that need no host (`data:`): they wait for nothing, and are part of the
-checkpoint.
-"""
+"""Requests of the spider that need no host (`data:`): they never wait, and are saved."""
 
 from __future__ import annotations
 
@@ -23,8 +21,7 @@ def needs_no_host(url: str) -> bool:
 
 
 class Hostless(Part):
-    """Gives each request once, in the order of their coming; one that is under way at a checkpoint
-    comes again.
+    """Gives each request once, in order; one that is under way at a checkpoint comes again.
 
     A `data:` URL is its own content, so the store of bodies says which of them were asked for
     before: it answers at once, and the store of URLs, whose answers go to the frontier, does not.

@@ -45,17 +45,15 @@ class Halfway(Part):
         db.join(self)
 
     def __bool__(self) -> bool:
-        """True if there is any page, which in most crawls there never is."""
+        """Return whether there is any page; in most crawls there never is."""
         return bool(self._now or self._before)
 
     def comes_again(self, page: str) -> bool:
-        """True if a former run had begun to process this page: its body is no duplicate of its own."""
+        """Return whether a former run began this page: then its body is no duplicate of its own."""
         return page in self._before
 
     def is_new(self, page: str, key: bytes) -> bool:
-        """True if this download of the page has not been logged and archived by a former run; notes
-        it.
-        """
+        """Return whether no former run has logged and archived this download; note it."""
         if key in self._before.get(page, ()):
             return False
         self._now.setdefault(page, set()).add(key)
@@ -81,7 +79,10 @@ class Halfway(Part):
 
 
 def link_of(url: str, page: Link | None, via: str = "") -> Link:
-    """The link of a URL that this page awaits, or whoever came from `via`; raises InvalidUrl."""
+    """Return the link of a URL that this page awaits; raise InvalidUrl.
+
+    `via`: where it came from.
+    """
     if page is None:
         return Link(canonical(url), "E", via)
     return Link(canonical(url), page.path + "E", page.url, page.seed)
@@ -123,8 +124,7 @@ class InlineDownloads:
         self._halfway = halfway
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
-        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended,
-        if it has.
+        """Lend the link's host (`Lending.lend`). `in_flight` tells how the download of a URL ended.
 
         Somebody waits: a link whose robots.txt was unreachable several times is refused, where a
         queued one would wait.
@@ -147,8 +147,9 @@ class InlineDownloads:
         return decision
 
     def may_repeat(self) -> bool:
-        """True if a download that has its turn, and could not be made, may go out again; then it
-        counts as one.
+        """Return whether a download in its turn that could not be made may go out again.
+
+        It then counts as one.
         """
         now = self._clock()
         if self.rests() or not self._uplink.may_await(now):
@@ -157,7 +158,7 @@ class InlineDownloads:
         return True
 
     def give_back(self, link: Link, outcome: Outcome | None) -> None:
-        """The request to the host has ended; without an outcome, because its caller has given up."""
+        """Note that a request to a host has ended; without an outcome if its caller gave up."""
         ended = self._clock() if outcome is None else self._ended(outcome)
         self._lending.give_back(host_of(link.url), outcome, ended)
 
@@ -169,8 +170,9 @@ class InlineDownloads:
         return self._lending.ready_at(name) - self._clock()
 
     def seconds_reserved(self, name: str) -> float:
-        """Seconds until the frontier may have the host: none if it is retired, for then its URLs
-        are to be dropped.
+        """Return seconds until the frontier may have the host.
+
+        None if it is retired, for then its URLs are to be dropped.
         """
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
@@ -183,9 +185,7 @@ class InlineDownloads:
         self._lending.release(name, self._clock())
 
     def again(self, link: Link, outcome: Outcome) -> Link | None:
-        """The link of the next attempt, if there is one: at the host's next turn, for somebody
-        waits for the answer.
-        """
+        """Return the link of the next attempt, if any, at the host's next turn: a page waits."""
         return (
             replace(link, attempt=link.attempt + 1) if self._lending.again(link, outcome) else None
         )

@@ -1,7 +1,7 @@
 """The lines of awaited downloads that wait for their hosts' turns: one per host, in memory.
 
-Those in line hold nothing that a request to the host needs, and whoever has the host is
-downloading, which ends by itself. So nobody waits for himself, whatever awaits what.
+Requests in line hold nothing that a request to the host needs, and the one that has the host is
+downloading, which ends by itself. So no request waits for itself, whatever awaits what.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Grant = asyncio.Future[Decision]
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """Kept until its host may be asked again: until then the frontier does not hand the host out."""
+    """The line of a host, kept until the frontier may hand the host out again."""
 
     name: str
     waiting: deque[tuple[Link | None, Grant]] = field(default_factory=deque)
@@ -31,7 +31,7 @@ class Line:
     timer: asyncio.TimerHandle | None = None
 
     def end(self, error: Exception) -> None:
-        """All who wait get this error."""
+        """Raise this error in all requests that wait."""
         for _, grant in self.waiting:
             if not grant.done():
                 grant.set_exception(error)
@@ -39,9 +39,9 @@ class Line:
 
 
 class Turns:
-    """Hosts are lent in the order of their lines; `on_release` is called when the frontier has one
-    back.
+    """Lends hosts in the order of their lines.
 
+    `on_release` is called when the frontier has a host back.
     `fail` is told of a disk that does not work, for which those in line get the same error.
     `share_addresses`: politeness is also per address, so a request to one host may hold up another.
     """
@@ -64,7 +64,7 @@ class Turns:
         self.closed = False  # there is no crawl to ask or to tell any more
 
     async def take(self, link: Link) -> Decision:
-        """Waits for the turn of the link's host, which is then the caller's until `leave`.
+        """Wait for the turn of the link's host, which is then the caller's until `leave`.
 
         The decision may be a Status that ends the link, or another Link to ask for in this turn:
         robots.txt.
@@ -78,8 +78,9 @@ class Turns:
         return await self._granted(line, grant, link)
 
     async def own(self, link: Link) -> None:
-        """For a request of the scheduler's whose host was lent before it reached the network: it
-        goes first.
+        """Wait for a host that was lent before a request of the scheduler's reached the network.
+
+        That request goes first.
         """
         name = host_of(link.url)
         line = self.lines.get(name)
@@ -105,7 +106,7 @@ class Turns:
             raise
 
     def leave(self, link: Link, outcome: Outcome | None) -> None:
-        """The host was asked, with this outcome; none: the caller has given up."""
+        """Book that the host was asked, with this outcome; None: the caller has given up."""
         if self.closed:
             return
         try:
@@ -115,7 +116,7 @@ class Turns:
         self.own_left(host_of(link.url))
 
     def own_left(self, name: str) -> None:
-        """A request of the scheduler's to this host has ended."""
+        """Serve the line of a host after a request of the scheduler's has ended."""
         line = self.lines.get(name)
         if line is not None:
             line.busy = False
@@ -130,12 +131,12 @@ class Turns:
         return line is not None and bool(line.waiting)
 
     def end(self, error: Exception) -> None:
-        """All who wait get this error."""
+        """Raise this error in all requests that wait, of all lines."""
         for line in self.lines.values():
             line.end(error)
 
     def close(self) -> None:
-        """The crawl is about to be closed: nobody is in line any more, and no timer may wake one."""
+        """Empty all lines before the crawl is closed, so that no timer serves one afterwards."""
         self.closed = True
         for line in self.lines.values():
             if line.timer is not None:
@@ -160,18 +161,24 @@ class Turns:
             if not grant.done():
                 decision = self._decide(line, link)
                 if isinstance(decision, float):
-                    return self._look_again(line, decision - self._crawl.now())
+                    self._look_again(line, decision - self._crawl.now())
+                    return
                 line.busy = not decision or isinstance(decision, Link)
                 grant.set_result(decision)
             line.waiting.popleft()
-        if not line.waiting and not line.busy and self.lines.get(line.name) is line:
-            seconds = self._crawl.seconds_reserved(line.name)
-            if seconds > 0:
-                return self._look_again(line, seconds)
-            del self.lines[line.name]
-            self._crawl.release(line.name)
-            self._on_release()
-        return None
+        is_over = not line.waiting and not line.busy
+        if is_over and self.lines.get(line.name) is line:
+            self._release(line)
+
+    def _release(self, line: Line) -> None:
+        """Give up the host of a line that is over, once no time of it is reserved any more."""
+        seconds = self._crawl.seconds_reserved(line.name)
+        if seconds > 0:
+            self._look_again(line, seconds)
+            return
+        del self.lines[line.name]
+        self._crawl.release(line.name)
+        self._on_release()
 
     def _decide(self, line: Line, link: Link | None) -> Decision:
         if link is not None:

@@ -1,12 +1,12 @@
-"""A running crawl's knowledge of single hosts and URLs, for whoever watches it.
+"""What a running crawl knows of single hosts and URLs, for commands and the web interface.
 
-Nothing changes by being looked at.
+Looking changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
@@ -60,17 +60,17 @@ class HostInspector:
         self._clock = clock
 
     def record(self, name: str) -> dict[str, Any]:
-        """All that is known of a host; waits and times that are over are in seconds from now."""
+        """Return all that is known of a host; waits and past times are in seconds from now."""
         now = self._clock()
         found = shown(self.frontier.look.facts(name), now)
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
-            found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
-            found["figures"] = (
-                "exact"
-                if not (row[5] or row[6])
-                else f"may lack {row[5]} documents, {row[6]} bytes"
-            )
+            found["documents"] = row[0]
+            found["bytes"] = row[1]
+            found["failed"] = row[2]
+            is_exact = not (row[5] or row[6])
+            lack = f"may lack {row[5]} documents, {row[6]} bytes"
+            found["figures"] = "exact" if is_exact else lack
         scripted = self._statistics.scripted.names.get(name)
         if scripted is not None:
             found["need_scripts"] = scripted[0]
@@ -97,34 +97,23 @@ class HostInspector:
     # -- robots.txt
 
     def robots(self, url: str, *, of_url: bool) -> dict[str, Any]:
-        """The rules for us at the URL's scheme, host and port, and what they say of it."""
-        now, origin = self._clock(), origin_of(url)
-        others = [] if of_url else self.book.origins(host_of(url))
-        if origin not in others and others and origin.count(":") == 1:  # no port was given
-            origin = others[0]
+        """Return the rules for us at the URL's scheme, host and port, and what they say of it.
+
+        Without `of_url` the URL names a host: then all its origins are listed.
+        """
         if not url.startswith(SCHEMES):
             return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
+        now = self._clock()
+        origins = [] if of_url else self.book.origins(host_of(url))
+        origin = _known_origin(origin_of(url), origins)
         entry = self.book.in_force(origin)
         found: dict[str, Any] = {"robots": robots_url(origin), "state": self._said(origin, now)}
         if of_url:
             found |= self._verdict(url, now, entry)
-        if len(others) > 1:
-            found["others"] = [robots_url(one) for one in others if one != origin]
-        if entry is None:
-            return found
-        if entry.fetched is not None:
-            found["fetched_ago"] = round(now - entry.fetched)
-        if entry.tries:
-            found["unreachable_for"] = round(now - entry.since)
-        if entry.rules is not None:
-            found["crawl_delay"] = entry.rules.crawl_delay
-            lines = [
-                f"{'Allow' if allows else 'Disallow'}: {pattern}"
-                for pattern, allows in entry.rules.items()
-            ]
-            found["rules"] = lines[:MOST_RULES]
-            if len(lines) > MOST_RULES:
-                found["more_rules"] = len(lines) - MOST_RULES
+        if len(origins) > 1:
+            found["others"] = [robots_url(other) for other in origins if other != origin]
+        if entry is not None:
+            found |= _entry_shown(entry, now)
         return found
 
     def _verdict(self, url: str, now: float, entry: RobotsEntry | None) -> dict[str, Any]:
@@ -132,7 +121,7 @@ class HostInspector:
         found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
         rule = entry.rules.deciding(url) if entry is not None and entry.rules is not None else None
         if rule is not None:
-            found["rule"] = f"{'Allow' if rule[1] else 'Disallow'}: {rule[0]}"
+            found["rule"] = _rule_line(*rule)
         elif verdict is RobotsDecision.ALLOWED:
             found["rule"] = "none matches"
         return found
@@ -140,7 +129,7 @@ class HostInspector:
     # -- several
 
     def queue(self, name: str, most: int) -> dict[str, Any]:
-        """The host's next URLs, in the order in which they come if none fails meanwhile."""
+        """Return the host's next URLs, in the order in which they come if none fails meanwhile."""
         now = self._clock()
         facts = self.frontier.look.facts(name)
         rows = [
@@ -157,7 +146,7 @@ class HostInspector:
         return {"host": name, "queued": facts.queued, "covers": shown, "urls": rows}
 
     async def top(self, by: str, most: int) -> Mapping[str, Any]:
-        """The first hosts by what is cheaply known, and of which hosts that is so."""
+        """Return the first hosts by a figure, and which hosts were compared."""
         if by in ("errors", "bytes"):
             return self._heaviest(by, most)
         look = self.frontier.look
@@ -196,8 +185,33 @@ class HostInspector:
         return {"by": by, "covers": covers, "hosts": rows}
 
     def outcomes(self) -> dict[int, int]:
-        """The numbers of URLs by the status that they ended with, the most frequent first."""
+        """Return the numbers of URLs by the status of their end, the most frequent first."""
         return dict(self._statistics.outcomes.most_common())
+
+
+def _known_origin(origin: str, known: Sequence[str]) -> str:
+    """Return the first known origin of a host for one without a port that is not known."""
+    has_port = origin.count(":") > 1
+    return known[0] if known and origin not in known and not has_port else origin
+
+
+def _entry_shown(entry: RobotsEntry, now: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if entry.fetched is not None:
+        found["fetched_ago"] = round(now - entry.fetched)
+    if entry.tries:
+        found["unreachable_for"] = round(now - entry.since)
+    if entry.rules is not None:
+        found["crawl_delay"] = entry.rules.crawl_delay
+        lines = [_rule_line(pattern, allows) for pattern, allows in entry.rules.items()]
+        found["rules"] = lines[:MOST_RULES]
+        if len(lines) > MOST_RULES:
+            found["more_rules"] = len(lines) - MOST_RULES
+    return found
+
+
+def _rule_line(pattern: str, allows: bool) -> str:  # noqa: FBT001 - as Protego's rules have it
+    return f"{'Allow' if allows else 'Disallow'}: {pattern}"
 
 
 def shown(facts: HostFacts, now: float) -> dict[str, Any]:
@@ -276,7 +290,7 @@ def _waiting(host: Host) -> float:
 
 
 class About:
-    """Nothing changes by being asked."""
+    """Answers what the crawl knows of a URL. A question changes nothing."""
 
     def __init__(
         self,
@@ -293,11 +307,11 @@ class About:
         self.pause = frontier.look.pause
 
     def __call__(self, url: str) -> dict[str, Any]:
-        """`known`: found lately, by a link or as a seed, and this crawl's own. `in_flight`: it is
-        being fetched.
+        """Return four facts about a URL.
 
-        `wait`: seconds for which its host is left alone before a request, as things are now;
-        `rule`: by which rule.
+        `known`: it was found lately, by a link or as a seed, and is this crawl's own. `in_flight`:
+        it is being fetched. `wait`: seconds for which its host is left alone before a request, as
+        things are now; `rule`: the rule that says so.
         """
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         wait, rule = self.pause(host_of(url))

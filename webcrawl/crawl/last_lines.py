@@ -1,6 +1,4 @@
-"""The last lines of a crawl, or of a hive: its figures in words, and the commands that make
-something of them.
-"""
+"""The last lines of a crawl or hive: its figures in words, and commands to go on with."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ from webcrawl.store.jobdir.crawls import for_reading
 def last_lines(
     folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0
 ) -> list[str]:
-    """The pages of a run of some seconds, and where they lie; `before` is the number of pages of
-    earlier runs.
-    """
+    """Yield the pages of a run, and where they lie; `before`: the pages of earlier runs."""
     pages = figures["pages"] - before
     # robots.txt and errors of servers are no answers of a host
     answered = figures.get("frontier/hosts answered", 0)
@@ -68,13 +64,13 @@ def last_lines(
 
 
 def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The servers that do not answer at the end of this run."""
+    """Return the servers that do not answer at the end of this run, in words."""
     if away := figures.get("away"):
         yield f"{away}: start it again, and run the same command to resume"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The URLs left of hosts that are away, or that asked to be left alone for long."""
+    """Return the URLs left of hosts that are away, or asked to be left alone for long."""
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
@@ -98,9 +94,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """The archive files' sizes, as far as they can be seen: their owner may move one at this
-    moment.
-    """
+    """Return the archive files' sizes, as far as they can be seen: files may be moved now."""
     with contextlib.suppress(OSError):
         for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
             with contextlib.suppress(OSError):
@@ -112,7 +106,7 @@ def queued_urls(urls: int) -> str:
 
 
 def _held(figures: Mapping[str, Any]) -> list[str]:
-    """How many of these wait behind all others, and why."""
+    """Return how many of these wait behind all others, and why."""
     over, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
@@ -130,7 +124,7 @@ READABLE = ("text", "tables", "index")
 
 
 def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
-    """One line for each; `outputs`: what the crawl has written."""
+    """Yield one line for each command; `outputs`: what the crawl has written."""
     lines, place, made = [], folder, [one for one in READABLE if one in outputs]
     if not made and "warc" in outputs:
         made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
@@ -142,14 +136,12 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
 
 
 def report_command(folder: Path) -> str:
-    """The line for a report on a crawl or hive."""
+    """Return the line for a report on a crawl or hive."""
     return f"report: {program()} report {_word(folder)}"
 
 
 def _earlier(folder: Path) -> Iterable[Path]:
-    """The archives of `-a since`, oldest first: of an unchanged page the crawl's own has a
-    reference to them.
-    """
+    """Return the archives of `-a since`, oldest first, to which unchanged pages refer."""
     from webcrawl.record.since.sources import FOLDER, read_kept  # noqa: PLC0415 - not before the end of a crawl
 
     indexes = [Path(sign.path) for sign in read_kept(folder / "state" / FOLDER) or ()]
@@ -157,7 +149,7 @@ def _earlier(folder: Path) -> Iterable[Path]:
 
 
 def search_command(folder: Path, outputs: Collection[str]) -> list[str]:
-    """The line for it, if these outputs make it possible."""
+    """Return the line for a search, if these outputs make it possible."""
     return [f"search: {program()} search {_word(folder)} WORDS"] if "index" in outputs else []
 
 

@@ -23,9 +23,7 @@ CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told
 
 
 class Way(Protocol):
-    """A way of pages through the spider and the pipelines: Scrapy's engine is one, the crawl's own
-    loop another.
-    """
+    """A way of pages through spider and pipelines: Scrapy's engine, or the crawl's own loop."""
 
     def unreturned(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
@@ -84,7 +82,7 @@ class LastPages:
 
 
 def unreturned(ways: Iterable[Way]) -> dict[Trip, Any]:
-    """The coroutines of all pages that wait for something there."""
+    """Return the coroutines of all pages that wait for something there."""
     return {trip: coroutine for way in ways for trip, coroutine in way.unreturned().items()}
 
 

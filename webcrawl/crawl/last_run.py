@@ -1,5 +1,4 @@
-"""The spider, arguments and settings that a crawl was last run with: kept in the state, compared at
-each start.
+"""The spider, arguments and settings of the last run, kept and compared at each start.
 
 A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others,
 URLs that were fetched would count as new. All other settings may change; a change is logged.
@@ -48,7 +47,7 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
 
 
 def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, Any]) -> Terms:
-    """By name, as text; of a setting that is a mapping each entry by itself."""
+    """Return the terms by name, as text; each entry of a mapping is a term by itself."""
     terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
@@ -61,8 +60,7 @@ def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, 
 
 
 def keep_terms(db: CrawlDB, now: Terms) -> None:
-    """Compares with the last run, raises OtherTerms or logs the changes, and keeps these for the
-    next run.
+    """Compare with the last run; raise OtherTerms, or log the changes and keep these terms.
 
     A crawl that has none, because it was begun before they were kept, takes these.
     """
@@ -121,7 +119,7 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
 
 
 def _noted(terms: Terms) -> str:
-    """The scope by which seeds were noted: their hosts, their domains, or nothing."""
+    """Return the scope by which seeds were noted: their hosts, their domains, or NONE."""
     scope = terms.get(SCOPE, NONE)
     if scope == "seeds":
         return "domain"
@@ -129,7 +127,7 @@ def _noted(terms: Terms) -> str:
 
 
 def changes(before: Terms, now: Terms) -> Iterator[str]:
-    """A line for each term that has changed."""
+    """Yield a line for each term that has changed."""
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name, NONE), now.get(name, NONE)
         if old != new:
@@ -137,7 +135,7 @@ def changes(before: Terms, now: Terms) -> Iterator[str]:
 
 
 def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
-    """A line for outputs that the crawl did not write before; empty if there are none."""
+    """Return a line about outputs that the crawl did not write before; empty if there are none."""
     late = _late(before, now)
     if not late:
         return ""
@@ -148,9 +146,7 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
 
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
-    """The command that makes such outputs of pages that were fetched without them; empty if there
-    is none.
-    """
+    """Return the command that makes these outputs of earlier pages; empty if there is none."""
     made = [name for name in _late(before, now) if name not in ONLY_FETCHED]
     return f"{program()} process {jobdir} -s OUTPUTS='{' '.join(made)}'" if made else ""
 
@@ -163,11 +159,11 @@ def _late(before: Terms, now: Terms) -> list[str]:
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
-    """A line on hosts that have given all the pages of a lower HOST_MAX_PAGES; empty if it was not
-    raised.
-    """
-    old, new = (int(terms.get("HOST_MAX_PAGES", 0)) for terms in (before, now))
-    if not old or 0 < new <= old or now[SPIDER] == PROCESS:
+    """Return a line on hosts that reached a lower HOST_MAX_PAGES; empty if it was not raised."""
+    old = int(before.get("HOST_MAX_PAGES", 0))
+    new = int(now.get("HOST_MAX_PAGES", 0))
+    is_raised = old > 0 and (new > old or new == 0)  # 0: without limit
+    if not is_raised or now[SPIDER] == PROCESS:
         return ""
     given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
     return (
@@ -204,7 +200,7 @@ def _item(value: object) -> str:
 
 
 def _host_rules(path: Path) -> str:
-    """The file and what is in it; the name may change, the rules may not."""
+    """Return the file and a digest of its rules; the name may change, the rules may not."""
     rules = read_host_rules(path).rules
     digest = sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:12]
     return f"{path} ({digest})" if any(rules) else NONE

@@ -1,5 +1,4 @@
-"""Requests of the spider that are lost or refused: never sent, not to be kept, or without their
-methods.
+"""Requests of the spider that are lost or refused: not sent, not kept, without methods.
 
 A refusal is a request that the frontier ends without sending it, until its errback is called; part
 of the checkpoint.
@@ -36,16 +35,14 @@ class Unkept:
         self._told: set[str] = set()
 
     def add(self, kind: str, line: str) -> None:
-        """One more; the first of its kind is told in a line."""
+        """Count one more; the first of its kind is told in a line."""
         self._counters[COUNTED] += 1
         if kind not in self._told:
             self._told.add(kind)
             logger.error("%s; it is lost, and others like it are only counted", line)
 
     def report(self) -> int:
-        """The number that no end of a run has reported; call it before the last checkpoint, which
-        notes that.
-        """
+        """Return the number that no run has reported at its end; call it before the checkpoint."""
         found, reported = (
             self._counters[COUNTED] + self._counters[NAMELESS],
             int(self._db.get(REPORTED) or 0),
@@ -56,7 +53,7 @@ class Unkept:
 
 
 def reason_of(status: int) -> str:
-    """The words of IgnoreRequest for this Status."""
+    """Return the words of IgnoreRequest for this Status."""
     return Status(status).name.lower().replace("_", " ")
 
 
@@ -99,7 +96,7 @@ class Refusals(Part):
             self.waiting.append(Refusal(link.pack(), status))
 
     def take(self) -> Refusal | None:
-        """The next one to deliver; call `delivered` afterwards."""
+        """Return the next refusal to deliver; call `delivered` afterwards."""
         if not self.waiting:
             return None
         refusal = self.waiting.popleft()

@@ -1,6 +1,4 @@
-"""Memory that malloc holds without need goes back to the system
-(docs/decisions/store-checkpoint.md).
-"""
+"""Gives memory that malloc holds without need back (docs/decisions/store-checkpoint.md)."""
 
 from __future__ import annotations
 
@@ -22,15 +20,17 @@ RAREST = 16  # intervals
 
 
 class Pace:
-    """The schedule: a trim at every interval while that is worth it, otherwise after twice as many,
-    up to RAREST.
+    """The schedule: a trim at every interval while that pays, else after twice as many.
+
+    RAREST is the most intervals between two.
     """
 
     def __init__(self) -> None:
-        self._every = self._left = 1
+        self._every = 1
+        self._left = 1
 
     def due(self) -> bool:
-        """Counts an interval."""
+        """Count an interval; return whether a trim is due."""
         self._left -= 1
         return self._left <= 0
 
@@ -41,8 +41,9 @@ class Pace:
 
 
 class Trim:
-    """Trims once per CHECKPOINT_INTERVAL: 1 to 7 ms, but 12 to 70 in a thread, which waits for
-    malloc's lock.
+    """Trims once per CHECKPOINT_INTERVAL: 1 to 7 ms, but 12 to 70 in a thread.
+
+    A thread waits for malloc's lock.
     """
 
     def __init__(
@@ -93,8 +94,7 @@ THRESHOLDS = 50_000, 20, 50
 
 
 class Garbage:
-    """Excludes all objects that exist at the start, and collects cycles only every few thousand
-    pages.
+    """Excludes objects that exist at the start; collects cycles every few thousand pages.
 
     With Python's defaults collecting takes as long as all else that Scrapy does for a request
     (docs/performance.md).

@@ -1,5 +1,4 @@
-"""The metrics for Prometheus (docs/metrics.md): what they are, and how they leave a crawl, over
-HTTP or in a file.
+"""The metrics for Prometheus, served over HTTP or written to a file (docs/metrics.md).
 
 Nothing is counted here: the crawl is looked at when it is asked. The metrics of single figures are
 those of the table in store/jobdir/figures.py; here are those that have labels. `Told` keeps
@@ -42,9 +41,7 @@ CAUSES = tuple(map(str, Cause))
 
 
 class Labelled(NamedTuple):
-    """The figures whose keys begin with `prefix`; `value` makes a label's value of the rest, or
-    None.
-    """
+    """The figures with this `prefix`; `value` makes a label of the rest of a key, or None."""
 
     prefix: str
     name: str
@@ -55,7 +52,7 @@ class Labelled(NamedTuple):
 
 
 def _answer(rest: str) -> str | None:
-    """A server may send any number: what is no status of HTTP is counted together."""
+    """Return the status to count under: those that HTTP does not have count as one."""
     if rest.startswith("-") or not rest.isdecimal() or int(rest) == 0:
         return None
     return rest if int(rest) in STATUSES else OTHERS
@@ -144,9 +141,7 @@ ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 
 
 class Look(NamedTuple):
-    """A crawl at one moment: its figures, its downloads by the bits of their milliseconds, and what
-    it suffers from.
-    """
+    """A crawl at one moment: its figures, its downloads by duration, and its trouble."""
 
     figures: Figures
     times: Sequence[int]
@@ -155,9 +150,7 @@ class Look(NamedTuple):
 
 
 class CrawlCollector(Collector):
-    """`labels`: of every metric, so that several crawls can be told apart; `about`: what is known
-    from the start.
-    """
+    """`labels`: of every metric, to tell crawls apart; `about`: what is known at the start."""
 
     def __init__(
         self,
@@ -293,7 +286,7 @@ class Listener(http_answerer.Listener):
         self._made_at = float("-inf")
 
     def is_named(self, host: str) -> bool:
-        """True if this Host header names us."""
+        """Return whether this Host header names us."""
         return http_answerer.is_named(host, self._bound)
 
     def answer(self) -> bytes:
@@ -305,8 +298,9 @@ class Listener(http_answerer.Listener):
 
 
 class FigureRequest(http_answerer.ServerConnection):
-    """A request for the figures, or of a probe: whether the crawl's event loop turns, and whether
-    it may fetch.
+    """A request for the figures, or of a probe.
+
+    A probe asks whether the crawl's event loop turns, or whether it may fetch.
 
     What probes are told is no secret: whoever keeps the process alive asks by any name.
     """

@@ -57,7 +57,7 @@ class MetricsServing:
         self._committed = 0.0
 
     def begin(self) -> None:
-        """The crawl is open."""
+        """Serve figures: the crawl is open."""
         from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
             CrawlCollector,
             Listener,
@@ -91,7 +91,7 @@ class MetricsServing:
             self._loop.start(INTERVAL)
 
     def end(self) -> None:
-        """The crawl is over."""
+        """End serving: the crawl is over."""
         if self._listener is not None:
             self._listener.close()
             with contextlib.suppress(OSError):
@@ -165,9 +165,7 @@ class MetricsServing:
         return labels
 
     def _is_ours(self) -> bool:
-        """Return whether JOBDIR is still where it was: another folder may be there, which is not
-        ours.
-        """
+        """Return whether JOBDIR is still where it was: another folder there is not ours."""
         taken = self._run.crawl.parts.db.presence.taken_away()
         return taken is None or taken.path != self._folder
 

@@ -1,5 +1,4 @@
-"""What hosts show for URLs that cannot exist: each is asked for one, once it has given some pages
-(docs/recognise.md).
+"""What hosts show for URLs that cannot exist: each is asked for one (docs/recognise.md).
 
 A host that answers it with a page has soft 404s, which look like that page. What it shows is kept
 in its record.
@@ -44,7 +43,7 @@ class MissingPages:
         self._frontier.expedite(Link(url, f"{page.path}S", page.url, page.seed).pack())
 
     def heard(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
-        """The answer came. If it is something else than a page, nothing follows from it."""
+        """Take the answer. If it is something else than a page, nothing follows from it."""
         kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         exchange.state.recognised = PROBE
         shown = None
@@ -55,7 +54,7 @@ class MissingPages:
             self._frontier.notes.missing(host_of(link.url), shown.pack())
 
     def shows(self, exchange: Exchange, recogniser: Recogniser) -> bool:
-        """True if an answer is what its host shows for what does not exist.
+        """Return whether an answer is what its host shows for what does not exist.
 
         First some pages are only compared. If most of them look like it, what was learned is
         forgotten.

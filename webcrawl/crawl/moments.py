@@ -54,9 +54,7 @@ class Questions:
     """
 
     def next_decision(self, link: Link, now: float, /) -> Decision:
-        """Return None to let a URL pass whose turn has come; at anything else no other feature is
-        asked.
-        """
+        """Return None to let a due URL pass; at anything else no other feature is asked."""
         raise NotImplementedError
 
     def next_headers(self, link: Link, /) -> Headers:
@@ -68,9 +66,7 @@ class Questions:
         raise NotImplementedError
 
     def next_due(self, now: float, /) -> float | None:
-        """Return when the crawl has to look for a URL again, or None if it need not for this
-        feature.
-        """
+        """Return when the crawl has to look for a URL again; None if this feature needs none."""
         raise NotImplementedError
 
     def next_work(self) -> bool:
@@ -87,9 +83,7 @@ class Feature(Events, Questions):
 
 
 class Moments:
-    """The calls of each moment, in their order: lists that are filled at the start, and only read
-    later.
-    """
+    """The calls of each moment, in order: lists filled at the start, and only read later."""
 
     def __init__(self) -> None:
         self.on_put_back: list[Callable[[Link], object]] = []
@@ -153,9 +147,7 @@ PREFIXES = "on_", "next_"
 
 
 def refuse_unknown(kind: type, name: str, moments: Collection[str]) -> None:
-    """Raise RulesError if a feature's class has a method that is named like a moment's, and would
-    never be called.
-    """
+    """Raise RulesError for a feature's method that is named like a moment's and never called."""
     for method in dir(kind):
         if method in moments or not method.startswith(PREFIXES):
             continue
@@ -168,8 +160,9 @@ def refuse_unknown(kind: type, name: str, moments: Collection[str]) -> None:
 
 
 def listener(listeners: Sequence[Heard]) -> Heard | None:
-    """Return one function that calls all of these, or None if there are none, so that nobody
-    collects the URLs.
+    """Return one function that calls all of these, or None if there are none.
+
+    Without a listener URLs are not even collected.
     """
     if len(listeners) < 2:
         return listeners[0] if listeners else None

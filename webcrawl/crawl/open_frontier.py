@@ -53,9 +53,7 @@ def need(values: Mapping[str, Any], needs: Needs, kind: str) -> None:
 
 
 def open_frontier(ground: Ground, rules: Rules, hooks: Hooks) -> Frontier:
-    """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what
-    it does not do.
-    """
+    """Return the frontier as of the last checkpoint; raise Unfit if a setting does not fit."""
     values, db, own = ground.values, ground.db, ground.around.frontier
     path = values["FRONTIER"]
     if path != OURS:

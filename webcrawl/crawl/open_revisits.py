@@ -31,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Signalling | None]:
-    """Return the part that fetches pages again, or did in a former run; and the way of signals to
-    it, if it does.
+    """Return the parts that fetch pages again, or did formerly, and hear of signals.
 
     Records of a former run stay if this one fetches nothing again: what waits in the frontier comes
     back to them.
@@ -102,9 +101,7 @@ def _tell(records: int, *, on: bool, late: bool) -> None:
 
 
 def _former(path: str) -> str:
-    """Return the policy of a former run, or another one if its code is gone: it has nothing to
-    decide.
-    """
+    """Return a former run's policy, or any other if its code is gone: it decides nothing."""
     try:
         load(path)
     except ValueError:

@@ -80,7 +80,7 @@ def _rules(values: Mapping[str, Any]) -> LinkRules:
 
 
 def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
-    """The kinds of links that are read."""
+    """Return the kinds of links that are read."""
     wanted = rules.followed | ALL_LOGGED if values["LINK_LOG"] else rules.followed
     if rules.requisites:
         from webcrawl.crawl.requisites import SOURCES  # noqa: PLC0415 - most crawls have none
@@ -115,5 +115,5 @@ def _states(
 
 
 def marks(values: Mapping[str, Any]) -> list[Path]:
-    """The user's own tables of marks."""
+    """Return the user's own tables of marks."""
     return [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []

@@ -27,7 +27,7 @@ class Outlook:
         self._at_end: Waits | None = None
 
     def activity(self) -> int:
-        """A number that grows with whatever is done to URLs."""
+        """Return a number that grows with whatever is done to URLs."""
         taken = self._parts.frontier.counters
         return (
             self._parts.counters["answers"]
@@ -41,15 +41,13 @@ class Outlook:
         return self._parts.frontier.look.ready(self._parts.clock())
 
     def waits(self) -> Waits:
-        """For which hosts it waits, and why; of a crawl that is over, for which it has waited."""
+        """Return for which hosts it waits, and why; if it is over, for which it has waited."""
         if self._at_end is not None:
             return self._at_end
         return self._parts.frontier.look.waits(self._parts.clock())
 
     def end(self) -> None:
-        """Keep what it waits for: hosts and their queues cannot be read any more when the state is
-        closed.
-        """
+        """Keep what the crawl waits for: hosts cannot be read once its state is closed."""
         try:
             self._at_end = self.waits()
         except StoreError:
@@ -57,7 +55,7 @@ class Outlook:
 
     @property
     def stopped_by(self) -> str:
-        """The reason why nothing is fetched, in a few words, or nothing."""
+        """Return why nothing is fetched, in a few words; empty if that is not so."""
         if self._parts.in_force.paused:
             return "paused"
         if self._parts.in_force.is_cut_off():
@@ -66,16 +64,15 @@ class Outlook:
 
     @property
     def trouble(self) -> str:
-        """The same, or why some hosts cannot be asked: without name servers those with known
-        addresses still can.
+        """Return the same, or why some hosts cannot be asked.
+
+        Without name servers those with known addresses still can.
         """
         return self.stopped_by or self._parts.uplink.trouble
 
     @property
     def stands_still(self) -> str:
-        """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than
-        a moment.
-        """
+        """Return why nothing is fetched for more than a moment: trouble, or hosts or servers."""
         if self.stopped_by == CUT_OFF:
             return str(self.servers) or CUT_OFF  # since when that server has been away says more
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
@@ -83,9 +80,7 @@ class Outlook:
         return self._all_waits(NOTICED)
 
     def _all_waits(self, least: float = 0.0) -> str:
-        """For which servers and hosts it waits, in words; for a host for so many seconds at the
-        least.
-        """
+        """Return for which servers and hosts it waits, in words; for a host at least so long."""
         waits = self.waits()
         return "; ".join(
             filter(None, (str(self.servers), str(waits) if waits.seconds >= least else ""))

@@ -103,7 +103,7 @@ def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[...
 
 
 def _tell_misspelt(path: str, kind: type) -> None:
-    """A method whose name is nearly a moment's is never called, and nothing else would say so."""
+    """Warn of a method whose name is nearly a moment's: it is never called."""
     for name, hook in misspelt(kind, NAMES):
         logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, hook)
 
@@ -137,7 +137,7 @@ class SavedFeature(Part):
 
 
 def _heeded(found: Any) -> None:
-    """What a method says that is only told: nothing, unless it is to be awaited."""
+    """Refuse a result that would have to be awaited, of a method that is only told."""
     if isawaitable(found):
         raise TypeError(f"{found!r}: nobody awaits it")
 
@@ -149,8 +149,7 @@ def guarded(
     sound: Callable[[Any], Any] = _heeded,
     nothing: object = None,
 ) -> Callable[..., Any]:
-    """Return the call with `sound` applied to what it returns, and `nothing` in place of None and
-    of what it raises.
+    """Return the call, with `sound` applied to its result, and `nothing` for None or errors.
 
     An error of the user's own, also one of `sound`, is logged, counts for ERROR_BREAKER, and costs
     nothing else.
@@ -170,8 +169,9 @@ def guarded(
 
 
 def _verdict(found: Any) -> bool | float:
-    """What `next_decision` returns: numpy's numbers are numbers too, and who waits for ever is
-    refused.
+    """Return the result of `next_decision` as the crawl takes it.
+
+    Numpy's numbers are numbers too, and a wait for ever is refused.
     """
     found = _plain(found)
     if isinstance(found, bool):
@@ -184,12 +184,12 @@ def _verdict(found: Any) -> bool | float:
 
 
 def _plain(found: Any) -> Any:
-    """A number of numpy's as one of Python's, which JSON has."""
+    """Return a number of numpy's as one of Python's, which JSON has."""
     return found.item() if hasattr(found, "item") else found
 
 
 def _headers(found: Any) -> list[tuple[bytes, bytes]]:
-    """What `next_headers` returns."""
+    """Return the result of `next_headers` as the crawl takes it."""
     pairs = [(name, value) for name, value in found]
     if not all(isinstance(part, bytes) for pair in pairs for part in pair):
         raise TypeError(f"{pairs!r}: headers are pairs of bytes")
@@ -201,7 +201,7 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
 
 
 def _numbers(found: Any) -> dict[str, int | float]:
-    """What `next_figures` returns: stats.json has no other values."""
+    """Return the result of `next_figures`: stats.json has no other values."""
     figures = {name: _plain(one) for name, one in dict(found).items()}
     numbers = (isinstance(one, int | float) and isfinite(one) for one in figures.values())
     if not (all(numbers) and all(isinstance(name, str) for name in figures)):
@@ -210,8 +210,9 @@ def _numbers(found: Any) -> dict[str, int | float]:
 
 
 def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
-    """Asked of URLs, and not of what the crawl needs for them: False ends a URL, a time has it wait
-    until then.
+    """Return the call for URLs alone, not for what the crawl needs for them.
+
+    False ends a URL, a time has it wait until then.
     """
 
     def decide(link: Link, now: float) -> Decision:

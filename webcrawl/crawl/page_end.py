@@ -20,26 +20,26 @@ Archive = Callable[[Link, Exchange], None]
 
 
 class CountRetry(Protocol):
-    """Hears of each download whose URL is retried, or was a retry."""
+    """Counts each download whose URL is retried, or was a retry."""
 
     def __call__(self, trip: Trip, /, *, again: bool) -> None: ...
 
 
 class Robots(Protocol):
-    """What becomes of a robots.txt that nobody has heard."""
+    """Books a robots.txt that reached no callback."""
 
     def end(self, trip: Trip) -> None: ...
 
 
 class Archiving:
-    """The archive of the crawl, if it has one: a pipeline's, which opens later than the crawl."""
+    """The archive of the crawl, if it has one: that of a pipeline, which opens after the crawl."""
 
     def __init__(self) -> None:
         self.archive: Archive | None = None  # of what the spider did not make a Page
         self.end: Callable[[], None] = _nothing
 
     def inline(self, link: Link, exchange: Exchange) -> None:
-        """An answer that somebody has awaited."""
+        """Archive an answer that a callback has awaited."""
         if self.archive is not None:
             self.archive(link, exchange)
 
@@ -59,9 +59,7 @@ class PageEnd:
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
-        """`is_cut_short`: whether the end of the crawl has cut short a download that a page
-        awaited.
-        """
+        """`is_cut_short`: whether the end of the crawl cut short a download that a page awaited."""
         self._count_retry = count_retry
         self._crawl = crawl
         self._visitor = visitor
@@ -73,7 +71,7 @@ class PageEnd:
         self._fail = fail
 
     def finished(self, trip: Trip) -> None:
-        """Its way is over, pipelines included."""
+        """Book a trip that is over, its pipelines included."""
         trip.booked = True
         if self._bandwidth.rate and trip.link is not None:
             self._bandwidth.finished(_size(trip))
@@ -93,51 +91,59 @@ class PageEnd:
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:
-        """As with Scrapy's own retries, the spider gets only the last answer to a request."""
-        if trip.link is not None and trip.outcome is not None:
-            if trip.exchange is not None and (
-                trip.exchange.status >= 400 or trip.exchange.status == ACCEPTED
-            ):
-                self._visitor.looks(trip.link, trip.exchange, trip.outcome)
-            trip.comes_again = trip.abandoned or self._crawl.will_retry(trip.link, trip.outcome)
+        """Note whether the request comes again, so that the spider gets only its last answer.
+
+        Scrapy's own retries do the same.
+        """
+        link = trip.link
+        outcome = trip.outcome
+        if link is None or outcome is None:
+            return
+        exchange = trip.exchange
+        if exchange is not None and (exchange.status >= 400 or exchange.status == ACCEPTED):
+            self._visitor.looks(link, exchange, outcome)
+        trip.comes_again = trip.abandoned or self._crawl.will_retry(link, outcome)
 
     def _book(self, trip: Trip) -> None:
-        link, outcome, exchange, archive = (
-            trip.link,
-            trip.outcome,
-            trip.exchange,
-            self._archiving.archive,
-        )
-        if link is not None and outcome is not None and exchange is not None:
-            is_plain = outcome.status == HTTPStatus.OK and not outcome.short
-            exchange.state.again = not is_plain and self._crawl.will_retry(link, outcome)
-        if (
-            exchange is None or not exchange.state.again
-        ):  # else our network has turned out to be away since its page was made
+        exchange = trip.exchange
+        if exchange is not None and trip.link is not None and trip.outcome is not None:
+            exchange.state.again = self._comes_again(trip.link, trip.outcome)
+        # A page whose URL comes again is not written: our network has turned out to be away since
+        # the page was made.
+        if exchange is None or not exchange.state.again:
             for write in trip.writes or ():
                 write()
-        if link is not None:
-            if not trip.visited:  # nobody has made its page
-                self._without_page(trip, link)
-            if (
-                archive is not None
-                and trip.exchange is not None
-                and not trip.exchange.state.archived
-            ):
-                archive(link, trip.exchange)
-            again = self._crawl.finish(
-                link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld
-            )
-            if self._count_retry is not None and (again or link.tried):
-                self._count_retry(trip, again=again)
+        if trip.link is not None:
+            self._book_url(trip, trip.link)
         elif trip.hostless:
-            is_done = trip.outcome is None or trip.outcome.status not in NO_OUTCOMES
-            hostless = self._crawl.parts.hostless
-            (hostless.done if is_done else hostless.put_back)(trip.hostless)
+            self._book_hostless(trip.hostless, trip.outcome)
         elif trip.refusal is not None:
             self._crawl.parts.refusals.delivered(trip.refusal)
 
+    def _comes_again(self, link: Link, outcome: Outcome) -> bool:
+        is_plain = outcome.status == HTTPStatus.OK and not outcome.short  # nearly all are
+        return not is_plain and self._crawl.will_retry(link, outcome)
+
+    def _book_url(self, trip: Trip, link: Link) -> None:
+        if not trip.visited:
+            self._without_page(trip, link)
+        exchange = trip.exchange
+        archive = self._archiving.archive
+        if archive is not None and exchange is not None and not exchange.state.archived:
+            archive(link, exchange)
+        is_retried = self._crawl.finish(link, trip.outcome or NO_OUTCOME, exchange, trip.withheld)
+        if self._count_retry is not None and (is_retried or link.tried):
+            self._count_retry(trip, again=is_retried)
+
+    def _book_hostless(self, number: int, outcome: Outcome | None) -> None:
+        hostless = self._crawl.parts.hostless
+        if outcome is None or outcome.status not in NO_OUTCOMES:
+            hostless.done(number)
+        else:
+            hostless.put_back(number)
+
     def _without_page(self, trip: Trip, link: Link) -> None:
+        """Process an answer of which no code has made a page."""
         if trip.is_prerequisite:
             self._robots.end(trip)
         elif trip.exchange is not None:
@@ -145,8 +151,9 @@ class PageEnd:
 
 
 def _size(trip: Trip) -> int | None:
-    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a
-    failure.
+    """Return the bytes of a page, from which later ones are estimated.
+
+    None for a failure and a robots.txt, which say nothing about the size of pages.
     """
     if trip.exchange is None or trip.link is None or trip.link.is_prerequisite:
         return None
@@ -154,4 +161,4 @@ def _size(trip: Trip) -> int | None:
 
 
 def _nothing() -> None:
-    """For a crawl without an archive."""
+    """Do nothing, for a crawl without an archive."""

@@ -24,20 +24,20 @@ from webcrawl.net.gopher import MENU, item_url, items
 
 
 def ftp_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
-    """Files, folders and symbolic links of this folder; names that point elsewhere are left out."""
+    """Return the entries of an FTP folder, without names that point elsewhere."""
     base = split_type(url)[0]
     found = DocumentLinks(base if base.endswith("/") else f"{base}/", _encoding(body))
     for entry in entries(body, mlsd=content_type.endswith("format=mlsd")):
-        if entry.kind != "other" and entry.name not in (b".", b"..") and b"/" not in entry.name:
-            slash = "/" if entry.kind == "folder" else ""
-            found.links.append(
-                _link(quote(entry.name, safe="") + slash, entry.name, found.encoding)
-            )
+        points_elsewhere = entry.name in (b".", b"..") or b"/" in entry.name
+        if entry.kind == "other" or points_elsewhere:
+            continue
+        slash = "/" if entry.kind == "folder" else ""
+        found.links.append(_link(quote(entry.name, safe="") + slash, entry.name, found.encoding))
     return found
 
 
 def menu_links(body: bytes, _: str, url: str) -> DocumentLinks:
-    """Items that are resources; searches are not."""
+    """Return the items of a Gopher menu that are resources; searches are not."""
     found = DocumentLinks(url, _encoding(body))
     for item in items(body):
         link = item_url(item)
@@ -58,8 +58,9 @@ def _link(href: str, name: bytes, encoding: str) -> FoundLink:
 
 
 def _encoding(body: bytes) -> str:
-    """Neither protocol declares it: UTF-8 if the bytes are valid (RFC 2640 for FTP), else
-    windows-1252.
+    """Return UTF-8 if the bytes are valid (RFC 2640 for FTP), else windows-1252.
+
+    Neither protocol declares an encoding.
     """
     try:
         body.decode()
@@ -69,7 +70,10 @@ def _encoding(body: bytes) -> str:
 
 
 class PageReading:
-    """The second of each pair of readers, which are equal, is for `read_ahead`."""
+    """Reads documents and sitemaps.
+
+    The two readers of each pair are equal; the second one is for `read_ahead`.
+    """
 
     def __init__(
         self,
@@ -150,13 +154,14 @@ class LinkRules:
 
     @property
     def hops(self) -> Mapping[str, str]:
-        """The letters of some kinds of links in a discovery path; where E means a requisite, a link
-        is none.
+        """Return the letters of some kinds of links in a discovery path.
+
+        Where E means a requisite, `link` is not one.
         """
         return {**HOPS, "link": "L"} if self.requisites else HOPS
 
     def forbids(self, page: Page) -> bool:
-        """True if no link of this page is to be followed."""
+        """Return whether no link of this page may be followed."""
         return self.obey_nofollow and "nofollow" in page.said_so_far.directives
 
 
@@ -175,10 +180,11 @@ class PageLinks:
         self._most = rules.most
         self._obey_nofollow = rules.obey_nofollow
         self._hops = rules.hops
-        self._reads_more = not wanted <= rules.followed
+        reads_more = not wanted <= rules.followed
+        self._selects = rules.obey_nofollow or reads_more
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
-        """Submits the links of a page that was visited, or only these."""
+        """Submit the links of a page that was visited, or only these."""
         link = page.link
         if link is not None:
             page.followed = ()
@@ -190,22 +196,22 @@ class PageLinks:
     def _follow(
         self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]
     ) -> None:
-        """`own`: all that the page has."""
+        """Submit the `found` links, unless a rule or a feature wants otherwise.
+
+        `own`: all links that the page has.
+        """
         for next_links in self._takes:
             found = next_links(page, link, found)
         if not found or (self._obey_nofollow and self._rules.forbids(page)):
             return
-        flags, wanted = None, found
-        if (
-            self._obey_nofollow
-            or self._reads_more
-            or redirects_in_a_row(link.path) >= self._redirects
-        ):
+        flags = None
+        wanted = found
+        if self._selects or redirects_in_a_row(link.path) >= self._redirects:
             flags = self._wanted(link, found)
             wanted = list(compress(found, flags))
         kept = self.cut(page, link, wanted)
-        # they are of all that the page has
-        page.flags = flags if found is own and kept is wanted else None
+        has_flag_for_each = found is own and kept is wanted  # flags are of all links of the page
+        page.flags = flags if has_flag_for_each else None
         page.followed = [*page.followed, *kept] if page.followed else kept
         self.submit(page, link, kept, self._hops)
 
@@ -219,7 +225,7 @@ class PageLinks:
         *,
         needed: bool = False,
     ) -> None:
-        """These links of a page.
+        """Submit these links of a page.
 
         `hops`: the letters of some kinds; those of all others are `other`.
         """
@@ -237,7 +243,7 @@ class PageLinks:
         )
 
     def cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """The first links of a page that has too many, or too long ones."""
+        """Return the links of a page, only the first ones if they are too many or too long."""
         if len(found) <= min(FEW, self._most):
             return found
         first = found if page.content_type in LISTINGS else found[: self._most]
@@ -250,7 +256,7 @@ class PageLinks:
         return found[:kept]
 
     def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
-        """Of each link, whether it is of a kind that is followed and does not say otherwise."""
+        """Return for each link whether its kind is followed, and its rel allows that."""
         kinds = self._followed
         if redirects_in_a_row(link.path) >= self._redirects:
             kinds -= {"refresh"}

@@ -1,6 +1,4 @@
-"""Makes the pages of answers, and submits their links; what fails there ends one page, or the
-crawl.
-"""
+"""Makes pages of answers, and submits their links; an error ends a page, or the crawl."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ from webcrawl.store.errors import StoreError
 
 
 class PageMaking:
-    """Reads all pages at hand, then submits the links of each, then looks up what outputs want to
-    know of them.
-    """
+    """Reads all pages at hand, submits the links of each, then looks up what outputs want."""
 
     def __init__(
         self,
@@ -29,8 +25,7 @@ class PageMaking:
         *,
         ending: type[Exception],
     ) -> None:
-        """`follow` may run code of the user's own; `ending` is what such code raises to end the
-        crawl.
+        """`follow` may run code of the user's; `ending` is what it raises to end the crawl.
 
         `look_ups` is read each time: outputs add to it as they open.
         """
@@ -41,7 +36,7 @@ class PageMaking:
         self._ending = ending
 
     def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
-        """For each answer its page, or why there is none."""
+        """Return for each answer its page, or why there is none."""
         pages = self._visited(trips)
         ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
         if self._look_ups:
@@ -96,6 +91,6 @@ def _tried(call: Callable[[Page], object], page: Page) -> Any:
 
 
 def _page_then(page: Page, error: Exception) -> Iterator[Page]:
-    """A page whose links could not be chosen is archived nevertheless."""
+    """Return a page whose links could not be chosen: it is archived nevertheless."""
     yield page
     raise error

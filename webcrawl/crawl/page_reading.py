@@ -12,7 +12,7 @@ from webcrawl.crawl.page_links import LISTINGS
 
 
 def read_page(link: Link, exchange: Exchange, sources: Iterable[str]) -> Page:
-    """The page of an answer. `sources`: the kinds of links that are read of it."""
+    """Return the page of an answer. `sources`: the kinds of links that are read of it."""
     page = Page.of(link, exchange)
     reader = DocumentReader(frozenset(sources), anchor_text=True)
     read = LISTINGS.get(page.content_type, partial(reader.links, headers=page.headers))

@@ -1,5 +1,4 @@
-"""What code raises that is no Exception: a panic of a library in Rust, a time-out of gevent's, a
-cancellation.
+"""Handles what code raises besides Exceptions: panics in Rust, time-outs, cancellations.
 
 Scrapy handles none of it: the page would never be over, and its host, the crawl's end and Ctrl-C
 would wait for it.
@@ -16,13 +15,11 @@ from webcrawl.crawl.trip import PAGE
 
 
 class Panic(Exception):  # noqa: N818 - reads as what it is
-    """An error of one page, like any other: its words and its traceback are those of what was
-    raised.
-    """
+    """An error of one page, like any other, with words and traceback of what was raised."""
 
 
 def tamed(error: BaseException) -> Exception:
-    """The error, as an Exception. Raises it again if it is to end more than a page.
+    """Return the error, as an Exception. Raise it again if it is to end more than a page.
 
     The crawl's own cancellation is such; one that the page's code has brought about is not, unless
     the next run has the page again.
@@ -51,7 +48,7 @@ TAMED = _Taming()
 
 
 def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The same call, which raises Exceptions alone, as do the generators that it returns."""
+    """Return the call such that it, and generators it returns, raise Exceptions alone."""
 
     async def called(*arguments: Any) -> Any:
         with TAMED:
@@ -74,7 +71,7 @@ def _read(output: Generator[Any, Any, Any]) -> Iterator[Any]:
 
 
 async def reading(output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """The same values, until an Exception."""
+    """Yield the same values, until an Exception."""
     while True:
         with TAMED:
             try:

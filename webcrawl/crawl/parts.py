@@ -45,7 +45,7 @@ class Follower(Protocol):
     """Does, beside the crawl, what may be done only with what a checkpoint has."""
 
     def committed(self) -> None:
-        """A checkpoint was taken."""
+        """Note that a checkpoint was taken."""
 
     def rest(self) -> Iterator[float | None]:
         """After the last checkpoint: ends the work, in slices.
@@ -68,12 +68,12 @@ class Followers:
         self._all.append(follower)
 
     def committed(self) -> None:
-        """A checkpoint was taken."""
+        """Note that a checkpoint was taken."""
         for follower in self._all:
             follower.committed()
 
     def rest(self) -> Iterator[float | None]:
-        """What they do after the last checkpoint, in slices."""
+        """Yield what followers do after the last checkpoint, in slices."""
         for follower in self._all:
             yield from follower.rest()
 

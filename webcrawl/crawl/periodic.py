@@ -24,7 +24,8 @@ class Loop:
     def __init__(self, call: Callable[[], object]) -> None:
         self._call = call
         self._timer: asyncio.TimerHandle | None = None
-        self._seconds = self._due = 0.0
+        self._seconds = 0.0
+        self._due = 0.0
 
     def start(self, seconds: float, *, now: bool = True) -> None:
         """`now`: the first call is at once."""
@@ -42,9 +43,7 @@ class Loop:
             self._timer = None
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sets the timer for the next time, reckoned from the one before and not from when that
-        came.
-        """
+        """Set the timer for the next time, counted from the last due time, not the last call."""
         self._due += self._seconds
         if self._due <= loop.time():
             self._due = loop.time() + self._seconds
@@ -92,6 +91,6 @@ class DueTimer:
 
 
 def from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """A merge may end after the loop was closed; then there is nothing to wake."""
+    """Call from a thread; a merge may end after the loop was closed, with nothing to wake."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

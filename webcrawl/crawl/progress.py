@@ -1,6 +1,4 @@
-"""How far a crawl or a hive has come, in words: for the log, a terminal, `ctl status` and the
-dashboard.
-"""
+"""How far a crawl or hive has come, in words: for log, terminal, `ctl status`, dashboard."""
 
 from __future__ import annotations
 
@@ -63,8 +61,9 @@ def _counted(figures: Figures) -> Iterator[str]:
 
 
 def _no_pages(figures: Figures) -> Iterator[str]:
-    """Yield the URLs whose answers are no pages, over all runs; errors of servers have a line of
-    their own.
+    """Yield the URLs whose answers are no pages, over all runs.
+
+    Errors of servers have a line of their own.
     """
     if found := stats_file.without_page(_outcomes(figures)):
         each = ", ".join(f"{status}: {many}" for status, many in found.items())
@@ -89,8 +88,9 @@ def _errors(figures: Figures) -> Iterator[str]:
 
 
 def _ended(figures: Figures) -> str:
-    """Of the URLs that are not asked for again after such an error: the last one of a host that
-    fell over is one.
+    """Return how many URLs are not retried after such an error, in words.
+
+    The last URL of a host that fell over is one.
     """
     lost = sum(
         many
@@ -101,9 +101,7 @@ def _ended(figures: Figures) -> str:
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
-    """Yield the URLs that nobody asks for again, though nothing came, over all runs; failures are
-    attempts.
-    """
+    """Yield URLs that ended without an answer, over all runs; failures are attempts."""
     if ended := {
         status: many
         for status, many in _outcomes(figures).items()
@@ -146,9 +144,7 @@ def _too_long(figures: Figures) -> Iterator[str]:
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
-    """Yield the sitemaps that were fetched, which are no pages, and what they brought, over all
-    runs.
-    """
+    """Yield the sitemaps that were fetched, and what they brought, over all runs."""
     if sitemaps := figures.get("sitemaps", 0):
         yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
 
@@ -252,9 +248,7 @@ class Rate:
 
 
 def waits_for(figures: Mapping[str, Any]) -> str:
-    """Return why nothing is fetched, in a few words: what is in the way, or the hosts and servers
-    it waits for.
-    """
+    """Return why nothing is fetched, in a few words: an obstacle, or awaited hosts and servers."""
     trouble, waits = figures.get("trouble", ""), figures.get("waits", "")
     if trouble == CUT_OFF and waits:
         return str(waits)  # since when the hive's server has been away says more
@@ -266,9 +260,7 @@ OVER_BYTES = "closespider_bytes"
 
 
 def stopped_by(reason: str) -> str:
-    """Return what ended a run, and how it goes on; empty if that was not somebody's wish, or a
-    limit.
-    """
+    """Return what ended a run, and how to go on; empty unless it was an order or a limit."""
     limit = reason.upper() if reason.startswith("closespider_") else ""
     by = limit or STOPPERS.get(reason, "")
     larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
@@ -276,9 +268,7 @@ def stopped_by(reason: str) -> str:
 
 
 def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
-    """Return the progress with exact numbers, as far as these figures have them; `rate` is that of
-    pages.
-    """
+    """Return the progress with exact numbers, where known; `rate` is that of pages."""
     pages, queued, failures = (
         int(figures.get(name, 0)) for name in ("pages", "queued", "failures")
     )
@@ -311,9 +301,7 @@ def hosts_in_words(figures: Mapping[str, Any]) -> str:
 
 
 def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
-    """Return how many pages were fetched again, and how fresh copies are, if the crawl fetches
-    pages again.
-    """
+    """Return how many pages were fetched again, and how fresh copies are; empty if none is."""
     revisits = figures_of(figures)
     return (
         []
@@ -323,8 +311,7 @@ def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
 
 
 def short_line(figures: Mapping[str, Any], rate: float) -> str:
-    """Return the progress for a terminal of 80 columns, whatever the numbers are; hosts are
-    asked/ready/waiting.
+    """Return the progress in 80 columns, whatever the numbers; hosts asked/ready/waiting.
 
     What is in the way goes before other figures: there is no room for all.
     """

@@ -1,5 +1,4 @@
-"""Reads the links of large pages, and of packed ones, in a thread, and links and texts of PDFs in a
-process.
+"""Reads links of large or packed pages in a thread, and PDFs in a process, ahead.
 
 84,000 links take 0.1 to 0.3 s, in which nothing else would happen; a PDF may take seconds, and take
 its reader down.
@@ -33,7 +32,7 @@ class Ahead(Protocol):
         """Call it before the first answer. StoreError if it could not do its work."""
 
     def __call__(self, trip: Trip, /) -> Awaitable[None] | None:
-        """The future to wait for before this answer is processed, if any."""
+        """Return the future to wait for before this answer is processed, if any."""
 
     def close(self) -> None:
         """Nobody waits any more."""
@@ -47,8 +46,7 @@ def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
 
 
 class ReadingAhead:
-    """One thread, and one page after the other: pages that wait keep their download slots, and
-    checkpoints do not wait.
+    """One thread, page after page: waiting pages keep their slots; checkpoints do not wait.
 
     What fails here, for lack of threads or memory or by a mistake, is tried again without a thread,
     and reported then. PDFs have a thread of their own, which waits for `pdfs`; their failures are
@@ -62,7 +60,7 @@ class ReadingAhead:
         self._waiter = Worker() if pdfs is not None else None
 
     async def begin(self) -> None:
-        """The first one that needs a thread or a process starts it."""
+        """Start a thread or a process with the first one that needs it."""
 
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
         link, exchange = trip.link, trip.exchange

@@ -1,5 +1,4 @@
-"""A chain of redirects, as it travels with a link: the URLs that were asked for, and the cookies
-that they set.
+"""A chain of redirects, as it travels with a link: the requested URLs, and the cookies they set.
 
 It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop.
 Most redirects set no cookie: then it is the keys of the URLs, and reading it takes no decoding.
@@ -12,7 +11,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgpack
@@ -48,30 +47,38 @@ Jar = tuple[Cookie, ...]
 
 
 def after(jar: Jar, lines: Sequence[bytes], url: str, now: float) -> Jar:
-    """The cookies after an answer of this URL with these Set-Cookie headers; those that do not fit
-    are left out.
+    """Return the cookies after an answer of this URL with these Set-Cookie headers.
+
+    Those that do not fit are left out.
     """
     kept = {cookie[:3]: cookie for cookie in jar}
     for line in lines[:LINES]:
-        cookie, expired = _read(line, url, now)
+        cookie, is_expired = _read(line, url, now)
         if cookie is None or _guarded(cookie, kept.values(), url):
             continue
-        old = kept.get(cookie[:3])
-        if expired:
+        if is_expired:
             kept.pop(cookie[:3], None)
-        elif sum(one.size for one in kept.values()) - (
-            old.size if old else 0
-        ) + cookie.size <= BYTES and (old is not None or len(kept) < COUNT):
+        elif _fits(cookie, kept):
             kept[cookie[:3]] = cookie
     return tuple(kept.values())
 
 
+def _fits(cookie: Cookie, kept: Mapping[tuple[str, bytes, bytes], Cookie]) -> bool:
+    """Return whether there is room for a cookie, which may replace one of the same key."""
+    if cookie[:3] not in kept and len(kept) >= COUNT:
+        return False
+    size_of_others = sum(other.size for key, other in kept.items() if key != cookie[:3])
+    return size_of_others + cookie.size <= BYTES
+
+
 def header(jar: Jar, url: str) -> bytes:
-    """The Cookie header of a request for this URL; empty if there is nothing to send.
+    """Return the Cookie header of a request for this URL; empty if there is nothing to send.
 
     Longer paths go first.
     """
-    scheme, host, path = url.partition(":")[0], host_of(url), _path(url)
+    scheme = url.partition(":")[0]
+    host = host_of(url)
+    path = _path(url)
     if scheme not in ("http", "https"):
         return b""
     sent = [
@@ -86,25 +93,34 @@ def header(jar: Jar, url: str) -> bytes:
 
 
 def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
-    """The cookie that a Set-Cookie header sets, if it may, and whether it has expired."""
+    """Return the cookie that a Set-Cookie header sets, if it may, and whether it has expired."""
+    if _CONTROL.search(line):
+        return None, False
     pair, *rest = line.split(b";")
-    name, equals, value = (part.strip(b" \t") for part in pair.partition(b"="))
-    if not (name and equals) or _CONTROL.search(line) or len(name) + len(value) > BYTES:
+    name, equals, value = _pair(pair)
+    is_pair = bool(name and equals)
+    if not is_pair or len(name) + len(value) > BYTES:
         return None, False
-    said = {
-        key.strip(b" \t").lower(): text.strip(b" \t")
-        for key, _, text in (part.partition(b"=") for part in rest)
-    }
-    host, secure, path = host_of(url), b"secure" in said, said.get(b"path", b"")
-    if not _may(name.lower(), said, host, safe=secure and url.startswith("https:"), secure=secure):
+    attributes = {key.lower(): text for key, _, text in map(_pair, rest)}
+    host = host_of(url)
+    secure = b"secure" in attributes
+    is_safe = secure and url.startswith("https:")
+    if not _may(name.lower(), attributes, host, safe=is_safe, secure=secure):
         return None, False
-    if not path.startswith(b"/"):
+    path = attributes.get(b"path", b"")
+    if not path.startswith(b"/"):  # RFC 6265 5.1.4: the default path
         path = _path(url).rpartition(b"/")[0] or b"/"
-    return Cookie(host, path, name, value, secure), _has_expired(said, now)
+    return Cookie(host, path, name, value, secure), _has_expired(attributes, now)
+
+
+def _pair(part: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return what is before a "=", the "=" if there is one, and what follows it."""
+    name, equals, value = part.partition(b"=")
+    return name.strip(b" \t"), equals, value.strip(b" \t")
 
 
 def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
-    """True if this host may set such a cookie."""
+    """Return whether this host may set such a cookie."""
     domain = said.get(b"domain", b"").lower().removeprefix(b".")
     if domain and host.encode() != domain and not host.encode().endswith(b"." + domain):
         return False
@@ -114,7 +130,7 @@ def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure
 
 
 def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:
-    """True if it would replace or hide a secure one, though it comes unencrypted."""
+    """Return whether a cookie that came unencrypted would replace or hide a secure one."""
     if url.startswith("https:"):
         return False
     return any(one.secure and one.name == cookie.name and one.host == cookie.host for one in kept)
@@ -130,19 +146,20 @@ def _has_expired(said: dict[bytes, bytes], now: float) -> bool:
 
 
 def _path(url: str) -> bytes:
-    """The path of a canonical URL."""
+    """Return the path of a canonical URL."""
     return b"/" + url.split("/", 3)[3].partition("?")[0].encode()
 
 
 def _covers(path: bytes, asked: bytes) -> bool:
-    """RFC 6265 5.1.4."""
-    return asked == path or (
-        asked.startswith(path) and (path.endswith(b"/") or asked[len(path) :].startswith(b"/"))
-    )
+    """Return whether the path of a cookie covers one that is requested (RFC 6265 5.1.4)."""
+    if not asked.startswith(path):
+        return False
+    rest = asked[len(path) :]
+    return not rest or path.endswith(b"/") or rest.startswith(b"/")
 
 
 def follow(chain: str, key: int, url: str, lines: Sequence[bytes], now: float) -> str:
-    """The chain after a redirect from this URL, which has this key, with these Set-Cookie headers."""
+    """Return the chain after a redirect from the URL of this key, with these Set-Cookie headers."""
     keys, _, word = chain.partition("~")
     if lines:
         word = _pack(after(_jar(word), lines, url, now))
@@ -150,13 +167,13 @@ def follow(chain: str, key: int, url: str, lines: Sequence[bytes], now: float) -
 
 
 def cookie_header(chain: str, url: str) -> bytes:
-    """The Cookie header for the next URL of the chain; empty if it gets none."""
+    """Return the Cookie header for the next URL of the chain; empty if it gets none."""
     word = chain.partition("~")[2]
     return header(_jar(word), url) if word else b""
 
 
 def has_asked(chain: str, key: int) -> bool:
-    """True if the URL with this key was asked for in this chain."""
+    """Return whether the URL with this key was requested in this chain."""
     return f"{key:x}" in chain.partition("~")[0].split(".")
 
 

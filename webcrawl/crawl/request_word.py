@@ -1,5 +1,4 @@
-"""The closed form of a request that comes from outside, in a letter or as a seed, checked field by
-field.
+"""Checks the closed form of requests from outside, in letters or as seeds, field by field.
 
 A spider's own code may ask for anything. Whoever can write to the hive's server, or to the key of
 its seeds, chooses among URLs, forms and the spider's callbacks; never a class or module to load,
@@ -69,16 +68,16 @@ class UnfitRequest(ValueError):  # noqa: N818 - reads as what it is
 def read_word(
     word: str, extension: Callable[[int, bytes], Any] = msgpack.ExtType
 ) -> dict[str, Any]:
-    """Reads a request word, whoever wrote it.
+    """Return the fields of a request word, whatever wrote it.
 
-    ValueError or TypeError: it is none, or `extension` refuses a value.
+    Raise ValueError or TypeError if it is not a request word, or if `extension` refuses a value.
     """
     data = urlsafe_b64decode(word.rpartition(".")[2])
     return dict(msgpack.unpackb(data, strict_map_key=False, ext_hook=extension))
 
 
 def check_link(link: Link, takes: Takes) -> None:
-    """Raises UnfitRequest if what travels with a link beside its URL is not of the closed form."""
+    """Raise UnfitRequest if a field of a link other than its URL is not of the closed form."""
     if link.chain:
         _check_chain(link)
     if link.is_prerequisite and not ORIGIN.fullmatch(link.history):
@@ -88,7 +87,7 @@ def check_link(link: Link, takes: Takes) -> None:
 
 
 def check_word(word: str, takes: Takes) -> None:
-    """Raises UnfitRequest if a request word is not of the closed form."""
+    """Raise UnfitRequest if a request word is not of the closed form."""
     if not WORD.fullmatch(word):
         raise UnfitRequest("no request word")
     try:
@@ -103,18 +102,24 @@ def _check_fields(given: Mapping[Any, Any], takes: Takes, depth: int) -> None:
         fits = FIELDS.get(name)
         if fits is None or not fits(value):
             raise UnfitRequest(f"no request of the closed form: {_shown(name)}")
-    check_meta(given.get("meta") or {})
-    for name in ("meta", "cb_kwargs"):
-        _check_value(given.get(name), takes, depth)
-    arguments = {"callback": given.get("cb_kwargs") or {}, "errback": {}}
-    for kind, keywords in arguments.items():
-        named = given.get(kind)
-        if named is not None and not takes(kind, named, keywords):
-            raise UnfitRequest(f"the spider has no {kind} {_shown(named)} that takes what is given")
+    meta = given.get("meta")
+    keywords = given.get("cb_kwargs")
+    check_meta(meta or {})
+    _check_value(meta, takes, depth)
+    _check_value(keywords, takes, depth)
+    _check_method_of_spider("callback", given.get("callback"), keywords or {}, takes)
+    _check_method_of_spider("errback", given.get("errback"), {}, takes)
+
+
+def _check_method_of_spider(
+    kind: str, name: Any, keywords: Mapping[str, Any], takes: Takes
+) -> None:
+    if name is not None and not takes(kind, name, keywords):
+        raise UnfitRequest(f"the spider has no {kind} {_shown(name)} that takes what is given")
 
 
 def _check_value(value: Any, takes: Takes, depth: int) -> None:
-    """Raises UnfitRequest for a value that may not come from outside, or has one within."""
+    """Raise UnfitRequest for a value that may not come from outside, or has one within."""
     if depth > DEEPEST:
         raise UnfitRequest("a value that is nested too deeply")
     if isinstance(value, dict):
@@ -131,38 +136,47 @@ def _check_value(value: Any, takes: Takes, depth: int) -> None:
 
 
 def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
-    if 0 <= code < len(SIMPLE):
+    """Raise UnfitRequest for a value of one of our own types, which has these parts."""
+    is_simple = 0 <= code < len(SIMPLE)
+    if is_simple:
         _check_value(said, takes, depth)
     elif code == A_METHOD:
         if not (isinstance(said, str) and takes("callback", said, {})):
             raise UnfitRequest(f"the spider has no callback {_shown(said)}")
     elif code == A_REQUEST:
-        url = said.pop("url", None) if isinstance(said, dict) else None
-        if not isinstance(url, str):
-            raise UnfitRequest("a request without a URL in a request")
-        _check_fields(said, takes, depth)
-    elif (
-        code == AN_OBJECT
-        and isinstance(said, list)
-        and len(said) == len(("module", "name", "fields"))
-    ):
-        if not takes(A_CLASS, f"{said[0]}:{said[1]}", {}):
-            raise UnfitRequest(
-                f"an object of a class that is not the spider's: {_shown(said[0])}.{_shown(said[1])}"
-            )
-        _check_value(said[2], takes, depth)
+        _check_inner_request(said, takes, depth)
+    elif code == AN_OBJECT and _is_object(said):
+        _check_object(*said, takes=takes, depth=depth)
     elif code == IN_MEMORY:
         raise UnfitRequest("a value that is in the memory of one process")
     else:
         raise UnfitRequest(f"a value of an unknown type ({code})")
 
 
+def _check_inner_request(said: Any, takes: Takes, depth: int) -> None:
+    url = said.pop("url", None) if isinstance(said, dict) else None
+    if not isinstance(url, str):
+        raise UnfitRequest("a request without a URL in a request")
+    _check_fields(said, takes, depth)
+
+
+def _is_object(said: Any) -> bool:
+    return isinstance(said, list) and len(said) == len(("module", "name", "fields"))
+
+
+def _check_object(module: Any, name: Any, fields: Any, *, takes: Takes, depth: int) -> None:
+    if not takes(A_CLASS, f"{module}:{name}", {}):
+        raise UnfitRequest(
+            f"an object of a class that is not the spider's: {_shown(module)}.{_shown(name)}"
+        )
+    _check_value(fields, takes, depth)
+
+
 def check_meta(meta: Mapping[str, Any]) -> None:
-    """Raises UnfitRequest if meta says what only the spider's own code may, or has an option of the
-    wrong type.
-    """
+    """Raise UnfitRequest for a key that only the spider's own code may set, or a wrong type."""
     for key, value in meta.items():
-        if key in CONNECTING or (key.startswith(BROWSER) and key not in HARMLESS):
+        steers_browser = key.startswith(BROWSER) and key not in HARMLESS
+        if key in CONNECTING or steers_browser:
             raise UnfitRequest(f"meta {_shown(key)}: only the spider's own code may set it")
         if key in OUR_META:
             raise UnfitRequest(f"meta {_shown(key)}: only the crawl itself sets it")
@@ -211,13 +225,9 @@ def _is_line(value: Any) -> bool:
 
 
 def _bytes(value: Any) -> bytes:
-    return (
-        value
-        if isinstance(value, bytes)
-        else value.encode(errors="replace")
-        if isinstance(value, str)
-        else b""
-    )
+    if isinstance(value, bytes):
+        return value
+    return value.encode(errors="replace") if isinstance(value, str) else b""
 
 
 def _are_cookies(value: Any) -> bool:

@@ -1,5 +1,4 @@
-"""Requisites: what a page needs to be shown, in the sense of Heritrix' TransclusionDecideRule
-(REQUISITES).
+"""Requisites: what a page needs to be shown (Heritrix' TransclusionDecideRule).
 
 They are fetched beyond the scope, the depth and the file types of a crawl, and so are theirs: from
 a page to its style sheet, what that imports, and a font are three hops. The discovery path counts
@@ -37,7 +36,7 @@ HOPS = {"refresh": "R"}  # all other requisites are E
 
 
 def is_requisite(link: FoundLink) -> bool:
-    """True if a link names what its page needs to be shown."""
+    """Return whether a link names what its page needs to be shown."""
     kind = link[0]
     return kind in KINDS or (kind == "link" and not RELS.isdisjoint(link[3].lower().split()))
 
@@ -58,9 +57,7 @@ class Requisites(Feature):
         self._read = read
 
     def on_known_body(self, page: Page, exchange: Exchange) -> None:
-        """Reads a body whose links were submitted: what it needs to be shown may be other files
-        here.
-        """
+        """Read a body whose links were submitted: its requisites may be other files here."""
         if page.found is not None or page.link is None or not may_need(page.link.path):
             return
         self._read(page, exchange)
@@ -70,7 +67,7 @@ class Requisites(Feature):
             )
 
     def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """Those that may be followed as links are left."""
+        """Return the links that may be followed as links; requisites are submitted."""
         if not found or self._rules.forbids(page):
             return ()
         links, needed = self._apart(page, link, found)
@@ -82,7 +79,7 @@ class Requisites(Feature):
     def _apart(
         self, page: Page, link: Link, found: Sequence[FoundLink]
     ) -> tuple[Sequence[FoundLink], Sequence[FoundLink]]:
-        """The links that may be followed, and what the page needs to be shown, wherever that is.
+        """Return the links that may be followed, and the requisites, wherever they are.
 
         Of a page that is shown in another, and not one of the crawl itself, no link is followed. A
         frame is a link too: it is followed as one if it passes the filters.

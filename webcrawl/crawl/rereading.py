@@ -1,6 +1,4 @@
-"""A crawl whose pages come from archives: it has outputs, a log, counters and checkpoints, and asks
-nobody.
-"""
+"""A crawl whose pages come from archives, with outputs, log and checkpoints: no fetches."""
 
 from __future__ import annotations
 
@@ -53,8 +51,9 @@ class Reread(RobotsAnswers):
         return ()
 
     def said(self, url: str) -> RobotsSaid | None:
-        """Of most archives no robots.txt is known: a look into the table for each page would cost
-        20 us.
+        """Return what the robots.txt of a URL's host says of its use, or None.
+
+        Of most archives none is known: a look into the table for each page would cost 20 us.
         """
         if not url.startswith(SCHEMES):
             return None

@@ -1,5 +1,4 @@
-"""The figures of revisits: counted at the end of each, estimated when somebody asks, noted by each
-checkpoint.
+"""The figures of revisits: counted as they end, estimated on demand, and checkpointed.
 
 Freshness is estimated from the pages whose URLs have the smallest hashes, as their last fetch left
 them.
@@ -80,9 +79,7 @@ class RevisitCounts(Part):
         self._sample.drop(url)
 
     def left(self, url: str) -> None:
-        """Forget a page of another drone, or a sitemap or feed: how fresh its copy is does not
-        matter.
-        """
+        """Forget a page of another drone, or a listing: how fresh its copy is does not matter."""
         self._sample.drop(url)
 
     def kept(self, record: PageRecord, interval: float) -> None:
@@ -90,9 +87,7 @@ class RevisitCounts(Part):
         self._sample.put(record, interval)
 
     def kept_ahead(self, record: PageRecord, *, changed: bool) -> None:
-        """Take a page that was fetched ahead of its turn, of which its own record does not know
-        yet.
-        """
+        """Take a page that was fetched ahead of its turn, unknown to its own record yet."""
         page = self._sample.find(record.url)
         if page is not None:
             observe(page, record.fetched - page.fetched, self._sample.prior, changed=changed)
@@ -136,9 +131,7 @@ class RevisitCounts(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        """Save the sample, and the figures for those who read the state of a crawl that does not
-        run.
-        """
+        """Save the sample, and the figures for readers of a crawl that does not run."""
         self._db.set(SAMPLED, self._sample.save())
         figures = self.figures(anew=True)
         self._db.set(META, json.dumps(figures.numbers() | figures.histograms()).encode())

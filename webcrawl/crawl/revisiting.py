@@ -1,5 +1,4 @@
-"""The life of a page that is fetched again (docs/revisits.md): into the frontier when due, and back
-among the records.
+"""The life of a page that is fetched again: to the frontier and back (docs/revisits.md).
 
 The record of a page is in one place at a time: among the records by due time, in the history of the
 link that travels through the frontier, or with the page in flight. So it is part of every
@@ -126,7 +125,7 @@ class Revisiting(Part, Feature):
         return self.counts.stats()
 
     def next_work(self) -> bool:
-        """True if there is something to wait for, even if nothing is to be done now."""
+        """Return whether there is something to wait for, even if nothing is to be done now."""
         return self._on and len(self) > 0
 
     # -- out
@@ -173,9 +172,7 @@ class Revisiting(Part, Feature):
         return ready
 
     def receive(self, links: Sequence[Link]) -> None:
-        """Take pages that another drone has fetched, whose hosts are ours now, and signals that it
-        has not followed.
-        """
+        """Take pages that other drones fetched, of hosts now ours, and their pending signals."""
         now = self._clock()
         for link in links:
             record = record_of(link)
@@ -191,10 +188,9 @@ class Revisiting(Part, Feature):
         return gate is not None and gate.foreign(host)
 
     def drain(self) -> bool:
-        """Puts the next records into the frontier, whenever they are due, from where they go to
-        other drones.
+        """Put the next records into the frontier, due or not, from where they go to others.
 
-        False if there are no more.
+        Return False if there are no more.
         """
         records = self.revisits.release(SLICE)
         self._frontier.revisits.add([link_of(record).pack() for record in records])
@@ -228,32 +224,30 @@ class Revisiting(Part, Feature):
         return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
-        """True if the page was fetched before, though of that no record is at hand."""
+        """Return whether the page was fetched before, though its record is not at hand."""
         record = record_of(link) if is_ahead(link) else None
         return record is not None and not lacks(record)
 
     @property
     def knows_first(self) -> bool:
-        """True if of each page that was fetched that is noted, as far as this crawl goes back.
+        """Return whether each page that was fetched is noted, as far as this crawl goes back.
 
         A drone of a hive has pages that others have fetched.
         """
         return self._notes_first and self._frontier.moves.gate is None
 
     def was_gone(self, link: Link) -> bool:
-        """True if a signal has such a page fetched that was gone when it was asked for last."""
+        """Return whether a page that a signal has fetched was gone at its last fetch."""
         record = record_of(link) if is_ahead(link) else None
         return record is not None and record.gone > 0 and not lacks(record)
 
     def knows(self, link: Link) -> bool:
-        """True if the page was fetched before, and what came of that is at hand."""
+        """Return whether the page was fetched before, and what came of that is at hand."""
         record = None if link.request else self._record(link)
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
-        """Make a page due now at a signal from the page `via`; return False if one has done so
-        before.
-        """
+        """Make a page due now at a signal from the page `via`; return False if one did before."""
         return self._on and self.revisits.announce(url, now, path, via)
 
     def moved(self, link: Link) -> None:
@@ -261,8 +255,7 @@ class Revisiting(Part, Feature):
         self._moved.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """Return the history of the link to where a page has moved for good, or None if the page
-        has no turn.
+        """Return the history of a link to where a page has moved, or None if it has no turn.
 
         What is known of a page is handed on once: such links are no new pages to the budgets of
         hosts and domains, and a page that names another target each time would bring as many of
@@ -298,9 +291,7 @@ class Revisiting(Part, Feature):
         self._plainly.discard(link.url)
 
     def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Book the end of a URL, fetched or not, in the same turn of the event loop as the crawl
-        log does.
-        """
+        """Book the end of a URL, fetched or not, in the same turn as the crawl log does."""
         if link.request or link.is_prerequisite:
             return
         asked = outcome.ended > 0.0
@@ -384,8 +375,9 @@ class Revisiting(Part, Feature):
         return outcome.status == Status.OUT_OF_SCOPE
 
     def _back(self, record: PageRecord, now: float) -> None:
-        """One page less is on its way; but what a page that has moved hands on was not among those
-        that were due.
+        """Count one page less under way, unless it is what a page that has moved handed on.
+
+        That one was not among those that were due.
         """
         given = self._given.pop(record.url, None)
         if record.fetched or given is not None:
@@ -431,9 +423,7 @@ class Revisiting(Part, Feature):
         found: PageJudgement | None,
         now: float,
     ) -> None:
-        """The page's own record is still waiting, and takes over what was found when its turn
-        comes.
-        """
+        """Note a fetch ahead of a page's turn: its own record takes that over in its turn."""
         if exchange is None or found is None or found.change is Change.GONE:
             self._absent(record, exchange, was_there=found is not None and not record.gone)
             if exchange is not None and exchange.status in GONE and not lacks(record):
@@ -458,9 +448,7 @@ class Revisiting(Part, Feature):
             self.signals.brought(link.url)
 
     def _gone_ahead(self, record: PageRecord, now: float) -> None:
-        """Note that the page is not there: who hears of that is to hear, too, when it is there
-        again as before.
-        """
+        """Note that the page is gone, so that its return is told to those who hear of this."""
         self.revisits.note(record.url, now)
         record.gone += 1
         record.visits = record.visits or 1
@@ -468,8 +456,7 @@ class Revisiting(Part, Feature):
         self.revisits.ahead.found(record)
 
     def _absent(self, record: PageRecord, exchange: Exchange | None, *, was_there: bool) -> None:
-        """A signal has had a page fetched that is not there: its going was news, and its absence is
-        none.
+        """Note that a signal's page is not there: its going was news, its absence is none.
 
         Who announces such pages again and again would be believed for ever otherwise.
         """
@@ -517,9 +504,8 @@ class Revisiting(Part, Feature):
             elif found.change is not Change.UNCHANGED:
                 # the archive has it as another's, in part, or not at all
                 fits = len(exchange.state.copy_of) <= LONGEST_COPY
-                record.stored, record.copy_of = (
-                    (exchange.state.same_since, exchange.state.copy_of) if fits else (0.0, "")
-                )
+                record.stored = exchange.state.same_since if fits else 0.0
+                record.copy_of = exchange.state.copy_of if fits else ""
             if exchange.state.is_original or found.change is not Change.UNCHANGED:
                 record.plain = exchange.payload is exchange.body
         else:
@@ -536,9 +522,7 @@ class Revisiting(Part, Feature):
         record.fetched = now
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
-        """Tries again when as much time has passed as since the last fetch that went well: at
-        growing intervals.
-        """
+        """Try again after as long as since the last good fetch: at growing intervals."""
         wait = min(max(now - record.fetched, least), LATE)
         # by the clock: the queue may come there at once
         record.holds = int(now + min(wait, HOLDS_MOST))

@@ -1,6 +1,4 @@
-"""What a robots.txt says, or that there is none to be had, is booked before anything of its host is
-fetched.
-"""
+"""Books what a robots.txt says, or that there is none, before anything of its host is fetched."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from webcrawl.base.model import Link, Status
+from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl import NO_OUTCOMES
@@ -26,7 +24,7 @@ STOPPED = (
 
 
 class Answer(Protocol):
-    """An answer of which there is no exchange: somebody else's code has given it."""
+    """An answer without an exchange: a middleware or another handler has given it."""
 
     @property
     def status(self) -> int: ...
@@ -35,7 +33,7 @@ class Answer(Protocol):
 
 
 class RobotsHearing:
-    """Books the answers.
+    """Books answers to requests for robots.txt.
 
     If the crawl makes pages, a robots.txt goes to the processors as one too.
     """
@@ -47,11 +45,11 @@ class RobotsHearing:
         self._warned = False
 
     def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers by which a server may say that the rules at hand are right."""
+        """Return headers by which a server may say that the rules at hand are still right."""
         return self._visitor.robots_conditions(link)
 
     def pages_of(self, trip: Trip, response: Answer | None = None) -> list[Page]:
-        """Books what came; if the spider's items are pages, it is one, too."""
+        """Book what came, and return its page if the crawl makes pages."""
         if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
             trip.visited = True
             return []
@@ -64,48 +62,55 @@ class RobotsHearing:
         return [page] if self._pages and page is not None else []
 
     def heard(self, trip: Trip, response: Answer | None) -> Page | None:
-        """Books what came of the request; returns the answer's page, if one of the crawl's own
-        clients got it.
+        """Book what came of the request; return its page if one of the crawl's own clients got it.
 
-        What the server said counts, whatever middlewares make of it. A request that one of them
-        stopped, so that no host was asked, is a robots.txt that cannot be reached: where it is not
-        known, nothing is allowed.
+        What the server said counts, whatever middlewares make of it.
         """
         trip.visited = True
         if trip.exchange is not None:
-            page = self._visitor.visit(*trip.answer())
-            if page.is_none and trip.is_prerequisite and trip.outcome is not None:
-                trip.outcome.permanent = True  # its host has failed, as where none comes
-            if self._pages:
-                self._visitor.follow_robots(page)
-            return page
-        if trip.link is not None and trip.link.is_probe:
+            return self._heard_exchange(trip)
+        link = trip.link
+        if link is None or link.is_probe:
             return None
-        # from a middleware, or somebody else's handler
-        if trip.link is not None and response is not None:
-            self._visitor.robots_said(trip.link, response.status, response.body)
-        elif trip.link is not None:
-            outcome = trip.outcome
-            if outcome is None:
-                self._warn(trip.link.url)
-            if outcome is not None and outcome.by_proxy:
-                self._visitor.robots_way_failed(trip.link)
-                return None
-            lost = outcome is not None and outcome.permanent and outcome.status in NOWHERE
-            # what is awaited would ask again at once, and again
-            if lost and _is_own(trip.link) and not trip.inline:
-                return None  # the host's record says when to ask once more
-            failed = outcome is not None and outcome.status < 0  # else its body is not known
-            self._visitor.robots_said(
-                trip.link, outcome.status if outcome and failed else Status.UNEXPECTED
-            )
+        if response is not None:
+            self._visitor.robots_said(link, response.status, response.body)
+        elif trip.outcome is None:
+            self._heard_nothing(link)
+        else:
+            self._heard_failure(link, trip.outcome, is_awaited=trip.inline)
         return None
 
-    def end(self, trip: Trip) -> None:
-        """For an answer of which nobody has heard: a middleware kept it, or put another request in
-        its place.
+    def _heard_exchange(self, trip: Trip) -> Page:
+        page = self._visitor.visit(*trip.answer())
+        if page.is_none and trip.is_prerequisite and trip.outcome is not None:
+            trip.outcome.permanent = True  # its host has failed, as where none comes
+        if self._pages:
+            self._visitor.follow_robots(page)
+        return page
 
-        One that the end of the crawl cut short says nothing of its host.
+    def _heard_nothing(self, link: Link) -> None:
+        """Book a request that a middleware stopped, as a robots.txt that cannot be reached.
+
+        No host was asked: where its rules are not known, nothing is allowed.
+        """
+        self._warn(link.url)
+        self._visitor.robots_said(link, Status.UNEXPECTED)
+
+    def _heard_failure(self, link: Link, outcome: Outcome, *, is_awaited: bool) -> None:
+        if outcome.by_proxy:
+            self._visitor.robots_way_failed(link)
+            return
+        # The record of a host that is nowhere says when to ask once more. A request that a
+        # callback awaits is booked all the same: it would ask again at once, and again.
+        if _is_nowhere(outcome) and _is_own(link) and not is_awaited:
+            return
+        has_failed = outcome.status < 0  # else there was an answer, whose body is not known
+        self._visitor.robots_said(link, outcome.status if has_failed else Status.UNEXPECTED)
+
+    def end(self, trip: Trip) -> None:
+        """Book an answer that reached no callback: a middleware kept it, or replaced the request.
+
+        An answer that the end of the crawl cut short says nothing of its host.
         """
         if trip.visited or trip.comes_again or trip.abandoned:
             return
@@ -120,8 +125,11 @@ class RobotsHearing:
             logger.warning(STOPPED, url)
 
 
+def _is_nowhere(outcome: Outcome) -> bool:
+    """Return whether the host has no address, or none that may be asked."""
+    return outcome.permanent and outcome.status in NOWHERE
+
+
 def _is_own(link: Link) -> bool:
-    """Return whether this robots.txt is asked of the host that it is for: none redirected to
-    another one.
-    """
+    """Return whether this robots.txt is asked of its own host: it was not redirected to another."""
     return host_of(link.url) == host_of(f"{link.history}/")

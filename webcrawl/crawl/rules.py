@@ -37,18 +37,18 @@ SLOW_DOWN = 8.0
 
 
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
-    """The purpose of the crawl, which decides which of the owners' words are obeyed."""
+    """Return the purpose of the crawl, which decides which words of owners are obeyed."""
     return Purpose.of(values["PURPOSE"])
 
 
 def needs_all_seeds(values: Mapping[str, Any]) -> bool:
-    """True if it is the seeds that say what is inside the crawl."""
+    """Return whether it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 
 
 def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
-    """The rules for all hosts of the frontier."""
+    """Return the rules for all hosts of the frontier."""
     prioritizer = prioritizer_of(values, domains.of)
     return Rules(
         prioritizer,
@@ -64,7 +64,7 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
-    """The prioritizer, which has heard of nothing yet.
+    """Return the prioritizer, which has heard of nothing yet.
 
     Raise RulesError if it is none, or cannot be made.
     """
@@ -76,7 +76,7 @@ def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Pri
 
 
 def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
-    """The `heard` of a prioritizer of the user's own, of which an error costs no link of the page."""
+    """Return the `heard` of a user's own prioritizer; its errors cost no link of the page."""
     if path.startswith(OURS) or not isinstance(prioritizer, Learning):
         return None
     from webcrawl.crawl.own_features import guarded  # noqa: PLC0415 - where somebody has something of their own
@@ -85,12 +85,12 @@ def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
 
 
 def own_of(values: Mapping[str, Any]) -> Own:
-    """The politeness and limits that a host or domain may have of its own."""
+    """Return the politeness and limits that a host or domain may have of its own."""
     return politeness_of(values), limits_of(values)
 
 
 def allowance_of(values: Mapping[str, Any]) -> Allowance:
-    """The policy that says how many pages a registered domain may have."""
+    """Return the policy that says how many pages a registered domain may have."""
     budget = values["DOMAIN_BUDGET"]
     # every page is of a seed's own site
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:
@@ -104,7 +104,7 @@ def allowance_of(values: Mapping[str, Any]) -> Allowance:
 
 
 def politeness_of(values: Mapping[str, Any]) -> Politeness:
-    """The policy that says how long hosts are left alone."""
+    """Return the policy that says how long hosts are left alone."""
     delays = (
         values["POLITENESS_FACTOR"],
         values["POLITENESS_MIN_DELAY"],
@@ -138,7 +138,7 @@ class CheckedAllowance:
 
 
 def limits_of(values: Mapping[str, Any]) -> Limits:
-    """The limits of the frontier for hosts, URLs and fetchers."""
+    """Return the limits of the frontier for hosts, URLs and fetchers."""
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],

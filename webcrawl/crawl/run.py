@@ -1,6 +1,4 @@
-"""A run of a crawl, for whatever takes part in it: outputs, extensions, and the program that it
-runs in.
-"""
+"""A run of a crawl, for what takes part: outputs, extensions, and the program."""
 
 from __future__ import annotations
 
@@ -36,8 +34,7 @@ class OfRequests(NamedTuple):
 
 
 class Run:
-    """The crawl that is open, and lists that are made as others open: what takes part in no crawl
-    is in none.
+    """The open crawl, and lists that are filled as others open; empty without a crawl.
 
     A command that looks at single pages has a run as well, in which no crawl is ever open.
     """
@@ -84,22 +81,23 @@ class Run:
 
     @property
     def failed(self) -> StoreError | None:
-        """Why nothing more is kept."""
+        """Return why nothing more is kept."""
         return self.keeping.failed
 
     def kept(self, stats: dict[str, Any]) -> dict[str, Any]:
-        """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and
-        comes again.
+        """Return the figures of the last good checkpoint, if one has failed.
+
+        What was done since is not kept, and comes again.
         """
         if self.failed is None:
             return stats
         return at_rest({name: self.keeping.kept.get(name, 0) for name in stats})
 
     def kept_tables(self, tables: dict[str, Any]) -> dict[str, Any]:
-        """The same of the tables of stats.json."""
+        """Return the same of the tables of stats.json."""
         return tables if self.failed is None else self.keeping.kept.get("statistics", {})
 
     @property
     def over(self) -> bool:
-        """True once the last checkpoint was taken: what is done now is lost."""
+        """Return whether the last checkpoint was taken: what is done now is lost."""
         return self.keeping.over

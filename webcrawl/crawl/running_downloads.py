@@ -1,6 +1,4 @@
-"""The downloads under way, each with its task: those that may be cut for others, and all when the
-crawl ends.
-"""
+"""Downloads under way, with their tasks: some are cut for others, and all at the end."""
 
 from __future__ import annotations
 
@@ -18,16 +16,14 @@ GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 
 
 class Capacity:
-    """Connections: one under way per slot, and those kept for hosts that wait, as far as
-    descriptors allow.
-    """
+    """Connections: one per slot, and those kept for hosts that wait, within descriptors."""
 
     def __init__(self) -> None:
         self._used = in_use()
         self.wanted = 0
 
     def fit(self, values: Mapping[str, Any]) -> ConnectionRoom:
-        """As many as these settings want, and fit."""
+        """Return as many connections as these settings want, and as fit."""
         limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
         self.wanted = wanted
         kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
@@ -47,7 +43,7 @@ class Running:
         self._tasks: dict[Trip, asyncio.Task[Any]] = {}
 
     def begin(self, trip: Trip) -> asyncio.Task[Any]:
-        """The current task, which is this trip's from now on."""
+        """Return the current task, which is this trip's from now on."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a download needs a task of its own")
@@ -66,7 +62,7 @@ class Running:
         return self._tasks.keys()
 
     def waiting(self) -> list[Trip]:
-        """Those of the scheduler's requests that wait for their hosts."""
+        """Return those of the scheduler's requests that wait for their hosts."""
         mine = (trip for trip in self._tasks if trip.link is not None and not trip.inline)
         return [trip for trip in mine if trip.fetched is None]
 

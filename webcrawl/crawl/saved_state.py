@@ -35,9 +35,7 @@ class SavedCounters(Part):
 
 
 class SavedStatistics(Part):
-    """Restores statistics from the last checkpoint, saves them with each, and lets them hear of
-    every URL's end.
-    """
+    """Restores statistics, saves them in checkpoints, and lets them hear of every end."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
         self._db = db
@@ -51,9 +49,7 @@ class SavedStatistics(Part):
         db.join(self)
 
     def need_scripts(self) -> dict[str, int]:
-        """The pages that show next to nothing without a browser; of very many hosts, not all are
-        known by name.
-        """
+        """Return pages that show next to nothing without a browser; not of all hosts by name."""
         scripted = self.statistics.scripted
         named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
         if not named:

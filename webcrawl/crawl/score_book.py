@@ -1,6 +1,4 @@
-"""Takes what was said of each page to whoever wants it: the prioritizer, the counters, the crawl
-log.
-"""
+"""Takes what was said of each page to the prioritizer, the counters and the crawl log."""
 
 from __future__ import annotations
 

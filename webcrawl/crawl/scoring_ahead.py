@@ -1,5 +1,4 @@
-"""Has pages scored before they are processed, so that their links get their places at once
-(docs/frontier.md#focus).
+"""Has pages scored before they are processed, for their links (docs/frontier.md#focus).
 
 A page that waits for its score keeps its download slot, and a checkpoint does not wait for it.
 Those that come while the scorer works are its next batch.
@@ -40,7 +39,9 @@ class ScoringAhead:
         self._worker = Worker()  # waits for the process
         self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []
         self._task: asyncio.Task[None] | None = None
-        self._rests = self._rest = self._told = 0
+        self._rests = 0
+        self._rest = 0
+        self._told = 0
 
     async def begin(self) -> None:
         await self._before.begin()
@@ -95,7 +96,8 @@ class ScoringAhead:
                 last = "; further ones are only counted" if self._told == TOLD else ""
                 logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
         failed = bool(found) and all(one.flaw == DIED.flaw for one in found)
-        self._rests = self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+        self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+        self._rests = self._rest
 
     def close(self) -> None:
         self._before.close()
@@ -114,5 +116,5 @@ def is_scored(exchange: Exchange) -> bool:
 
 
 def scoring(values: Mapping[str, Any], before: Ahead) -> ScoringAhead:
-    """As the settings say; without a SCORER the language gives the scores."""
+    """Return the scoring of these settings; without a SCORER the language gives the scores."""
     return ScoringAhead(before, ScoreProcess(values["SCORER"] or "", values["FOCUS_LANGUAGES"]))

@@ -1,12 +1,10 @@
-"""Why seeds give nothing, in words: at once in the log, in progress lines, and at the end for each
-kind of reason.
-"""
+"""Says why seeds give nothing: at once in the log, in progress lines, and at the end by reason."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from webcrawl.base.model import REDIRECTS, Exchange, Link, Outcome, Status
 from webcrawl.base.readable import count
@@ -55,11 +53,11 @@ class SeedFates:
 
     @property
     def got(self) -> bool:
-        """True if anything was, in whatever run."""
+        """Return whether the crawl has got a page, in any of its runs."""
         return have_pages(self._crawl.parts.statistics.outcomes, self._hops)
 
     def failed(self, link: Link, error: FetchError) -> None:
-        """A request of the crawl's has failed; whether it comes again is not known yet."""
+        """Note a failed request of the crawl's; whether it comes again is not known yet."""
         if not link.path.strip("RP") and len(self._words) < HOSTS:
             host, line = host_of(link.url), in_words(error, link.url, self._others)
             if link.path and host_of(link.via) != host:  # a seed, or its robots.txt, has led to it
@@ -78,7 +76,7 @@ class SeedFates:
             self._words.pop(host, None)
 
     def _led(self, host: str, link: Link, exchange: Exchange) -> None:
-        """A redirect of a seed; what it leads to speaks for itself, unless it is not fetched."""
+        """Note where a seed is redirected if the target is not fetched; else that has a fate."""
         target = redirect_target(exchange)
         leads = f"{link.url} leads to {target[:LONG]}"
         if not target:
@@ -93,7 +91,7 @@ class SeedFates:
                 f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}",
             )
         elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):
-            # as another seed
+            # another seed may be the target
             self._note("scope", host, f"{leads}, out of the scope: name that as a seed")
 
     def _is_left_out(self, target: str, link: Link) -> bool:
@@ -103,9 +101,9 @@ class SeedFates:
         )
 
     def _note(self, kind: str, host: str, line: str) -> None:
-        if self._words.get(host, ("",))[0] == kind or (
-            host not in self._words and len(self._words) >= HOSTS
-        ):
+        is_known = self._words.get(host, ("",))[0] == kind
+        is_too_many = host not in self._words and len(self._words) >= HOSTS
+        if is_known or is_too_many:
             return
         self._words[host] = kind, line
         self._told[kind] += 1
@@ -113,37 +111,42 @@ class SeedFates:
             logger.warning("%s", line)
 
     def progress(self) -> str:
-        """Why there is nothing yet, in a few words; empty if there is something, or no reason is
-        known.
-        """
+        """Return why there is no page yet, in a few words; empty if there is, or why is unknown."""
         if not self._words or self.got:
             return ""
         more = f" and {count(len(self._words) - 1, 'host')} more" if len(self._words) > 1 else ""
         return f"no seed has answered: {next(iter(self._words.values()))[1]}{more}"
 
     def lines(self) -> list[str]:
-        """One for each kind of reason, of a crawl that has got nothing."""
+        """Return a line for each kind of reason, of a crawl that has got nothing."""
         if self.got:
             return []
+        lines = [*self._lines_of_hosts(), *self._lines_of_filters()]
+        if not lines and self._loop:
+            return [self._loop]
+        return lines
+
+    def _lines_of_hosts(self) -> Iterator[str]:
         first: dict[str, str] = {}
+        hosts: Counter[str] = Counter()
         for kind, line in self._words.values():
             first.setdefault(kind, line)
-        hosts = Counter(kind for kind, _ in self._words.values())
-        more = {
-            kind: f" ({number - 1} more like it)" for kind, number in hosts.items() if number > 1
-        }
-        lines = [line + more.get(kind, "") for kind, line in first.items()]
+            hosts[kind] += 1
+        for kind, line in first.items():
+            more = hosts[kind] - 1
+            yield f"{line} ({more} more like it)" if more else line
+
+    def _lines_of_filters(self) -> Iterator[str]:
         for kind, dropped in self._crawl.parts.pipeline.filtered.items():
             if dropped:
                 mend = OF_FILTERS.get(kind, "URL_FILTERS has it")
-                lines.append(f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}")
-        return lines or [self._loop] * bool(self._loop)
+                yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
 
     @property
     def hopeless(self) -> bool:
-        """True if nothing was got, and nothing is left that could be.
+        """Return whether the crawl has no page, and nothing left that could bring one.
 
-        Of a hive, its drones together tell.
+        Only the drones of a hive together know that, so it is False for a drone.
         """
         figures = self._crawl.stats()
         return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])

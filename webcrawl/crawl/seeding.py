@@ -1,6 +1,4 @@
-"""Feeds seeds into the crawl as it needs them; the position in the seed lists is part of the
-checkpoint.
-"""
+"""Feeds seeds into the crawl as needed; the place in their lists is in the checkpoint."""
 
 from __future__ import annotations
 
@@ -48,11 +46,11 @@ class AwayServers:
 
     @property
     def names(self) -> str:
-        """The servers that do not answer; empty if all do."""
+        """Return the servers that do not answer; empty if all do."""
         return " and ".join(absence.server for absence in self._absences())
 
     def __str__(self) -> str:
-        """For which servers the crawl waits, and since when, in words; empty if all answer."""
+        """Return for which servers the crawl waits, and since when; empty if all answer."""
         said = [
             f"{absence.server}, away since {self._moment(absence.since)}"
             for absence in self._absences()
@@ -96,7 +94,8 @@ class Seeding(Part):
         self._db = db
         self._pipeline = pipeline
         self._seen = seen
-        self._given = self._unread = seeds
+        self._given = seeds
+        self._unread = seeds
         self._longest = longest
         self._more: dict[str, Seeds] = {}  # sources by command that are not read to their ends
         self._read = [0, 0]  # seeds, good and bad, of those that are
@@ -138,7 +137,7 @@ class Seeding(Part):
             self._open(source, place)
 
     def _open(self, source: str, place: bytes) -> None:
-        """A source by command of a former run, which may have gone since."""
+        """Open a source by command of a former run, which may have gone since."""
         try:
             seeds = self._opened(source)
             if place:
@@ -172,12 +171,12 @@ class Seeding(Part):
             self.ended = False
 
     def _next_source(self) -> Seeds | None:
-        """The source to be read now: the seeds of the command line first."""
+        """Return the source to be read now: the seeds of the command line first."""
         given, self._unread = self._unread, None
         return given if given is not None else next(iter(self._more.values()), None)
 
     def _leave(self) -> None:
-        """The source that was read is at its end."""
+        """Note that the source that was read is at its end."""
         for source, seeds in self._more.items():
             if seeds is self._seeds:
                 if seeds.unread:
@@ -196,7 +195,7 @@ class Seeding(Part):
 
     @property
     def former(self) -> str:
-        """The seeds of the command line in the run before, if those of now are others."""
+        """Return the former run's seeds of the command line, if those of now are others."""
         return self._given.former if self._given is not None else ""
 
     @property
@@ -205,8 +204,9 @@ class Seeding(Part):
 
     @property
     def away(self) -> int:
-        """The number of sources that cannot be read in this run, or to the end; what they still
-        have is not lost.
+        """Return the number of sources that this run cannot read, or not to the end.
+
+        What they still have is not lost.
         """
         return len(self._lost) + (self._given.unread if self._given is not None else 0)
 
@@ -217,7 +217,7 @@ class Seeding(Part):
 
     @property
     def first(self) -> bool:
-        """True if the crawl must wait until all seeds are read."""
+        """Return whether the crawl must wait until all seeds are read."""
         return self._all_first and not self.ended
 
     def read(self, most: int) -> bool:
@@ -237,8 +237,9 @@ class Seeding(Part):
         return bool(seeds)
 
     def _starts(self, seeds: Sequence[Seed]) -> list[str]:
-        """The seeds. What a segment says was found passed the filters when it was, and is not
-        judged again.
+        """Return the seeds.
+
+        A link of a segment passed the filters when it was found, and is not judged again.
 
         But the seeds that it was found from say what is inside.
         """
@@ -300,7 +301,7 @@ class Seeding(Part):
 
 
 def _of_segment(seeds: Sequence[Seed]) -> Iterator[Link]:
-    """The links among these that an earlier segment's pages had."""
+    """Return the links among these that an earlier segment's pages had."""
     for one in seeds:
         if one.found is not None:
             path, via, seed, chain = one.found

@@ -1,5 +1,4 @@
-"""The log in which a crawl that follows no links leaves them: one packed link per line, for `scrapy
-segments` to read.
+"""The log of links left unfollowed: a packed link per line, for `scrapy segments`.
 
 It is an output like all others, so that each checkpoint has a page together with its links. The
 links passed all filters, and bring what travels with a link (model.Link): nothing that a crawl

@@ -1,5 +1,4 @@
-"""Passes settings that change while the crawl runs, or that a sheet has for a domain or host, to
-their parts.
+"""Passes changed settings, and those of a sheet for a domain or host, to their parts.
 
 What the start checked is checked here as well. Nothing on the way of a page has a look at the
 settings.
@@ -31,10 +30,10 @@ from webcrawl.urls.link_pipeline import LinkPipeline
 
 
 def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
-    """Notes another scope in the crawl's terms: a later run has to know which seeds were noted
-    under it.
+    """Note another scope in the crawl's terms.
 
-    CommandError: it cannot be had within this crawl.
+    A later run has to know under which scope seeds were noted. Raise CommandError if the scope
+    cannot be had within this crawl.
     """
     before: Terms = json.loads(db.get(META) or b"{}")
     now = before | {SCOPE: values[SCOPE]}

@@ -1,6 +1,4 @@
-"""Passes what sitemaps, feeds and hubs say of pages to those that fetch them again
-(docs/revisits.md).
-"""
+"""Passes what sitemaps, feeds and hubs say of pages on to revisits (docs/revisits.md)."""
 
 from __future__ import annotations
 
@@ -21,8 +19,10 @@ Tell = Callable[[str, float, str], bool]
 
 
 class Signalling(Feature):
-    """A sitemap speaks for its own host, and a feed for its registered domain; all else they name
-    are links only.
+    """Has pages fetched again of which listings say that they have changed.
+
+    A sitemap speaks for its own host, and a feed for its registered domain; all other URLs that
+    they name are links only.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Signalling(Feature):
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
     def on_body_read(self, page: Page, now: float) -> None:
-        """The body of a page was read. Call it once for each fetch that brought one."""
+        """Heed a page whose body was read. Call it once for each fetch that brought one."""
         if self.offered is not None:
             self.offered(page)
         if page.found is None or page.link is None or not page.found.entries:
@@ -55,14 +55,12 @@ class Signalling(Feature):
         self.signals.told(page.url, self._say(newer, page.link, now))
 
     def pushed(self, topic: Link, entries: Sequence[ListingEntry], now: float) -> None:
-        """A hub has sent entries of this feed, or something else: then it is the page itself that
-        has news.
-        """
+        """Heed what a hub has sent: entries of this feed, or none if the page itself has news."""
         found = dated(entries, topic.url, topic.url, self.site_of)
         self._say(self.signals.pushed(topic.url, found, now), topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> int:
-        """Returns the number of them that are fetched ahead of their turns."""
+        """Have these URLs fetched ahead of their turns; return how many are."""
         ours = list(filter(self.is_ours, urls))
         if len(ours) < len(urls):
             self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
@@ -75,17 +73,17 @@ class Signalling(Feature):
 def dated(
     entries: Sequence[ListingEntry], url: str, base: str, site_of: Callable[[str], str]
 ) -> list[Dated]:
-    """Canonical URLs and dates of the entries that a listing at `url` may speak for, in document
-    order.
-    """
+    """Return URLs and dates of the entries that a listing at `url` may speak for, in its order."""
     wanted = [entry for entry in entries if entry.role in ROLES]
     found = canonical_links(base or url, [entry.url for entry in wanted], Counter())
-    host, site = host_of(url), site_of(url)
+    host = host_of(url)
+    site = site_of(url)
     own: list[Dated] = []
     for entry in wanted:
         address = found[entry.url]
-        if address is not None:
-            named = host_of(address)
-            if named == host or (entry.kind == "feed" and site_of(address) == site):
-                own.append((address, entry.modified))
+        if address is None:
+            continue
+        is_own_host = host_of(address) == host
+        if is_own_host or (entry.kind == "feed" and site_of(address) == site):
+            own.append((address, entry.modified))
     return own

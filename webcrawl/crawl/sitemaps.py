@@ -15,7 +15,7 @@ from typing import Self
 
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.link_kinds import FoundLink
+from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.crawl.moments import Feature
@@ -29,9 +29,7 @@ NAME = "/sitemap.xml"
 
 
 class Sitemaps(Feature):
-    """Submits sitemaps as links of the page that made them worth a request, and bounds what they
-    name.
-    """
+    """Submits sitemaps as links of the page that made them worth a request; bounds their links."""
 
     def __init__(
         self,
@@ -43,10 +41,10 @@ class Sitemaps(Feature):
         counters: Counter[str],
         has_listing: Callable[[str], bool] | None = None,
     ) -> None:
-        """`named`: what the robots.txt of a URL's host names. `has_listing`: whether a sitemap of a
-        host was read.
+        """`named` gives the sitemaps that the robots.txt of a URL's host names.
 
-        With it hosts are asked for the usual name, too, if nothing is known.
+        `has_listing` says whether a sitemap of a host was read. With it, hosts are asked for the
+        usual name, too, if no sitemap is known.
         """
         self._discovery = discovery
         self._frontier = frontier
@@ -79,44 +77,45 @@ class Sitemaps(Feature):
         return sitemaps
 
     def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages
-        are followed.
+        """Submit the links of a sitemap, or the sitemaps of a seed's host whose page has few links.
+
+        Return the links that are left for others: none of a sitemap.
         """
         if page.found is None or not _concerns(link.path):
             return found
-        if not is_sitemap(link.path):
-            if len(found) < GROWN:  # it leads nowhere
-                self._ask(link, [])
-            return found
-        if not self._rules.forbids(page):
-            wanted = [one for one in found if one[0] in self._kinds]
-            page.followed = taken = self._taken(link, self._page_links.cut(page, link, wanted))
-            page.flags = None
-            # else it names pages
-            index = any(entry.role == "sitemap" for entry in page.found.entries)
-            letter, hops = SITEMAP if index else "L", self._rules.hops
-            letters = "".join(
-                [letter if one[0] == "sitemap" else hops.get(one[0], "L") for one in taken]
-            )
-            self._discovery.discover(link, [*map(ADDRESS, taken)], letters, base=page.base)
-        return ()
+        if is_sitemap(link.path):
+            if not self._rules.forbids(page):
+                self._follow_sitemap(page, link, page.found, found)
+            return ()
+        if len(found) < GROWN:  # it leads nowhere
+            self._ask(link, [])
+        return found
+
+    def _follow_sitemap(
+        self, page: Page, link: Link, document: DocumentLinks, found: Sequence[FoundLink]
+    ) -> None:
+        wanted = [one for one in found if one[0] in self._kinds]
+        taken = self._taken(link, self._page_links.cut(page, link, wanted))
+        page.followed = taken
+        page.flags = None
+        is_index = any(entry.role == "sitemap" for entry in document.entries)
+        # links of kind "sitemap" lead to sitemaps in an index, else to pages
+        hops = {**self._rules.hops, "sitemap": SITEMAP if is_index else "L"}
+        letters = "".join([hops.get(one[0], "L") for one in taken])
+        self._discovery.discover(link, [*map(ADDRESS, taken)], letters, base=page.base)
 
     def of_robots(self, page: Page) -> None:
-        """Submits the sitemaps that a robots.txt names: links of the page that needed the rules,
-        found there.
-        """
+        """Submit the sitemaps of a robots.txt, as links of the page that needed the rules."""
         if page.link is not None and page.found is not None:
             page.followed = page.found.links
             self.named(page.link, page.found.base, [*map(ADDRESS, page.found.links)])
 
     def named(self, robots: Link, base: str, named: Sequence[str]) -> None:
-        """The same, given by the robots.txt `base` and what it names."""
+        """Submit the sitemaps that the robots.txt `base` names, which was fetched for this link."""
         self.follow(replace(robots, path=robots.path.removesuffix("P")), base, named)
 
     def follow(self, page: Link, base: str, named: Sequence[str]) -> None:
-        """Submits the sitemaps that the robots.txt `base` names: links of the page that needed the
-        rules.
-        """
+        """Submit the sitemaps that the robots.txt `base` names, as links of this page."""
         kept = fitting_links(page, base, named)
         if kept < len(named):
             self._discovery.count_truncated_links(len(named) - kept)
@@ -125,9 +124,9 @@ class Sitemaps(Feature):
             self._discovery.discover(page, named[:kept], SITEMAP, base=base)
 
     def grown(self, page: Link) -> None:
-        """A host has so many pages now that more requests are worth it.
+        """Submit the sitemaps of a host that has given so many pages that they are worth it.
 
-        The seen store lets each happen once.
+        The seen store lets each be fetched once.
         """
         looks = self._has_listing is not None and not self._has_listing(host_of(page.url))
         self._ask(page, [NAME] if looks else [])
@@ -140,9 +139,9 @@ class Sitemaps(Feature):
             self.follow(page, base, self._named(page.url) or usual)
 
     def _taken(self, sitemap: Link, links: Sequence[FoundLink]) -> Sequence[FoundLink]:
-        """The first links of a sitemap, as many as its host may have.
+        """Return the first links of a sitemap, as many as its host may have.
 
-        One that is read again has had its turn.
+        All links of a sitemap that is read again are returned: they were counted the first time.
         """
         if sitemap.history:
             return links
@@ -157,5 +156,5 @@ class Sitemaps(Feature):
 
 @lru_cache(1024)  # as of all functions of a path, of which a crawl has few
 def _concerns(path: str) -> bool:
-    """True of a sitemap, and of a page that no link led to."""
+    """Return whether a URL is a sitemap, or a page to which no link led."""
     return is_sitemap(path) or depth_of(path) == 0

@@ -1,4 +1,4 @@
-"""Looks once a second for downloads that are to be cut because others need their slots."""
+"""Looks once a second for downloads to cut because others need their slots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERIOD = BEAT  # seconds between two looks
 
 @dataclass(slots=True)
 class Held:
-    """A download under way, and for how long it was seen to be."""
+    """A download under way, and for how long it has been seen."""
 
     trip: Trip
     link: Link
@@ -30,8 +30,7 @@ class Held:
 
 
 class Sweep:
-    """One look at all downloads instead of a timer for each. A download's time is that between
-    looks.
+    """Looks at all downloads, instead of a timer for each: their time is that between looks.
 
     The looks are the beats of the clock of downloads, which stands while this process does not run.
     """
@@ -58,7 +57,7 @@ class Sweep:
         self._timer = self._loop.call_later(PERIOD, self._sweep)
 
     def stop(self) -> None:
-        """Cuts nothing any more."""
+        """Cut no more downloads."""
         self._timer.cancel()
         self._clock.stop()
 
@@ -71,21 +70,23 @@ class Sweep:
             self._fail(error)
 
     def _look(self, now: float) -> None:
-        before = self._seconds
-        passed, self._last = now - self._last, now
-        slowed = self._network.bandwidth.held  # by ourselves
-        if slowed:
-            passed = 0.0
-        self._seconds = {
-            trip: before[trip] + passed if trip in before else 0.0
-            for trip in self._running.waiting()
-        }
-        if self._network.shortage.paused or slowed:
+        is_slowed = self._network.bandwidth.held  # by ourselves, so that it is no download's time
+        self._count_time(0.0 if is_slowed else now - self._last)
+        self._last = now
+        if self._network.shortage.paused or is_slowed:
             return
         held = [
             Held(trip, trip.link, seconds)
             for trip, seconds in self._seconds.items()
             if trip.link and seconds
         ]
-        for one in self._crawl.overstaying(held, full=self._is_full()):
-            self._running.cut(one.trip)
+        for download in self._crawl.overstaying(held, full=self._is_full()):
+            self._running.cut(download.trip)
+
+    def _count_time(self, passed: float) -> None:
+        """Add the time since the last look to that of each download; a new one begins with 0."""
+        before = self._seconds
+        self._seconds = {
+            trip: before[trip] + passed if trip in before else 0.0
+            for trip in self._running.waiting()
+        }

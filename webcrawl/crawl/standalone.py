@@ -1,6 +1,4 @@
-"""A crawl by itself, in the event loop of whoever opens it: the one loop with its steps, and no
-framework.
-"""
+"""A crawl by itself, in the caller's event loop: the one loop, and no framework."""
 
 from __future__ import annotations
 
@@ -88,9 +86,7 @@ class Standalone:
     def __init__(
         self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver
     ) -> None:
-        """`values`: the checked settings; `given`: those that the user has given, as they were
-        written.
-        """
+        """`values`: the checked settings; `given`: the user's own, as they were written."""
         self._values = values
         self._deliver = deliver
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -144,7 +140,7 @@ class Standalone:
         )
 
     async def _connect(self, values: Mapping[str, Any], seeds: str) -> None:
-        """The network, the crawl and the steps of its loop."""
+        """Make the network, the crawl and the steps of its loop."""
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
         hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
@@ -243,7 +239,7 @@ class Standalone:
 
     @property
     def is_full(self) -> bool:
-        """True if no slot is free."""
+        """Return whether no slot is free."""
         return 0 < self.slots <= len(self.driver.fetching if self.driver is not None else ())
 
     def wake(self) -> None:
@@ -309,7 +305,7 @@ class Standalone:
             self.stop(FINISHED)
 
     def give_up(self) -> None:
-        """A page is closed whatever it waits for: nobody has to be told."""
+        """Do nothing: a page is closed whatever it waits for."""
 
     def _look(self) -> None:
         driver = self.driver
@@ -334,9 +330,7 @@ class Standalone:
         return f"nothing is fetched ({why})" if why else "fetching resumes"
 
     def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A lack that no part of the crawl has noticed ends it: a page would count as done that is
-        not.
-        """
+        """End the crawl at a lack that no part has noticed: a page would count as done."""
         error = context.get("exception")
         if isinstance(error, Exception) and lack(error) and not self.run.over:
             self.run.fail(error)
@@ -355,14 +349,13 @@ class Standalone:
         return await asyncio.shield(self._over)
 
     def stats(self) -> dict[str, Any]:
-        """All counters by name; none before it is open."""
+        """Return all counters by name; none before the crawl is open."""
         return self.run.kept(self.run.crawl.stats()) if self.run.is_open else {}
 
     async def close(self, reason: str) -> None:
-        """Takes the last checkpoint, and lets go of everything. What is under way is left to the
-        next run.
+        """Take the last checkpoint, and close everything; the next run does what is under way.
 
-        Raises why the crawl could not keep what it did, if it could not.
+        Raise why the crawl could not keep what it did, if it could not.
         """
         run = self.run
         self.stop(reason)
@@ -380,9 +373,7 @@ class Standalone:
             self._hold_to_seeds()
 
     def _hold_to_seeds(self) -> None:
-        """Raise what a crawl with nothing left must not hide: seeds without an answer, or lists
-        that are away.
-        """
+        """Raise what an ended crawl must not hide: unanswered seeds, or lists that are away."""
         fates, seeding = self.run.fates, self.run.crawl.parts.seeding
         if fates is not None and not fates.got:
             bad = f": {seeding.bad} of the lines are no seeds" if seeding.bad else ""

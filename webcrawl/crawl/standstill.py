@@ -1,5 +1,4 @@
-"""Notices that the event loop stands still, says in whose code, and ends a crawl that was told to
-stop and cannot.
+"""Notices that the event loop stands still, says where, and ends a crawl that should stop.
 
 Code that does not return, as a pipeline that waits for a database without an end, holds up pages,
 checkpoints, commands and Scrapy's handling of signals alike. Only another thread can still say so.
@@ -27,8 +26,9 @@ WORDLESS = 5.0  # seconds for a line: the log may be what stands still
 
 
 class Standstill:
-    """Counts looks in a row at a loop that has not turned: not seconds, of which a stopped process
-    has many.
+    """Counts the looks in a row at a loop that has not turned.
+
+    Seconds are not counted: a process that was stopped has many.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, saved: Callable[[], str]) -> None:
@@ -50,7 +50,7 @@ class Standstill:
         return self._looks > 1
 
     def told(self) -> None:
-        """The crawl is to stop: from now on it has ENDED looks to return to the loop.
+        """Note that the crawl is to stop: it has ENDED looks to return to the loop.
 
         A signal handler calls this.
         """
@@ -64,7 +64,7 @@ class Standstill:
         os._exit(status)
 
     def close(self) -> None:
-        """The loop may do as it likes from now on."""
+        """End the watch: the loop may do as it likes from now on."""
         self._over.set()
         self._worker.close()
 
@@ -102,8 +102,9 @@ class Standstill:
 
 
 def _speak(say: Callable[..., None], line: str, *words: object) -> None:
-    """Has a thread of its own say it: a pipe that nobody reads, or a terminal that Ctrl-S stopped,
-    blocks the log.
+    """Log it in a thread of its own.
+
+    A pipe that is not read, or a terminal that Ctrl-S stopped, blocks the log.
     """
     # no more threads, or no more of that log
     with suppress(RuntimeError, MemoryError, TimeoutError):

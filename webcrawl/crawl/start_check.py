@@ -14,8 +14,9 @@ from webcrawl.store.write_ahead_log import check_log
 
 
 def check_start(jobdir: Path) -> Iterator[DamagedFile]:
-    """Checks the log's frames, the database's header, and for files missing or too short. No crawl
-    means no damage.
+    """Check the log's frames, the database's header, and for missing or short files.
+
+    A folder without a crawl has no damage.
 
     A log that SQLite would silently cut off is refused here: it would set the crawl back to a
     checkpoint whose files are gone. Damaged blocks and records are found when they are read.

@@ -39,7 +39,7 @@ class StatsWriting:
         self._begun = time.monotonic()
 
     def begin(self) -> None:
-        """The file says from now on what each checkpoint has."""
+        """From now on write to the file what each checkpoint has."""
         run, folder = self._run, self._folder
         run.keeping.kept = run.crawl.stats() | {"statistics": self._tables()}
         run.keeping.taken.append(self.save)
@@ -85,7 +85,7 @@ class StatsWriting:
         }
 
     def _unreached(self, reason: str | None) -> dict[str, list[str]]:
-        """Why the seeds gave nothing, of a crawl that ended with nothing."""
+        """Return why the seeds gave nothing, of a crawl that ended with nothing."""
         fates = self._run.fates
         if fates is None or reason != stats_file.FINISHED or not fates.hopeless:
             return {}
@@ -93,7 +93,7 @@ class StatsWriting:
 
 
 def _text(figures: dict[str, Any]) -> str:
-    """One line per counter, and one per table of the statistics."""
+    """Return one line per counter, and one per table of the statistics."""
     tables = figures.pop("statistics")
     lines = ",\n  ".join(
         f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items()

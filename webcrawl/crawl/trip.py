@@ -54,18 +54,18 @@ class Trip:
 
     @property
     def is_prerequisite(self) -> bool:
-        """True if this is a robots.txt that the crawl fetches for itself."""
+        """Return whether this is a robots.txt that the crawl fetches for itself."""
         return self.link is not None and self.link.is_prerequisite
 
     @property
     def url(self) -> str:
-        """The URL that it is about; `data:` for a request that needs no host."""
+        """Return the URL that it is about; `data:` for a request that needs no host."""
         if self.link is not None:
             return self.link.url
         return unpack(self.refusal.record).url if self.refusal is not None else "data:"
 
     def answer(self) -> tuple[Link, Exchange]:
-        """The link, and what came of it."""
+        """Return the link, and what came of it."""
         if self.link is None or self.exchange is None:
             raise ValueError(
                 "no exchange: this response was not made by one of webcrawl's download handlers"
@@ -78,7 +78,7 @@ PAGE: ContextVar[Trip | None] = ContextVar("page", default=None)
 
 
 def page_under_way() -> Trip | None:
-    """The page that the caller works for, unless it is finished already."""
+    """Return the page that the caller works for, unless it is finished already."""
     page = PAGE.get()
     return None if page is None or page.booked else page
 

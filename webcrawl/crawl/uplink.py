@@ -1,6 +1,4 @@
-"""Our own connection to the web: while it is out nothing is fetched but probes, and nobody is
-charged for it.
-"""
+"""Our own connection to the web: while it is out only probes go, and no host is charged."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ KEPT = 4096  # failures of robots.txt that can be forgiven
 
 
 class Uplink:
-    """Hears how every download ended, says when a host may be probed, and takes back what an outage
-    has charged.
-    """
+    """Hears how downloads end, says when to probe, and takes back an outage's charges."""
 
     def __init__(
         self,
@@ -66,27 +62,30 @@ class Uplink:
         self._names = True  # whether names can be resolved
         # robots.txt that failed, and what was known
         self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)
-        # the last answer before it; when it was noticed, and told
-        self._since = self._began = self._told = 0.0
+        # of the outage: the last answer before it, and when it was noticed and told
+        self._since = 0.0
+        self._began = 0.0
+        self._told = 0.0
         self._ended = -inf
         self._put_back = 0
-        self._round = self._left = PROBES
+        self._round = PROBES
+        self._left = PROBES
         self._pause = FIRST
         self.next_probe = 0.0
         self._next_awaited = 0.0
 
     @property
     def out(self) -> bool:
-        """True if there is no network."""
+        """Return whether there is no network."""
         return self._detector.out
 
     @property
     def seconds(self) -> float:
-        """The seconds for which it has been out; 0 if it is not."""
+        """Return the seconds for which it has been out; 0 if it is not."""
         return self._clock() - self._began if self._detector.out else 0.0
 
     def reached(self) -> list[str]:
-        """The names of a few hosts that earlier runs have reached."""
+        """Return the names of a few hosts that earlier runs have reached."""
         return self._frontier.look.reached()
 
     # -- what it hears
@@ -108,9 +107,9 @@ class Uplink:
             self._next_awaited = now
 
     def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
-        """A download failed.
+        """Note that a download has failed.
 
-        Returns None, or if our own network is to blame the seconds until it may be repeated.
+        Return None, or the seconds until it may be repeated if our own network is to blame.
         """
         if error.sign is Sign.LIFE:
             self.answered(url, ended)
@@ -133,9 +132,7 @@ class Uplink:
         return LONGEST
 
     def excuse(self, outcome: Outcome) -> None:
-        """Of a failure that was heard right before the outage was recognised, and is about to be
-        booked.
-        """
+        """Excuse a failure heard right before the outage was known, and about to be booked."""
         if outcome.doubtful and self._detector.out:
             outcome.status = Status.UNTRIED
             outcome.wait = LONGEST
@@ -143,7 +140,7 @@ class Uplink:
             self._count(1)
 
     def robots_fails(self, origin: str, status: int, now: float) -> bool:
-        """A robots.txt is about to be booked as unreachable; returns False if it must not be."""
+        """Note a robots.txt about to be booked as unreachable; return False if it must not be."""
         if self._detector.out and status in MAY_BE_OURS:
             return False
         self._shut.append((now, origin, self._robots.row(origin)))
@@ -156,7 +153,7 @@ class Uplink:
     # -- probes
 
     def may_probe(self, now: float) -> bool:
-        """True if it is time to ask one more host."""
+        """Return whether it is time to ask one more host."""
         if now - self._told >= REMIND:
             self._told = now
             logger.warning(
@@ -166,16 +163,18 @@ class Uplink:
         return now >= self.next_probe
 
     def probe(self, now: float) -> Link | None:
-        """A link of a host that answered lately, if one is due; the last one of a round may be of
-        any host.
+        """Return a link of a host that answered lately, or None if none is due.
+
+        The last link of a round may be of any host.
         """
         link = self._frontier.outage.probe(now, anyone=self._left == 1)
         self._probed(now, found=link is not None)
         return link
 
     def may_await(self, now: float) -> bool:
-        """True if a download that somebody awaits may go out: always, or as a probe, one in LONGEST
-        seconds.
+        """Return whether a download that a page awaits may go out.
+
+        Without a network it may as a probe, one in LONGEST seconds.
 
         Pages that await some may have all hosts; then nothing else would find out that the network
         is back.
@@ -205,7 +204,8 @@ class Uplink:
         self._told = now
         self._put_back = 0
         self._count(forgiven)
-        self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
+        self._round = PROBES if detector.answered_at else PROBES_BEFORE
+        self._left = self._round
         self._pause = FIRST
         self.next_probe = now + FIRST
         self._next_awaited = now + LONGEST
@@ -234,14 +234,14 @@ class Uplink:
         self._count(self._forgive(self._clock.at(since)))
 
     def names_found(self) -> None:
-        """One answers again."""
+        """Note that a name server answers again."""
         self._names = True
         if self.on_return is not None:
             self.on_return()
 
     @property
     def trouble(self) -> str:
-        """The trouble, in words; empty if there is none."""
+        """Return the trouble, in words; empty if there is none."""
         return "no network" if self._detector.out else "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:

@@ -16,9 +16,7 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 
 
 class Filters:
-    """The chain in all places that use it: the way of links, the check before a URL is fetched, and
-    the checkpoint.
-    """
+    """The chain wherever it is used: the way of links, the check before a fetch, checkpoints."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground

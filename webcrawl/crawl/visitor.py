@@ -1,6 +1,4 @@
-"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links
-are submitted.
-"""
+"""Turns an answer into a page: redirects become links, and new pages' links are submitted."""
 
 from __future__ import annotations
 
@@ -39,13 +37,13 @@ MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another tr
 
 
 class PageStates(Protocol):
-    """What one page becomes that comes many times."""
+    """Compares the answers of a page that is fetched many times."""
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
         """Set `page.change`."""
 
     def note(self, page: Page) -> None:
-        """The page has this body, whose duplicates are known."""
+        """Note that the page has this body, whose duplicates are known."""
 
     def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:
         """Return whether a page is processed although its body is known."""
@@ -69,10 +67,10 @@ class Visitor:
         sitemaps: Sitemaps | None,
         copies: ReadCopies | None,
     ) -> None:
-        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are
-        wanted.
+        """Three parts are None where they are not needed.
 
-        `copies`: if bodies that were seen before are skipped.
+        `states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are
+        wanted. `copies`: if bodies that were seen before are skipped.
         """
         self._owners = owners
         self._parts = parts
@@ -90,7 +88,7 @@ class Visitor:
         self._missing = missing
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
-        """The page of this answer; `follow` submits its links."""
+        """Return the page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
         page.read_most = self._read_most
         location = redirect_target(exchange)
@@ -116,7 +114,7 @@ class Visitor:
         return page
 
     def _recognise(self, exchange: Exchange) -> str:
-        """What the answer is where it is not the page, noted and counted once."""
+        """Return what the answer is in place of the page, or PAGE; note and count it once."""
         kind = exchange.state.recognised
         if kind is None:
             answer = exchange.status, exchange.headers, exchange.body[: self._read_most]
@@ -138,10 +136,9 @@ class Visitor:
         self._parts.counters[f"{RECOGNISED}{kind.replace(':', '/')}"] += 1
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
-        """True if this is what its host shows for what cannot exist, whatever it says."""
-        if page.recognised not in ("", SOFT404) or not self._missing.shows(
-            exchange, self._recogniser
-        ):
+        """Return whether its host shows the same for URLs that cannot exist."""
+        may_be_missing = page.recognised in (PAGE, SOFT404)
+        if not (may_be_missing and self._missing.shows(exchange, self._recogniser)):
             return False
         self._parts.counters["soft404/by probe"] += 1
         if not page.recognised:
@@ -150,33 +147,28 @@ class Visitor:
         return True
 
     def looks(self, link: Link, exchange: Exchange, outcome: Outcome) -> None:
-        """Notes in the outcome of an error whether a wall has answered: then its host is well."""
+        """Note in the outcome of an error whether a wall has answered: then its host is well."""
         if not link.request:
             outcome.wall = wall_of(self._recognise(exchange), robots=link.is_prerequisite)
 
     def withholds(self, link: Link, exchange: Exchange) -> bool:
-        """True if an answer that somebody else processes is not to be kept; then only its head is
-        left.
-        """
+        """Return whether an answer without a page must not be kept; then only its head is left."""
         return self._owners.judges and self._judge_use(self.unread(link, exchange), exchange)
 
     def forbids(self, link: Link, exchange: Exchange) -> bool:
-        """True if a page that is still to be made of this answer is not to be kept; the answer
-        stays whole.
-        """
+        """Return whether a page made of this answer must not be kept; the answer stays whole."""
         return self._owners.judges and self._owners.withholds(self.unread(link, exchange))
 
     def _judge_use(self, page: Page, exchange: Exchange) -> bool:
-        if not (
-            exchange.wire or exchange.body or page.change is Change.UNCHANGED
-        ) or not self._owners.withholds(page):
+        has_content = exchange.wire or exchange.body or page.change is Change.UNCHANGED
+        if not (has_content and self._owners.withholds(page)):
             return False
         sources = withhold(page, exchange, self._owners.purpose)
         self._parts.counters.update(["withheld", *(f"withheld/{source}" for source in sources)])
         return True
 
     def unread(self, link: Link, exchange: Exchange) -> Page:
-        """The page of an answer that somebody else processes: nothing follows from it."""
+        """Return the page of an answer that other code processes: nothing follows from it."""
         page = Page.of(link, exchange)
         page.read_most = self._read_most
         if not link.is_prerequisite:
@@ -184,25 +176,29 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        if self._states is not None and not page.is_none:
-            self._states.judge(page, link, exchange)
-        if exchange.state.since is not None and not page.is_none:
-            _note_since(page, exchange.state.since)
+        if not page.is_none:
+            if self._states is not None:
+                self._states.judge(page, link, exchange)
+            if exchange.state.since is not None:
+                _note_since(page, exchange.state.since)
         if location:
-            if link.history and self._moves(link, exchange, location):
-                page.change = Change.GONE
-                return
-            if redirects_in_a_row(link.path) < self._redirects:
-                self._parts.discovery.redirected(link, location, self._chain(link, exchange))
-        elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
+            self._redirect(page, link, exchange, location)
+        elif _has_news(page, exchange):
             self._body(page, link, exchange)
         elif exchange.location:
             # no URL that can be fetched: it is counted, and logged, as one on a page is
             self._parts.discovery.redirected(link, exchange.location, "")
 
+    def _redirect(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+        if link.history and self._moves(link, exchange, location):
+            page.change = Change.GONE
+        elif redirects_in_a_row(link.path) < self._redirects:
+            self._parts.discovery.redirected(link, location, self._chain(link, exchange))
+
     def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
-        """A page that has moved for good takes what is known of it along, unless nothing is fetched
-        where it is now.
+        """Return whether a page has moved for good, and hand its record to the new URL.
+
+        It has not if nothing is fetched where it is now.
         """
         known = self._parts.revisiting
         if known is None:
@@ -220,21 +216,17 @@ class Visitor:
         return True
 
     def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
-        """The sitemaps that it names are its links, if they are wanted."""
+        """Book a robots.txt; the sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
-        head, status = head_of(exchange), exchange.status
-        recognised = self._recognise(exchange)
-        seems = recognised == UNKNOWN and status < REDIRECTS  # an error is the server's own
-        # it says nothing of what the host allows
-        if seems or wall_of(recognised, robots=True) or _puts_off(exchange):
+        status = exchange.status
+        if _says_nothing(exchange, self._recognise(exchange)):
             status = UNREACHABLE
-            if page is not None:
-                page.is_none = True
-        if self._is_cut(link, exchange):
+            page.is_none = True
+        elif self._is_cut(link, exchange):
             status = UNREACHABLE
         named = self._parts.robots_answers.answered(
-            link, status, exchange.body, location, now, chain, head
+            link, status, exchange.body, location, now, chain, head_of(exchange)
         )
         if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
@@ -243,93 +235,92 @@ class Visitor:
             )
 
     def _is_cut(self, link: Link, exchange: Exchange) -> bool:
-        """True if a robots.txt lacks a part, in which may be what it forbids, and that may come at
-        another try.
-        """
+        """Return whether a robots.txt lacks a part, which may forbid something and come later."""
         if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
             return False
         return self._parts.robots.book.tries(link.history) < TRIES - 1
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Decide whether a body is new, and read it unless it is known or withheld."""
         page.digest = page.digest or self._digests(exchange.body)
-        withheld = self._owners.judges and self._is_withheld(page, link, exchange)
-        if page.is_none:  # it has no links to follow, and nothing new
-            page.found = None  # what its owner says of its use may have been looked for
-        if page.is_none or withheld:
+        is_withheld = self._owners.judges and self._is_withheld(page, link, exchange)
+        if page.is_none:
+            # It has no links to follow, although it may have been read for its owner's word.
+            page.found = None
             return
-        page.duplicate = self._parts.content.seen(page.digest)
-        if self._copies is not None and not page.duplicate:
-            self._copies.first(page)
-        states = self._states
-        if page.duplicate and (
-            self._parts.halfway.comes_again(link.url)
-            or (states is not None and states.returns(page, link, exchange))
-        ):
-            page.duplicate = False  # first seen as this very page
-        elif states is not None:
-            states.note(page)
-        if not (page.duplicate or link.history):  # budgets are about new pages
-            self._parts.new_body(link, exchange.body)
-        exchange.state.duplicate = page.duplicate
+        if is_withheld:
+            return
+        self._note_body(page, link, exchange)
         if page.duplicate and self._copies is not None:
             for on_known_body in self._on_known_body:
                 on_known_body(page, exchange)
         elif page.found is None:
             self._read(page, exchange)
 
-    def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
-        """True if the body is not to be kept; then its links are followed, and it does not count as
-        seen.
+    def _note_body(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Set `page.duplicate`, and note the body as seen."""
+        page.duplicate = self._parts.content.seen(page.digest)
+        if self._copies is not None and not page.duplicate:
+            self._copies.first(page)
+        if page.duplicate and self._is_body_of(page, link, exchange):
+            page.duplicate = False
+        elif self._states is not None:
+            self._states.note(page)
+        if not (page.duplicate or link.history):  # budgets are about new pages
+            self._parts.new_body(link, exchange.body)
+        exchange.state.duplicate = page.duplicate
 
-        Another URL may have the same one, with an owner who allows it.
+    def _is_body_of(self, page: Page, link: Link, exchange: Exchange) -> bool:
+        """Return whether a known body was first seen as that of this very page."""
+        if self._parts.halfway.comes_again(link.url):
+            return True
+        return self._states is not None and self._states.returns(page, link, exchange)
+
+    def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
+        """Return whether the body must not be kept; then its links are followed all the same.
+
+        It does not count as seen: another URL may have the same one, with an owner who allows it.
         """
-        if not (
-            self._owners.purpose.withholds(page.said_so_far)
-            or self._parts.content.holds(page.digest)
-        ):
+        is_refused = self._owners.purpose.withholds(page.said_so_far)
+        if not (is_refused or self._parts.content.holds(page.digest)):
             self._read(page, exchange)  # the document has its say, too
         if not self._owners.withholds(page):
             return False
         if page.found is None:
             self._read(page, exchange)
-        if not (
-            page.is_none
-            or self._parts.content.seen(self._digests(WITHHELD + page.digest))
-            or link.history
-        ):
+        if page.is_none:
+            return True
+        was_counted = self._parts.content.seen(self._digests(WITHHELD + page.digest))
+        if not (was_counted or link.history):  # budgets are about new pages
             self._parts.new_body(link, exchange.body)
         return True
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
-        """The chain that the target of a redirect takes with it."""
+        """Return the chain that the target of a redirect takes with it."""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
         return follow(
             link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started
         )
 
     def follow_robots(self, page: Page) -> None:
-        """Submits the sitemaps that this robots.txt names."""
+        """Submit the sitemaps that this robots.txt names."""
         if self._sitemaps is not None:
             self._sitemaps.of_robots(page)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers for the request of a robots.txt, by which a server may say that it is still the
-        same.
-        """
+        """Return headers by which a server may say that its robots.txt has not changed."""
         return self._parts.robots.conditions(link)
 
     def robots_way_failed(self, link: Link) -> None:
-        """A robots.txt could not be asked for by the proxy of the request that needs it."""
+        """Book that the proxy of a request could not fetch the robots.txt that it needs."""
         self._parts.robots.way_failed(link, self._parts.clock())
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
-        """An answer to a robots.txt request of which no exchange is known, or none."""
+        """Book a robots.txt of which no exchange is known, or that has failed with this status."""
         self._parts.robots_answers.answered(link, status, body, None, self._parts.clock())
 
     def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """Takes what came of a robots.txt that another drone fetched, because it was redirected
-        there.
-        """
+        """Book a robots.txt that another drone fetched, because it was redirected there."""
         named = self._parts.robots_answers.answered(
             link, status, body, location or None, self._parts.clock(), chain
         )
@@ -338,8 +329,7 @@ class Visitor:
 
 
 def _note_since(page: Page, since: Change) -> None:
-    """Note that a page which this crawl fetches for the first time is not what an earlier crawl
-    has, or is gone.
+    """Note that a page which is new to this crawl has changed since an earlier one, or is gone.
 
     An unchanged one counts as new: the outputs of this crawl have all its pages.
     """
@@ -348,28 +338,37 @@ def _note_since(page: Page, since: Change) -> None:
 
 
 def _kept(page: Page, found: PageJudgement) -> tuple[int, int]:
-    """The part of the owner's word that is kept.
+    """Return the part of the owner's word that is kept, of the header and of the document.
 
     A document that is the same says the same, and is not read again.
     """
     header, document = kept(page.said_so_far.statements)
-    return header, found.said[
-        1
-    ] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
+    is_same_document = found.by is By.DIGEST and found.change is Change.UNCHANGED
+    return header, found.said[1] if is_same_document else document
 
 
 def _is_instead(recognised: str) -> bool:
-    """True if this came in place of a page, and is none: a wall, or a domain trader's page."""
+    """Return whether this came in place of a page: a wall, or a domain trader's page."""
     return recognised == PARKED or bool(wall_of(recognised))
 
 
 def _puts_off(exchange: Exchange) -> bool:
-    """True if an answer is a page that asks to come again: challenges are sent like this."""
+    """Return whether an answer is a page that asks to come again, as challenges are sent."""
     return exchange.status == ACCEPTED and bool(markup(exchange.content_type, exchange.body))
 
 
-def _is_same(page: Page, exchange: Exchange) -> bool:
-    """True if there is nothing to be read; of an answer that was cut short the links are read all
-    the same.
+def _says_nothing(exchange: Exchange, recognised: str) -> bool:
+    """Return whether an answer in place of a robots.txt says nothing of what the host allows."""
+    # an error of this kind is the server's own
+    is_challenge = recognised == UNKNOWN and exchange.status < REDIRECTS
+    return is_challenge or bool(wall_of(recognised, robots=True)) or _puts_off(exchange)
+
+
+def _has_news(page: Page, exchange: Exchange) -> bool:
+    """Return whether an answer has a body that is not known to be unchanged.
+
+    Of an answer that was cut short, and so was not judged, the links are read all the same.
     """
-    return page.change is Change.UNCHANGED and exchange.state.revisit is not None
+    if not (200 <= exchange.status < 300 and exchange.body):
+        return False
+    return page.change is not Change.UNCHANGED or exchange.state.revisit is None

@@ -1,6 +1,4 @@
-"""Owners' preferences obeyed: what is forbidden for all that the crawl is for leaves nothing but
-its head.
-"""
+"""Owners' preferences obeyed: what is forbidden for all purposes leaves only its head."""
 
 from __future__ import annotations
 
@@ -29,12 +27,12 @@ class Owners:
         self.judges = bool(purpose.declared)
 
     def word(self, url: str) -> RobotsWord:
-        """One look for each page; nearly all hosts say nothing."""
+        """Return the owner's word on a URL, in one look; nearly all hosts say nothing."""
         said = self._said(url) if self._said is not None else None
         return self._plain if said is None else RobotsWord(said.of(url), said.licenses, self._agent)
 
     def withholds(self, page: Page) -> bool:
-        """True if it is not to be kept. Reads the head of its document if that was not done."""
+        """Return whether a page must not be kept. Read the head of its document if needed."""
         return self.purpose.withholds(page.said_so_far) or self.purpose.withholds(page.preferences)
 
 

@@ -1,6 +1,4 @@
-"""The kinds of all settings, rules between two of them, and the one place that checks them before
-the first request.
-"""
+"""The kinds of all settings, rules between two, and the one place that checks them at the start."""
 
 from __future__ import annotations
 
@@ -259,9 +257,7 @@ ARCHIVED_TRUNCATE = 64 << 20  # bytes of a body in a crawl that is to keep what 
 
 
 class SettingError(ValueError):
-    """A setting with an invalid value; the message is one line with its name, the value and what is
-    allowed.
-    """
+    """A setting with an invalid value. The message is one line: name, value and what is allowed."""
 
     def __init__(self, name: str, value: object, allowed: str, detail: str = "") -> None:
         shown = dict(value) if isinstance(value, Mapping) else value
@@ -272,17 +268,12 @@ class SettingError(ValueError):
 
 
 def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[str, Any]:
-    """Returns every setting of the tables as a plain value, defaults included. Raises SettingError.
+    """Return every setting of the tables as a plain value, defaults included. Raise SettingError.
 
     A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that
     was given too.
     """
-    kinds = {name: kind for name, kind in SCRAPYS.items() if name not in DEPRECATED or given(name)}
-    theirs = {
-        name: _read(name, kind, settings[name])
-        for name, kind in kinds.items()
-        if settings.get(name) is not None
-    }
+    theirs = _scrapys_values(settings, given)
     ours = translated(theirs, given)
     if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
         ours["POLITENESS_MAX_DELAY"] = max(
@@ -294,35 +285,49 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name, kind in KINDS.items():
         values[name] = _read(name, kind, _said(name, ours, settings))
     _hold(values)
-    for name in WITH_REVISITS:
-        if values[name] is None and values["REVISIT_POLICY"] != NONE:
-            values[name] = True
+    _fill_in(values)
+    is_truncate_given = "DOWNLOAD_TRUNCATE" in ours or given("DOWNLOAD_TRUNCATE")
+    is_default = values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
+    if is_default and not is_truncate_given and _is_archive(values):
+        values |= whole_bodies(values)
+    return values
+
+
+def _scrapys_values(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    """Return the settings of Scrapy's that have a value."""
+    values = {}
+    for name, kind in SCRAPYS.items():
+        if name in DEPRECATED and not given(name):
+            continue
+        value = settings.get(name)
+        if value is not None:
+            values[name] = _read(name, kind, value)
+    return values
+
+
+def _fill_in(values: dict[str, Any]) -> None:
+    """Set the values that follow from other settings where they were not given."""
+    if values["REVISIT_POLICY"] != NONE:
+        for name in WITH_REVISITS:
+            if values[name] is None:
+                values[name] = True
     if values["SITEMAPS"] is None and not values["URL_FOLLOW"]:
         values["SITEMAPS"] = False  # they are links
     if values["OBEY_NOFOLLOW"] is None:
         values["OBEY_NOFOLLOW"] = "search" in values["PURPOSE"]
     values["READ_TRUNCATE"] = sys.maxsize
-    is_default = (
-        "DOWNLOAD_TRUNCATE" not in ours
-        and values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
-    )
-    if is_default and not given("DOWNLOAD_TRUNCATE") and _is_archive(values):
-        values |= whole_bodies(values)
-    return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+    values["FRONTIER_QUEUES"] = values["FRONTIER_QUEUES"] or _default_queues(values)
 
 
 def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    """Return the value of a setting as it was written: what one of Scrapy's says comes first, the
-    default last.
-    """
+    """Return the value of a setting as written: by one of Scrapy's first, by default last."""
     if name in ours:
         return ours[name]
     return settings[name] if name in settings else getattr(defaults, name)
 
 
 def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: object) -> None:
-    """Raise SettingError if a library is missing, or a setting, without which one of these outputs
-    cannot be written.
+    """Raise SettingError if one of these outputs lacks a library or a setting.
 
     `given`: OUTPUTS as the user wrote it.
     """
@@ -352,7 +357,7 @@ def check_contact(values: Mapping[str, Any]) -> None:
 def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by which large bodies are kept.
 
-    Of a document no more is read than without them.
+    No more of a document is read than without them.
     """
     return {"READ_TRUNCATE": values["DOWNLOAD_TRUNCATE"], "DOWNLOAD_TRUNCATE": ARCHIVED_TRUNCATE}
 
@@ -367,21 +372,18 @@ def _is_archive(values: Mapping[str, Any]) -> bool:
 
 
 def read(name: str, value: Any) -> Any:
-    """The plain value of one setting, by itself. Raises SettingError."""
+    """Return the plain value of one setting, by itself. Raise SettingError if it is invalid."""
     return _read(name, KINDS.get(name) or SCRAPYS[name], value)
 
 
 def read_for_host(name: str, value: Any) -> Any:
-    """The plain value that a single domain or host has of a setting. Raises SettingError."""
+    """Return the plain value of a setting for one domain or host. Raise SettingError."""
     kind = OF_ONE_HOST.get(name)
     return read(name, value) if kind is None else _read(name, kind, value)
 
 
 def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked values with other ones for some settings, which are checked like all.
-
-    Raises SettingError.
-    """
+    """Return checked values with new ones for some settings. Raise SettingError as `check` does."""
     values = {**values, **{name: read(name, value) for name, value in new.items()}}
     _hold(values)
     return values

@@ -150,25 +150,35 @@ def _found(path: Any) -> Any:
 
 
 def _names(module: str, name: str) -> Collection[str] | None:
-    """What a module defines or imports, by its source unless it is loaded; None if only an import
-    can tell.
+    """Return the names that a module defines or imports, or None if only an import can tell.
 
-    Nearly all modules have a line that defines the name: then nothing else of them is read, for
-    that takes 2 ms each.
+    A module that is not loaded is not imported: its source is read. Nearly all modules have a line
+    that defines the name. Then the other names are not collected, which takes 2 ms per module.
     """
     if module in sys.modules:
         found = {*vars(sys.modules[module])}
     else:
-        spec = find_spec(module) if module else None
-        if spec is None:
-            raise ModuleNotFoundError("there is no such module")
-        source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
-        if source is not None and any(
-            f"\n{kind} {name}{end}" in source for kind in ("class", "def") for end in "(:"
-        ):
+        source = _source(module)
+        if source is None:
+            return None
+        if _has_definition(source, name):
             return {name}
-        found = {"*"} if source is None else _defined(source)
-    return None if found & {"*", "__getattr__"} else found
+        found = _defined(source)
+    is_open = not found.isdisjoint(("*", "__getattr__"))
+    return None if is_open else found
+
+
+def _source(module: str) -> str | None:
+    """Return the source of a module, or None if it has none. Raise if there is no such module."""
+    spec = find_spec(module) if module else None
+    if spec is None:
+        raise ModuleNotFoundError("there is no such module")
+    return spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
+
+
+def _has_definition(source: str, name: str) -> bool:
+    starts = (f"\n{kind} {name}{end}" for kind in ("class", "def") for end in "(:")
+    return any(start in source for start in starts)
 
 
 def _defined(source: str) -> set[str]:
@@ -209,7 +219,7 @@ class Expressions:
 
 
 def _written(value: Any) -> list[str]:
-    """The expressions.
+    """Return the expressions of a setting.
 
     Several come as a JSON array, because commas and spaces may be part of one.
     """
@@ -368,8 +378,9 @@ OF_A_POLICY = "early", "observe", "due", "state", "restore"  # what such a class
 
 
 class RevisitPolicy:
-    """A policy that is shipped, by its short name in any case, or one by its dotted path; the value
-    is the path.
+    """A policy: a shipped one by its short name in any case, or any by its dotted path.
+
+    The value is the path.
     """
 
     allowed: str = f"one of {NONE}, {', '.join(POLICIES)}, or {Dotted.allowed}"

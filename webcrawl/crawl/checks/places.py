@@ -314,9 +314,7 @@ def _hold_key(path: str) -> None:
 
 
 class AgentOrigin:
-    """The place of a key directory: scheme, host and port; before it, perhaps, the form of
-    Signature-Agent.
-    """
+    """Scheme, host and port of a key directory; perhaps after the form of Signature-Agent."""
 
     allowed: str = (
         "an https origin, without a path, such as https://bot.example.org, also after `string:`"

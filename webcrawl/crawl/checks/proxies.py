@@ -25,8 +25,7 @@ def check_proxies(found: Mapping[str, str]) -> None:
 
 
 def _check_proxy_of_all(found: Mapping[str, str]) -> None:
-    """Refuse ALL_PROXY where it would be ignored: nothing but http_proxy and https_proxy is heeded,
-    as in Scrapy.
+    """Refuse ALL_PROXY where it is ignored: only http_proxy and https_proxy count, as in Scrapy.
 
     A crawl that went past the proxy would show the address that its operator wants to hide. A proxy
     that cannot be used is refused beside the other two as well: it is named for what those do not
@@ -43,6 +42,6 @@ def _check_proxy_of_all(found: Mapping[str, str]) -> None:
 
 
 def _without_credentials(proxy: str) -> str:
-    """The value without what stands before the last `@`, whether or not it has a scheme."""
+    """Return the value without what is before its last `@`, with or without a scheme."""
     scheme, separator, rest = proxy.rpartition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"

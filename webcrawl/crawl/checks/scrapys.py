@@ -1,5 +1,4 @@
-"""Scrapy's settings here: which are taken as one of ours, which have no effect. docs/scrapy.md
-lists all of them.
+"""Scrapy's settings here: which stand for one of ours, and which have no effect (docs/scrapy.md).
 
 A setting that is in none of these tables works as Scrapy documents it.
 """
@@ -25,8 +24,9 @@ REQUESTS = "requests"  # any other spider
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A setting of Scrapy's that stands for one of ours if that is not set; a `value` of None says
-    nothing.
+    """A setting of Scrapy's that stands for one of ours if that is not set.
+
+    A `value` of None says nothing.
     """
 
     theirs: str
@@ -192,9 +192,7 @@ UNHEARD = (
 
 
 def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    """Values for our settings that the user has set by Scrapy's names only; these must be checked
-    already.
-    """
+    """Return our settings that were set by Scrapy's names only, which are checked already."""
     found: dict[str, Any] = {}
     for one in TAKEN:
         if one.theirs in settings and given(one.theirs) and not given(one.ours):
@@ -205,16 +203,14 @@ def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
 
 
 def overruled(given: Given) -> Iterator[str]:
-    """A line for each setting of Scrapy's that was set beside ours."""
+    """Return a line for each setting of Scrapy's that was set beside ours."""
     for one in TAKEN:
         if given(one.theirs) and given(one.ours):
             yield f"{one.theirs}: no effect, {one.ours} is set"
 
 
 def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str]:
-    """A line for all settings that have no effect for the same reason; `readers`: the components
-    that are enabled.
-    """
+    """Return a line per reason for settings without effect; `readers`: the enabled components."""
     for row in UNHEARD:
         names = [
             name
@@ -226,7 +222,7 @@ def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str
 
 
 def mistyped(given: Iterable[str], known: AbstractSet[str]) -> dict[str, str]:
-    """The unknown settings whose names are nearly those of known ones, with these."""
+    """Return the unknown settings whose names are nearly those of known ones, with these."""
     near = {
         name: get_close_matches(name.upper(), known, n=1, cutoff=NEAR)
         for name in given

@@ -1,5 +1,4 @@
-"""The control socket of a crawl: the language that is spoken there, and a client that speaks it
-(docs/control.md).
+"""The control socket of a crawl: its language, and a client that speaks it (docs/control.md).
 
 One line of JSON each way:
 
@@ -161,9 +160,7 @@ class Client:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its
-        event loop.
-        """
+        """Raise NoAnswer if the crawl does not even say how it is, in a turn of its event loop."""
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)
@@ -187,7 +184,7 @@ class Client:
             return _exchanged(connection, line, end, silent)
 
     def _connected(self, connection: socket.socket) -> bool:
-        """False if too many others wait just now."""
+        """Return False if too many other clients wait just now."""
         try:
             with folder_of(self._jobdir) as folder:
                 connection.connect(address(folder))
@@ -239,26 +236,27 @@ def _exchanged(
 
 SEED_FOLDER = "seeds"
 BLOCK = 1 << 16
+STDIN = "-"
 
 
 def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
-    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard
-    input, and names it.
+    """Return the sources in the words of `seeds`, as a crawl can open them.
 
-    CommandError if one of their lists cannot be read; then nothing is spooled.
+    `spool` keeps standard input, and names the file. Raise CommandError if a list of seeds cannot
+    be read; then nothing is spooled.
     """
-    given = [word for place, word in enumerate(words) if place or word != "add"]
-    if given.count("-") > 1 or not given:
+    given = words[1:] if words and words[0] == "add" else words
+    if not given or given.count(STDIN) > 1:
         raise CommandError("usage: seeds add SRC…; - is standard input, once")
-    sources = [word if word == "-" else source_named(word) for word in given]
-    return [spool() if source == "-" else source for source in sources]
+    # All lists are read before standard input is.
+    sources = [word if word == STDIN else source_named(word) for word in given]
+    return [spool() if source == STDIN else source for source in sources]
 
 
 def add_seeds(
     ask: Callable[..., Any], jobdir: Path, words: Sequence[str], stream: IO[bytes]
 ) -> Any:
-    """Give a crawl these sources, as it can open them; `-` is the stream. Return its answer to
-    `ask`.
+    """Give a crawl these sources, `-` being the stream, and return its answer to `ask`.
 
     The stream is read only if a crawl is there, and no file is left of it if the crawl refuses.
     """
@@ -295,9 +293,9 @@ def source_named(source: str) -> str:
 
 
 def spooled(jobdir: Path, stream: IO[bytes]) -> str:
-    """Writes all of the stream to a file of its own below JOBDIR; returns the name for the crawl.
+    """Write all of the stream to a new file below JOBDIR; return the name for the crawl.
 
-    CommandError if there is nothing in it, or it cannot be written.
+    Raise CommandError if there is nothing in it, or it cannot be written.
     """
     name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.txt"
     try:

@@ -1,6 +1,4 @@
-"""A command to a running crawl: its row in the table, why one is not carried out, and hosts as
-operators name them.
-"""
+"""A command to a crawl: its row in the table, its refusal, and hosts as operators name them."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class Command:
         return f"{self.name} {self.words}".strip()
 
     def lasts(self, *words: str) -> bool:
-        """True if what these words order is in force after a restart too."""
+        """Return whether the order in these words is in force after a restart, too."""
         return self.lasting and not (self.only_looks is not None and self.only_looks(*words))
 
 

@@ -55,9 +55,7 @@ class Commanded(Protocol):
         """Ends the run as Ctrl-C does."""
 
     def checkpoint(self) -> Awaitable[None]:
-        """Takes a checkpoint as soon as possible; done when it is taken, which has all that was
-        done before.
-        """
+        """Take a checkpoint as soon as possible; return when it has all that was done before."""
 
     def get(self, name: str) -> Mapping[str, Any]:
         """Return the value of a setting, and who says so. May raise CommandError."""
@@ -69,9 +67,7 @@ class Commanded(Protocol):
         """Return the downloads under way."""
 
     def status(self) -> Mapping[str, Any]:
-        """Return the progress: `state` (running, paused, stopping), `seconds` of this run, and all
-        counters.
-        """
+        """Return the progress: `state` (running, paused, stopping), `seconds` and all counters."""
 
 
 # -- the run
@@ -307,9 +303,7 @@ def robots(order: Commanded, word: str) -> Answer:
 
 
 def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
-    """Return the facts about URLs that the last checkpoint does not have, by canonical URL, for
-    `scrapy why`.
-    """
+    """Return facts about URLs that the last checkpoint lacks, by URL, for `scrapy why`."""
     return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
 
 
@@ -463,9 +457,7 @@ def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]
 
 
 def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
-    """Return the row, and the words that are its own: what is done for one domain has a row of its
-    own.
-    """
+    """Return the row and its own words: what is done for one domain has a row of its own."""
     of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
     return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
 

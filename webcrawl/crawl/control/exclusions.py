@@ -1,4 +1,4 @@
-"""Owners' wishes to be left alone: as the words of a command, and as records in the crawl's state.
+"""Owners' wishes to be left alone: as words of a command, and as records in the crawl's state.
 
 The state has those given by command and those of the exclusion file; urls/exclusion_rules.py says
 what is kept of each.
@@ -19,8 +19,8 @@ from webcrawl.urls.exclusion_rules import OptOut, read_date, unpacked
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 
-WITH_TEXT = ("--by", "--why", "--until", "--since")
-FORGET, SINCE = "--forget", "--since"
+FORGET, SINCE, UNTIL = "--forget", "--since", "--until"
+WITH_TEXT = ("--by", "--why", UNTIL, SINCE)
 LONGEST = 1000  # characters of a text
 USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
 
@@ -28,37 +28,54 @@ COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
-    """Reads these words; it begins now unless they say otherwise.
+    """Return the wish in these words; it begins now unless they say otherwise.
 
-    CommandError if they cannot be understood.
+    Raise CommandError if they cannot be understood.
     """
-    said, left, forget = dict[str, str](), list(words), False
+    rules, options = _parsed(words)
+    if len(rules) != 1:
+        raise CommandError(f"one rule at a time: usage: exclude {USAGE}")
+    since = _date(options, SINCE) or now
+    until = _date(options, UNTIL)
+    if until and until <= since:
+        raise CommandError(f"{UNTIL} {options[UNTIL][:40]}: over already")
+    return OptOut(
+        rules[0],
+        since,
+        by=options.get("--by", ""),
+        why=options.get("--why", ""),
+        until=until,
+        forget=FORGET in options,
+    )
+
+
+def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the rules and the options: both `--name=text` and `--name text` are understood."""
     rules: list[str] = []
+    options: dict[str, str] = {}
+    left = list(words)
     while left:
-        name, equals, value = left.pop(0).partition("=")
+        word = left.pop(0)
+        name, equals, value = word.partition("=")
         if name in WITH_TEXT:
             if not (equals or left):
                 raise CommandError(f"{name}: what? usage: exclude {USAGE}")
-            said[name] = (value if equals else left.pop(0)).strip()[:LONGEST]
-        elif name == FORGET and not equals:
-            forget = True
+            text = value if equals else left.pop(0)
+            options[name] = text.strip()[:LONGEST]
+        elif word == FORGET:
+            options[FORGET] = ""
         elif name.startswith("--"):
             raise CommandError(f"{name[:40]}: usage: exclude {USAGE}")
         else:
-            rules.append(f"{name}{equals}{value}")
-    if len(rules) != 1:
-        raise CommandError(f"one rule at a time: usage: exclude {USAGE}")
-    since, until = _date(said, SINCE) or now, _date(said, "--until")
-    if until and until <= since:
-        raise CommandError(f"--until {said['--until'][:40]}: over already")
-    return OptOut(rules[0], since, said.get("--by", ""), said.get("--why", ""), until, forget)
+            rules.append(word)
+    return rules, options
 
 
 def _date(said: Mapping[str, str], name: str) -> float:
     if not said.get(name):
         return 0.0
     try:
-        return read_date(said[name], end=name == "--until")
+        return read_date(said[name], end=name == UNTIL)
     except ValueError as error:
         written = f"{name} {said[name][:40]}"
         raise CommandError(
@@ -67,29 +84,28 @@ def _date(said: Mapping[str, str], name: str) -> float:
 
 
 def dated(words: Sequence[str], now: float) -> list[str]:
-    """Return the words with the time of the order: whoever hears of it later keeps the same record."""
-    return (
-        [*words]
-        if any(one.partition("=")[0] == SINCE for one in words)
-        else [*words, SINCE, iso(now)]
-    )
+    """Return the words with the time of the order, so that all drones keep the same record."""
+    has_time = any(word.partition("=")[0] == SINCE for word in words)
+    return [*words] if has_time else [*words, SINCE, iso(now)]
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """Return the record of a rule that is excluded once more, or None if the wish adds nothing to
-    the old record.
-    """
-    says_more = bool(wish.by or wish.why or wish.until or wish.forget)
-    if old.holds(now) and not says_more:
+    """Return the record of a rule that is excluded once more, or None if the wish adds nothing."""
+    still_holds = old.holds(now)
+    if still_holds and not says_more(wish):
         return None
-    since = old.since if old.holds(now) else wish.since
     return replace(
         wish,
-        since=since,
+        since=old.since if still_holds else wish.since,
         by=wish.by or old.by,
         why=wish.why or old.why,
         forget=wish.forget or old.forget,
     )
+
+
+def says_more(wish: OptOut) -> bool:
+    """Return whether a wish says more than its rule and the time when it was made."""
+    return bool(wish.by or wish.why or wish.until or wish.forget)
 
 
 class State(Protocol):
@@ -104,8 +120,9 @@ def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
 
 
 def _commanded(state: State, excluded: Sequence[str]) -> list[OptOut]:
-    """A version that has no records keeps rules alone: what it took back is gone, what it added is
-    not dated.
+    """Return records of commands, in the light of a run by a version that has no records.
+
+    Rules that it took back are gone, and those that it added are not dated.
     """
     saved = {one.rule: one for one in _unpacked(state.get(COMMANDED))}
     kept = [one for one in saved.values() if one.until or one.rule in excluded]
@@ -117,7 +134,7 @@ def _unpacked(data: bytes | None) -> list[OptOut]:
 
 
 class SavedOptOuts:
-    """Those given by command, for whoever has them in force."""
+    """The opt-outs given by command, as they are saved."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
@@ -132,11 +149,10 @@ class SavedOptOuts:
 
 
 class FileOptOuts(Part):
-    """Those of the exclusion file that is in force, a part of the checkpoint. A line that is gone
-    has no record.
+    """The opt-outs of the exclusion file in force, a part of the checkpoint.
 
-    `filters`: those in force now. A rule is dated when its line is read first, unless the line says
-    more.
+    A line that is gone has no record. `filters`: those in force now. A rule is dated when its line
+    is read first, unless the line has a date.
     """
 
     def __init__(self, db: CrawlDB, filters: Callable[[], Sequence[UrlFilter]]) -> None:
@@ -148,18 +164,21 @@ class FileOptOuts(Part):
         db.join(self)
 
     def records(self) -> Sequence[OptOut]:
-        """As of the last time that the crawl has read the file."""
+        """Return the records as of the last time that the crawl has read the file."""
         file = next((one for one in self._filters() if isinstance(one, ExclusionFilter)), None)
         text = file.text if file is not None else ""
         if text is not self._text:
-            since = {one.rule: one.since for one in self._known}
-            found = file.records() if file is not None else []
-            now = file.read_at if file is not None else 0.0
-            self._known = [
-                one if one.since else replace(one, since=since.get(one.rule, now)) for one in found
-            ]
+            self._known = self._dated(file) if file is not None else []
             self._text = text
         return self._known
+
+    def _dated(self, file: ExclusionFilter) -> list[OptOut]:
+        """Return the records of a file; a rule without a date keeps that of its earlier record."""
+        since = {record.rule: record.since for record in self._known}
+        return [
+            record if record.since else replace(record, since=since.get(record.rule, file.read_at))
+            for record in file.records()
+        ]
 
     # -- the checkpoint
 

@@ -1,5 +1,4 @@
-"""Orders given while the crawl ran that last: a pause, paused hosts, exclusions, other values of
-settings.
+"""Orders to a running crawl that last: a pause, paused hosts, exclusions and changed settings.
 
 They are part of the checkpoint, and in force again after a restart. What the command line says then
 goes before them.
@@ -24,7 +23,7 @@ from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
+from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed, says_more
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.exclusion import CommandedFilter
@@ -86,7 +85,7 @@ KEYS = frozenset(("URL_FOLDINGS", "URL_HOST_RULES"))  # which URLs count as one
 
 
 def check_set(name: str, value: str) -> None:
-    """Raises CommandError for what no crawl would take, whatever its other settings are."""
+    """Raise CommandError for a value that no crawl would take, whatever its other settings are."""
     if name not in CHANGEABLE:
         raise CommandError(_why_not(name))
     kind = KINDS.get(name) or SCRAPYS[name]
@@ -121,9 +120,7 @@ MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
 
 
 def ordered(db: CrawlDB) -> Mapping[str, Any]:
-    """Return the settings that former runs were ordered to change, whether or not they are in force
-    in this one.
-    """
+    """Return the settings that former runs were ordered to change, in force in this one or not."""
     data = db.get(META)
     found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
     return found
@@ -161,38 +158,45 @@ class InForce(Part):
 
     @property
     def hands_out_nothing(self) -> bool:
-        """True if no URL may be taken now, because of a command or because the drone is cut off
-        from its hive.
-        """
+        """Return whether no URL may be taken now: by command, or because the hive is cut off."""
         return self.paused or self.is_cut_off()
 
     @property
     def rests(self) -> bool:
-        """True if nothing is to be fetched now: no URL may be taken, or somebody around the crawl
-        holds it.
-        """
+        """Return whether nothing is fetched now: no URL may be taken, or the crawl is held."""
         return self.hands_out_nothing or self.held != ""
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]
         self.excluded.use(self._optouts.commanded(saved["excluded"]))
-        kept = saved["set"]
-        for name in [name for name in kept if name in fixed]:
-            ordered, given = kept.pop(name), self.values.get(name)
-            if ordered != given:
-                logger.info(
-                    "%s = %s of the command line goes before %s by command", name, given, ordered
-                )
-        while True:  # one may be possible only with another
-            fits = [name for name in kept if self._fits(name, kept[name])]
-            for name in fits:
-                self.set_values[name] = kept.pop(name)
-            if not fits:
-                break
-        for name, value in kept.items():  # with other settings than then
-            self._leave_out(name, value)
+        ordered = saved["set"]
+        self._restore_settings(self._without_fixed(ordered, fixed))
         for line in self.told():
             logger.info("still in force by command: %s", line)
+
+    def _without_fixed(self, ordered: Mapping[str, Any], fixed: Collection[str]) -> dict[str, Any]:
+        """Return the ordered settings that the command line does not give."""
+        free: dict[str, Any] = {}
+        for name, value in ordered.items():
+            given = self.values.get(name)
+            if name not in fixed:
+                free[name] = value
+            elif value != given:
+                logger.info(
+                    "%s = %s of the command line goes before %s by command", name, given, value
+                )
+        return free
+
+    def _restore_settings(self, ordered: dict[str, Any]) -> None:
+        """Put settings in force again, and leave out those that do not fit those of this run."""
+        while True:  # one may be possible only with another
+            fitting = [name for name in ordered if self._fits(name, ordered[name])]
+            for name in fitting:
+                self.set_values[name] = ordered.pop(name)
+            if not fitting:
+                break
+        for name, value in ordered.items():
+            self._leave_out(name, value)
 
     def _fits(self, name: str, value: Any) -> bool:
         try:
@@ -202,7 +206,7 @@ class InForce(Part):
         return True
 
     def _leave_out(self, name: str, value: Any) -> None:
-        """SettingError for what nobody would want a crawl to begin without."""
+        """Log that a setting is not in force any more. Raise SettingError if it is NEEDED."""
         try:
             changed(self.values, {name: value})
         except SettingError as error:
@@ -221,14 +225,16 @@ class InForce(Part):
         now = self._clock()
         for one in self.excluded.records:
             if one.holds(now):
-                yield f"exclude {one.rule}{f' ({one.details})' if one.by or one.why or one.until or one.forget else ''}"
+                details = f" ({one.details})" if says_more(one) else ""
+                yield f"exclude {one.rule}{details}"
         yield from (f"set {name} {value}" for name, value in self.set_values.items())
 
     # -- commands
 
     def exclude(self, wish: OptOut) -> bool:
-        """False if its rule was excluded already, and it says nothing new."""
-        now, records = self._clock(), {one.rule: one for one in self.excluded.records}
+        """Return False if the rule was excluded already, and the wish says nothing new."""
+        now = self._clock()
+        records = {record.rule: record for record in self.excluded.records}
         old = records.get(wish.rule)
         new = wish if old is None else renewed(old, wish, now)
         if new is None:
@@ -253,7 +259,8 @@ class InForce(Part):
         check_set(name, value)
         if name not in self._listeners:
             raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
-        before, heard = self.values, list[Listener]()
+        before = self.values
+        heard: list[Listener] = []
         try:
             self.values = changed(before, {name: value})  # first: listeners may look at what holds
             for call in self._listeners[name]:
@@ -270,15 +277,14 @@ class InForce(Part):
         return found
 
     def may_change(self, name: str) -> bool:
-        """True if somebody heeds another value."""
+        """Return whether a part of the crawl heeds another value."""
         return name in self._listeners
 
     def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
-        """Calls whenever one of these settings has another value, and `now`, unless the caller has
-        the value already.
+        """Call whenever one of these settings changes, and `now` unless the caller has the value.
 
-        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the
-        one before.
+        A listener that cannot take a value raises SettingError, RulesError or CommandError, and
+        keeps the one before.
         """
         for name in names:
             self._listeners.setdefault(name, []).append(call)
@@ -296,7 +302,7 @@ class InForce(Part):
 
 
 class PausedHosts(Part):
-    """Their names, in the order in which they were paused."""
+    """The names of paused hosts, in the order in which they were paused."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._saved = SavedValue(db, PAUSED_HOSTS)
@@ -305,7 +311,7 @@ class PausedHosts(Part):
         db.join(self)
 
     def add(self, name: str) -> bool:
-        """False if it is paused already."""
+        """Return False if the host is paused already."""
         if name in self.names:
             return False
         if len(self.names) >= MOST:
@@ -316,7 +322,7 @@ class PausedHosts(Part):
         return True
 
     def remove(self, name: str) -> bool:
-        """False if it was not paused."""
+        """Return False if the host was not paused."""
         if name not in self.names:
             return False
         del self.names[name]

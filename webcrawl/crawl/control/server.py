@@ -1,5 +1,4 @@
-"""The socket in JOBDIR on which a crawl takes commands; on the crawl's own event loop, in bounded
-room.
+"""The socket in JOBDIR on which a crawl takes commands: on its own event loop, in bounded room.
 
 Whatever comes in costs little: a few connections are kept, each with one line of bounded length at
 a time, and one that is silent is closed. Only the crawl's own user, and root, are answered: the
@@ -48,8 +47,9 @@ Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
 
 
 class ControlServer:
-    """`obey` carries a command out, or raises CommandError; nothing else that it raises ends the
-    crawl.
+    """Answers commands. `obey` carries one out, or raises CommandError.
+
+    Nothing else that it raises ends the crawl.
     """
 
     def __init__(self, jobdir: Path, obey: Obey) -> None:
@@ -101,9 +101,7 @@ class ControlServer:
         self._accepting.add_done_callback(lambda _: self._listener.close())
 
     def close(self) -> None:
-        """Takes the file away, wherever the folder is now, and leaves who is still there without an
-        answer.
-        """
+        """Remove the file, wherever its folder is now; clients that wait get no answer."""
         self._remove()
         for task in (self._accepting, *self._open, *self._busy):
             if task is not None:
@@ -195,9 +193,7 @@ async def _send(loop: asyncio.AbstractEventLoop, connection: socket.socket, line
 async def _line(
     loop: asyncio.AbstractEventLoop, connection: socket.socket, rest: bytes
 ) -> tuple[bytes | None, bytes]:
-    """Return the next line and what came behind it, or None if there is none, with what there is
-    instead.
-    """
+    """Return the next line and what came behind it, or None and what there is instead."""
     while b"\n" not in rest:
         if len(rest) > LONGEST:
             return None, rest
@@ -210,5 +206,5 @@ async def _line(
 
 
 def _may(connection: socket.socket) -> bool:
-    """True if the process on the other side is root's, or of the crawl's own user."""
+    """Return whether the process on the other side is root's, or of the crawl's own user."""
     return peer(connection)[1] in (0, os.geteuid())

@@ -1,5 +1,4 @@
-"""Settings that hold for one domain or host only (Heritrix calls them sheets), in force until they
-are taken back.
+"""Settings for one domain or host only, in force until they are taken back (Heritrix's sheets).
 
 A sheet is for a name and all names below it. Of several the most specific one says what a setting
 is. A sheet for a single host alone, without what is below it, has a name that begins with `=`. The
@@ -61,9 +60,9 @@ Make = Callable[[Mapping[str, Any]], Any]
 
 
 class Sheets(Part):
-    """A part of the checkpoint.
+    """The sheets of a crawl, a part of the checkpoint.
 
-    Who listens to settings gets None as long as no sheet has any of them.
+    A listener gets None as long as no sheet has any of its settings.
     """
 
     def __init__(self, db: CrawlDB) -> None:
@@ -100,21 +99,21 @@ class Sheets(Part):
     # -- commands
 
     def set(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Gives these settings these values for a name; None takes one back.
+        """Give these settings these values for a name; None takes a value back.
 
-        CommandError if nobody could heed one.
+        Raise CommandError if no part of the crawl heeds one, or if there are too many sheets.
         """
         for setting, value in settings.items():
             if value is not None and not self._is_heeded(setting):
                 raise CommandError(f"{setting} has no effect in this crawl")
-        sheet = {**self.sheets.get(name, {}), **settings}
-        sheet = {setting: value for setting, value in sheet.items() if value is not None}
-        if sheet and name not in self.sheets and len(self.sheets) >= MOST:
-            raise CommandError(f"there are {MOST} sheets already: take one back first")
-        if sheet:
+        merged = {**self.sheets.get(name, {}), **settings}
+        sheet = {setting: value for setting, value in merged.items() if value is not None}
+        if not sheet:
+            self.sheets.pop(name, None)
+        elif name in self.sheets or len(self.sheets) < MOST:
             self.sheets[name] = sheet
         else:
-            self.sheets.pop(name, None)
+            raise CommandError(f"there are {MOST} sheets already: take one back first")
         self.tell(settings)
 
     def of(self, host: str) -> Mapping[str, Any]:
@@ -133,7 +132,7 @@ class Sheets(Part):
     # -- those who heed it
 
     def listen(self, names: Collection[str], make: Make, heard: Heard) -> None:
-        """Calls `heard` now and with every change.
+        """Call `heard` now and with every change.
 
         `make` turns the settings of a host's sheets into what is needed.
         """
@@ -141,7 +140,7 @@ class Sheets(Part):
         self.tell(names)
 
     def tell(self, changed: Collection[str] = SETTINGS) -> None:
-        """Makes anew what follows from these settings."""
+        """Make anew what follows from these settings."""
         there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
         for names, make, heard in self._listeners:
             if names.intersection(changed):
@@ -175,8 +174,9 @@ def names_for(host: str) -> Iterator[str]:
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these settings, with the longer wait where a minimum of one sheet is more than a
-    maximum of another.
+    """Return these settings without a minimum above a maximum: the longer wait counts.
+
+    The two come from different sheets.
     """
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}

@@ -1,5 +1,4 @@
-"""The two loops of a drone that carry letters: one sends, the other takes in what other drones
-send.
+"""The two loops of a drone that carry letters: one sends, and the other receives.
 
 Both see the crawl of the drone, and whether the server is there.
 """
@@ -44,10 +43,10 @@ class Crawling(Protocol):
 
     @property
     def rests(self) -> bool:
-        """True if nothing is left to do but to try hosts that are set aside, for long enough."""
+        """Return whether nothing is left but to try hosts set aside, for long enough."""
 
     def has_work(self) -> bool:
-        """False if nothing is left to do, unless others send something."""
+        """Return False if nothing is left to do, unless other drones send something."""
 
     def wake(self) -> None:
         """Look for something to fetch: there may be some now."""
@@ -86,12 +85,11 @@ class Contact:
         self._acknowledged = ""
 
     def lost(self, error: Away) -> None:
-        """Note that the server does not answer; the log says so at once, and again every ten
-        minutes.
-        """
+        """Note that the server does not answer, in the log at once and every ten minutes."""
         now = time.monotonic()
         if self.there.is_set() or not self._told_at:
-            self._away_since = self._told_at = now
+            self._away_since = now
+            self._told_at = now
             self.absent_since = time.time()
             logger.warning("the hive's server is away (%s): going on with our own hosts", error)
         elif now - self._told_at >= REMIND:

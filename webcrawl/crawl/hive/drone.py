@@ -1,5 +1,4 @@
-"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from
-them.
+"""One drone of a hive, without a network: whose a URL is, what is sent, what has come.
 
 What pages link to is divided: what is ours stays, and what belongs to another drone goes to it,
 once. In front of the wire stands a URL cache (Broder, Najork, Wiener, section 2): a link that was
@@ -31,7 +30,7 @@ class Home(Protocol):
     """The crawl of this drone, as far as letters of other drones have an effect on it."""
 
     def now(self) -> float:
-        """The crawl's time."""
+        """Return the crawl's time."""
 
     def links(self, records: Sequence[bytes]) -> None:
         """Take links that other drones found."""
@@ -49,9 +48,7 @@ class Home(Protocol):
         """Takes what came of a robots.txt that another drone fetched for us."""
 
     def forget(self) -> None:
-        """Forgets what was submitted lately, which may have to be submitted again: there are other
-        owners.
-        """
+        """Forget what was submitted lately, which may have new owners, to submit it again."""
 
     def seeds_again(self) -> None:
         """Reads all seeds once more: some have become ours."""
@@ -72,8 +69,7 @@ class Drone:
         keep: Callable[[SlotMap], None] = lambda _: None,
         sound: LetterCheck | None = None,
     ) -> None:
-        """`slot_of` names the slot of a host; `make_cache` makes a cache of links that were sent to
-        others.
+        """`slot_of` names the slot of a host; `make_cache` makes a cache of links sent to others.
 
         `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
         """
@@ -86,8 +82,8 @@ class Drone:
         self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0
-        # links to hosts of others, and those of them that were not sent lately
-        self.foreign = self.sent = 0
+        self.foreign = 0  # links to hosts of others
+        self.sent = 0  # those of them that were not sent lately
         # for drones that are gone: slices of the work
         self.rerouted: dict[int, Iterator[None]] = {}
 
@@ -117,9 +113,7 @@ class Drone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """Give letters for a drone that is gone to others; the next one of its number gets letters
-        numbered from 1.
-        """
+        """Give letters for a drone that is gone to others; its successor's are numbered from 1."""
         if drone not in self.slots.drones and drone not in self.rerouted:
             self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
 
@@ -163,8 +157,9 @@ class Drone:
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those of these links, given by fingerprint, URL and packed form, that are ours;
-        send the others.
+        """Return those of these links that are ours; send the others.
+
+        They are given by fingerprint, URL and packed form.
         """
         owned, slot_of = self.moving.owned, self.slot
         slots = [slot_of(url) for url in urls]
@@ -178,8 +173,9 @@ class Drone:
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Like `keep_ours`, for seeds, which all drones read: those of slots that never were here
-        are passed over.
+        """Return those of these seeds, which all drones read, that are ours.
+
+        Those of slots that never were here are passed over.
         """
         known = [at for at, url in enumerate(urls) if self.moving.had(self.slot(url))]
         return self.keep_ours(
@@ -225,8 +221,9 @@ class Drone:
         return owner != self.me
 
     def robots_gone(self, link: Link) -> bool:
-        """Tells the drone that waits for a robots.txt that it does not come; False if that is this
-        drone.
+        """Tell the drone that waits for a robots.txt that it does not come.
+
+        Return False if that is this drone.
         """
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
 
@@ -276,5 +273,5 @@ class Drone:
 
 
 def _start(record: Packed) -> str:
-    """As much of a packed link's URL as says whose it is."""
+    """Return as much of a packed link's URL as says whose it is."""
     return f"//{authority_of(record)}/"

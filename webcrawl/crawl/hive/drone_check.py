@@ -1,6 +1,4 @@
-"""Checks what the drones of a hive say of each other: who they are, what is on its way between
-them, whose a URL is.
-"""
+"""Checks what the drones of a hive say of each other: identities, letters and owners."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
 
 
 def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
-    """Check drones that were never let in: another state may have their number, and that state is
-    not here.
-    """
+    """Check drones that were never let in: another state, not here, may have their number."""
     known = {number: state for one in drones for number, state in one.others.items()}
     for crawl in crawls:
         number = number_of(crawl)
@@ -119,9 +115,7 @@ def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Itera
 
 
 def _state(who: bytes) -> str | None:
-    """Return the id of a drone's state, or None if the row is damaged, which was reported with the
-    drone.
-    """
+    """Return the id of a drone's state, or None if its row is damaged, as reported."""
     try:
         identity = member.unpacked(who)
     except UNREADABLE:
@@ -132,8 +126,9 @@ def _state(who: bytes) -> str | None:
 def check_post(
     before: Mapping[int, Standing], after: Mapping[int, Standing]
 ) -> Iterator[DamagedFile]:
-    """Check that each exact letter that a receiver lacks is still with its sender, and that each
-    that it has was sent.
+    """Check that a sender still has each exact letter that its receiver lacks.
+
+    And that each letter that a receiver has was sent.
 
     What was read `before` and `after` differs in a running hive. A sender has forgotten only what a
     receiver that is read later has, and a receiver has only what a sender that is read later has
@@ -171,9 +166,7 @@ UNKNOWN = -1  # the owner of what has no host
 
 
 def owner_of(drones: Iterable[Standing]) -> Owner | None:
-    """Return whose a URL has been from the beginning on, or None if the owners have changed, or
-    depend on a file.
-    """
+    """Return whose a URL has always been; None if owners changed, or depend on a file."""
     first = next(iter(drones), None)
     ways = {one.partition for one in drones}
     if first is None or first.slots is None or len(ways) > 1 or not ways <= set(WAYS):

@@ -78,7 +78,8 @@ class Server(Session):
         super().__init__(make_client, name, clock, pause)
         self._reader = self._watch.watches(make_client())  # of its own: its one command waits
         self._memory = memory
-        self._bytes = self._sent = 0  # of all streams by the last beat; what this drone added since
+        self._bytes = 0  # of all streams, by the last beat
+        self._sent = 0  # bytes that this drone has added since
         self._sample: int | None = None  # what this drone, as queen, has measured
         self._members: frozenset[int] = frozenset()
         self._queen = False
@@ -100,7 +101,7 @@ class Server(Session):
 
     @property
     def filling(self) -> bool:
-        """True if the streams have more than half of what they may."""
+        """Return whether the streams have more than half of what they may."""
         return self._bytes > self._memory // 2
 
     # -- once a second
@@ -181,9 +182,7 @@ class Server(Session):
         return found
 
     def _lost(self, identity: bytes | None) -> None:
-        """Raise what follows if the registry does not have us: it was emptied, or another came
-        under our number.
-        """
+        """Raise the error that follows if the registry lacks us: it was emptied, or has another."""
         if identity is not None and identity != self._me.identity:
             with legible():
                 (host, pid), known = place_of(identity), state_of(identity) == self._me.state
@@ -241,8 +240,7 @@ class Server(Session):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Return up to `most` letters behind a place, in order; wait up to `wait` seconds for the
-        first one.
+        """Return up to `most` letters behind a place, in order; wait up to `wait` s for the first.
 
         What has no letter in it, because others put it there, is an empty one.
         """
@@ -289,8 +287,7 @@ class Server(Session):
         await self._do(gone)
 
     async def forget(self, drone: int) -> None:
-        """Takes a drone out of the registry, when nobody sends to it any more; its number may be
-        used again.
+        """Remove a drone from the registry to which nothing is sent; its number is free again.
 
         Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
         """

@@ -32,14 +32,10 @@ def reading(file: Path) -> Iterator[None]:
 
 
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
-    """The server knows another hive by this name, whose drones an operator may neither see nor
-    command.
-    """
+    """The server knows another hive by this name, which an operator must not see or command."""
 
     def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
-        """`where`: one of its drones is; `gives_way`: to the first drone that has the state of an
-        older hive.
-        """
+        """`where`: one of its drones is. `gives_way`: to the first drone of an older hive."""
         super().__init__(
             f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own"
         )
@@ -69,9 +65,7 @@ class LaterMap(Exception):  # noqa: N818
 
 
 class Away(Exception):  # noqa: N818 - reads as what it is
-    """The server does not answer, or not now: the drone goes on with its own hosts and tries again
-    later.
-    """
+    """The server does not answer now: the drone goes on with its hosts and tries again later."""
 
     state = "away"
 
@@ -86,9 +80,7 @@ class Full(Away):
 
 
 class NewEpoch(Exception):  # noqa: N818
-    """The streams begin anew: what is not acknowledged is to be sent again, and places of the old
-    ones mean nothing.
-    """
+    """The streams begin anew: unacknowledged letters are sent again, and old places are void."""
 
     def __init__(self, epoch: str) -> None:
         super().__init__(f"the server's streams begin anew (epoch {epoch})")

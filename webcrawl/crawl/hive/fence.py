@@ -7,16 +7,13 @@ from collections.abc import Callable
 
 
 def _since_boot() -> float:
-    """Return seconds that go on while the machine sleeps: the drone's lease in the server ends
-    meanwhile too.
-    """
+    """Return seconds that go on while the machine sleeps, as a lease in the server does."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # Linux has the first
     return time.clock_gettime(clock)
 
 
 class Fence:
-    """Is closed unless the server has answered a sign of life that was made in the last so many
-    seconds.
+    """Is closed unless the server has answered a sign of life of the last so many seconds.
 
     A drone's lease begins when its sign of life reaches the server, so a fence of the same length
     is closed before anybody can take the drone for lost. The clock is read at each question: a

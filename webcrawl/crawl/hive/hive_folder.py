@@ -34,8 +34,7 @@ NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "byte
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """The facts of a hive that stay the same for its whole life, except the drones that the next
-    start begins with.
+    """The facts of a hive that stay the same for its life, and the drones of the next start.
 
     `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that
     shall share the web once a change of their number has ended; none if there is no such change.
@@ -127,9 +126,7 @@ class HiveFolder:
         } - gone
 
     def begun(self) -> tuple[int, ...]:
-        """Return the drones that have a state here, whatever hive.json says, without those never
-        let in.
-        """
+        """Return the drones that have a state here, without those that were never let in."""
         return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
 
     def _with_state(self) -> Iterator[int]:
@@ -137,7 +134,7 @@ class HiveFolder:
         return (number for number in numbers if number is not None)
 
     def _is_empty(self, number: int) -> bool:
-        """True if no checkpoint of this drone has anything of a hive."""
+        """Return whether no checkpoint of this drone has anything of a hive."""
         if self.figures(number) or not is_crawl(self.drone(number)):
             return False
         try:
@@ -147,8 +144,7 @@ class HiveFolder:
             return False
 
     def is_of(self, key: bytes, states: Collection[str]) -> bool:
-        """True if the hive with this key, and these ids of its drones' states, is the one whose
-        folder this is.
+        """Return whether this folder is that of the hive with this key and these states' ids.
 
         Before its first checkpoint a drone has only its id. A state that cannot be read may be of
         any hive.
@@ -183,10 +179,9 @@ class HiveFolder:
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
 
     def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:
-        """Has hive.json say what this makes of it, and returns both; what others change at the same
-        time is kept.
+        """Change hive.json, and return it before and after; what others change meanwhile is kept.
 
-        HiveError: it cannot be read or written.
+        Raise HiveError if it cannot be read or written.
         """
         before = self.known()
         if changed(before) == before:
@@ -224,22 +219,20 @@ class HiveFolder:
 
     @property
     def supervised(self) -> bool:
-        """True if a process runs this hive on this machine: it starts what is to run, and follows a
-        change.
-        """
+        """Return whether a process runs this hive on this machine, and follows its changes."""
         with reading(self.path):
             return is_held(self.path)
 
     @property
     def finished(self) -> bool:
-        """True if all drones have crawled to the end, as of their last checkpoints."""
+        """Return whether all drones have crawled to the end, as of their last checkpoints."""
         drones = self.known().drones
         return bool(drones) and all(
             self.figures(number).get("reason") == stats_file.FINISHED for number in drones
         )
 
     def running(self, number: int) -> bool:
-        """True if a process has the JOBDIR of this drone."""
+        """Return whether a process has the JOBDIR of this drone."""
         state = self.drone(number) / "state"
         with reading(state):
             return is_held(state)
@@ -272,8 +265,9 @@ def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
-    """True if all drones are at the end, and no seed gave anything but a robots.txt, and redirects
-    if they follow some.
+    """Return whether all drones are at the end, and no seed gave a page.
+
+    A robots.txt is not a page, nor is a redirect if redirects are followed.
 
     `hops`: so many in a row.
     """

@@ -1,5 +1,4 @@
-"""The messages between drones: how they lie on the wire and in spools, and how each exact one is
-handled once.
+"""The messages between drones: their bytes, and how each exact one is handled once.
 
 A message is a head, and its items as the zstd frame of a msgpack array. The head has magic,
 version, kind, sender, generation, channel, number, how many items there are, 16 bytes that stand
@@ -117,8 +116,7 @@ def unpack(data: bytes, hive: bytes) -> Letter:
 
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
-    """Return the mark of a message's hive, and the message; `expected` is the only mark that is
-    taken.
+    """Return the mark of a message's hive, and the message; `expected`: the only valid mark.
 
     Raise ForeignMessage for other bytes.
     """
@@ -197,9 +195,7 @@ def order(place: str) -> int:
 
 
 def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:
-    """Return the epoch, the place in the stream, and by sender the channel and number of its last
-    exact letter.
-    """
+    """Return the epoch, the place, and by sender channel and number of its last exact letter."""
     if saved is None:
         return "", BEGINNING, {}
     epoch, place, last = msgpack.unpackb(saved)
@@ -219,7 +215,8 @@ class Inbox(Part):
         self.epoch, self.place, self._last = read_inbox(db.get(INBOX))
         self.senders: set[int] = set()  # of what no checkpoint has
         self.committed_place = self.place  # what may be acknowledged
-        self._written = self._saved = self.epoch, self.place
+        self._written = self.epoch, self.place
+        self._saved = self._written
         db.join(self)
 
     def received(self, place: str, data: bytes) -> bool:
@@ -256,12 +253,13 @@ class Inbox(Part):
         """Read from the beginning of this epoch's stream."""
         if epoch != self.epoch:
             self.epoch = epoch
-            self.place = self.committed_place = BEGINNING
+            self.place = BEGINNING
+            self.committed_place = BEGINNING
 
     # -- the checkpoint
 
     def save(self) -> None:
-        """Writes how far everything is handled; whatever changes, the place does too."""
+        """Write how far everything is handled; whatever changes, the place does too."""
         self._saved = self.epoch, self.place
         self.senders = set()
         if self._saved != self._written:

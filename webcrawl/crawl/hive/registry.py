@@ -1,5 +1,4 @@
-"""What the server has of a hive: the names of all keys, steps that it does as one, and what drones
-share through it.
+"""What the server has of a hive: its keys, its atomic steps, and what drones share there.
 
 In a sharded server the keys of the registry lie on one shard, and each drone's stream on any: `{…}`
 is what decides.
@@ -50,21 +49,19 @@ class Keys:
         self._taken = registry + "taken:"
 
     def stream(self, drone: int, epoch: str) -> str:
-        """The letters for a drone."""
+        """Return the key of the letters for a drone."""
         return f"webcrawl:{{{self._name}:{drone}}}:{epoch}"
 
     def acks(self, epoch: str) -> str:
-        """For each drone the place up to which its checkpoint has its stream."""
+        """Return the key of each drone's place up to which its checkpoint has its stream."""
         return self._acks + epoch
 
     def streams(self, epoch: str) -> str:
-        """The streams of this epoch, by their keys: one that is missing was lost."""
+        """Return the key of the streams of this epoch: one that is missing was lost."""
         return self._streams + epoch
 
     def taken(self, crawl: int | str) -> str:
-        """Seeds from a list of the user's that no checkpoint has yet, of a drone, or of a crawl of
-        its own.
-        """
+        """Return the key of taken seeds that no checkpoint has, of a drone or a lone crawl."""
         return f"{self._taken}{crawl}"
 
 
@@ -192,7 +189,7 @@ class Command:
 
     @property
     def lasts(self) -> bool:
-        """True if drones that come later have to hear it, too."""
+        """Return whether drones that come later have to hear it, too."""
         if self.name in AMONG_DRONES:
             return self.name == RESIZE
         try:
@@ -202,9 +199,7 @@ class Command:
 
     @classmethod
     def unpack(cls, data: bytes) -> Command:
-        """Read what the server has: the number, and behind a blank the name and the arguments
-        (COMMAND).
-        """
+        """Read a command of the server: a number, and behind a blank its name and arguments."""
         number, _, rest = data.partition(b" ")
         name, args = msgpack.unpackb(rest)
         return cls(int(number), name, tuple(args))
@@ -216,24 +211,18 @@ def number_of(data: bytes) -> int:
 
 
 def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return the known commands and those heard that last, packed, in the order in which they were
-    given.
-    """
+    """Return the known commands and those heard that last, packed, in their order."""
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
     return tuple(sorted(lasting, key=number_of))
 
 
 def mark_of(name: str, args: tuple[Any, ...]) -> str:
-    """Return a zero for commands that are forgotten after a while, see COMMAND: orders, such as
-    `checkpoint`.
-    """
+    """Return a zero for orders, which are forgotten after a while (see COMMAND)."""
     return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
-    """Return the drones that shall share the web by the last command that says so, or none without
-    one.
-    """
+    """Return the drones that share the web by the last command that says so, if any."""
     wanted: frozenset[int] = frozenset()
     for command in commands:
         if command.name == RESIZE:
@@ -388,9 +377,7 @@ def place_of(identity: bytes) -> tuple[str, int]:
 
 
 def runs_elsewhere(identity: bytes, me: Member) -> bool:
-    """Return whether the process of this identity is on another machine; False for one that is
-    known by hearsay.
-    """
+    """Return whether the process of this identity is known to be on another machine."""
     _, _, host, _, *machine = msgpack.unpackb(identity)
     if machine and machine[0] and me.machine:  # an earlier version has none
         return bool(machine[0] != me.machine)

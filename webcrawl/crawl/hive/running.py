@@ -1,5 +1,4 @@
-"""A drone among the others: loops for signs of life, for letters out, for letters in, and for slots
-on their way.
+"""A drone among others: loops for signs of life, letters out and in, and moving slots.
 
 While the server is away the crawl goes on with what it has, letters wait on disk, and the first
 loop tries to come back.
@@ -91,7 +90,7 @@ class Running:
 
     @property
     def reaches_server(self) -> bool:
-        """True if the server answered when it was last asked."""
+        """Return whether the server answered when it was last asked."""
         return self._contact.there.is_set()
 
     def absence(self) -> Absence | None:
@@ -104,9 +103,7 @@ class Running:
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
-        """End the loops after the last checkpoint, tell the other drones if the server is there,
-        and leave.
-        """
+        """End the loops after the last checkpoint, tell the other drones if possible, and leave."""
         await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
@@ -238,9 +235,7 @@ class Running:
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Give letters for a drone that has gone to its heirs: it went when our checkpoint had none
-        for it.
-        """
+        """Give letters for a drone that has gone to its heirs: our checkpoint had none for it."""
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -296,9 +291,7 @@ class Running:
         task.add_done_callback(self._carried_out.discard)
 
     def _let_rest(self, *, all_rest: bool) -> None:
-        """Stop trying hosts set aside if `all_rest`: no drone has anything else left; begin again
-        if one has.
-        """
+        """Stop trying hosts set aside if all drones rest; begin again if one does not."""
         crawl = self._crawling.crawl
         before, crawl.all_rest = crawl.all_rest, all_rest
         if before and not all_rest:
@@ -324,9 +317,7 @@ class Running:
             self._crawling.wake()
 
     def _save_early(self) -> None:
-        """Takes one if others wait for it: of an order, at the end, for slots on their way or for
-        the server.
-        """
+        """Take a checkpoint if others wait for it: an order, the end, slots, or the server."""
         if self._saving is not None and not self._saving.done():
             return
         enough = LITTLE if self._server.filling else ENOUGH
@@ -335,7 +326,7 @@ class Running:
             self._saving = asyncio.create_task(self._guarded(self._checkpoint))
 
     def _is_waited_for(self) -> bool:
-        """True if others cannot go on before a checkpoint is taken here."""
+        """Return whether others cannot go on before a checkpoint is taken here."""
         drone = self._post.drone
         outbox = self._post.outbox
         members = drone.slots.drones
@@ -357,7 +348,7 @@ class Running:
 
     @property
     def _is_saved(self) -> bool:
-        """True if the last checkpoint has all that was done and read."""
+        """Return whether the last checkpoint has all that was done and read."""
         inbox = self._post.inbox
         return self._activity() == self._saved_activity and inbox.place == inbox.committed_place
 
@@ -372,15 +363,14 @@ class Running:
         return State.RETIRED if done else State.DRAINING
 
     async def _moving(self) -> None:
-        """Exchanges slots between pages, a slice at a time; a drone that is no member any more
-        gives away all.
-        """
+        """Exchange slots between pages, in slices; a drone that is no member gives away all."""
         drone = self._post.drone
         while True:
             more = drone.reroute()
             if not self._crawling.crawl.parts.uplink.out:
                 if drone.me in drone.slots.drones:
-                    self._drained, moves = False, drone.moving.step(drone.home.now())
+                    self._drained = False
+                    moves = drone.moving.step(drone.home.now())
                 else:
                     self._drained = drone.moving.drain(drone.home.now())
                     moves = not self._drained
@@ -391,9 +381,7 @@ class Running:
 
 
 async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancels them until they have ended: a client may take a cancellation for a timeout of its
-    own, and go on.
-    """
+    """Cancel tasks until they have ended: a client may take a cancellation for its timeout."""
     left = set(tasks)
     while left:
         for task in left:

@@ -1,11 +1,10 @@
-"""A drone's membership: its connections, one epoch with the server, one place in the registry,
-whatever happens.
+"""A drone's membership: its connections, one epoch with the server, and one place in the registry.
 
-redis-py connects anew behind the caller's back, perhaps to a server that was restarted or restored
-meanwhile. So each new connection asks for the server's run_id before anything else is sent by it.
-If another process answers, or if the streams are gone, a new epoch begins: every method raises
-NewEpoch until `follow` says that the caller has begun anew, too. A server that was emptied hears
-from the drone's checkpoint who the others are, so that a drone that lost its folder is not taken
+redis-py reconnects without telling the caller, perhaps to a server that was restarted or restored
+meanwhile. So each new connection asks for the server's run_id before it sends anything else. If
+another process answers, or if the streams are gone, a new epoch begins: every method raises
+NewEpoch until `follow` says that the caller has begun anew, too. A server that was emptied learns
+from the drone's checkpoint who the others are, so that a drone that lost its folder is not mistaken
 for the one that it was, and which commands are in force, for drones that come later.
 """
 
@@ -15,7 +14,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -61,6 +60,7 @@ REFUSALS = (
     (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that is not to be trusted"),
     (("WRONGTYPE",), "holds something else under a key of the hive"),
 )
+MEMORY_FULL = ("OutOfMemoryError", "OOM", "used memory > 'maxmemory'")
 NOT_NOW = (
     *(
         "ReadOnlyError",
@@ -97,7 +97,7 @@ class Watch:
         self.run_id: str | None = None  # None: any
 
     def watches(self, client: Client) -> Client:
-        """Returns the client, whose new connections are checked."""
+        """Return the client, whose new connections are checked from now on."""
         client.connection_pool.connection_kwargs["redis_connect_func"] = self._connected
         return client
 
@@ -113,7 +113,7 @@ class Watch:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Tells what may pass (Away, Full) from what will not (HiveError)."""
+    """Raise Away or Full for an error that may pass, and HiveError for one that will not."""
     try:
         yield
     except (exceptions.RedisError, OSError, TimeoutError) as error:
@@ -139,28 +139,31 @@ def legible() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    """Return the server's words without the command, and without the tuple that redis-py puts
-    around them.
-    """
+    """Return the server's words, without the command and the tuple that redis-py adds."""
     words = str(error).rpartition(PIPELINED)[2]
     found = TUPLE.fullmatch(words)
     return found[2] if found else words
 
 
 def _meaning(error: Exception, words: str) -> Exception:
+    """Return the error of ours for one of the server's, whose own words these are."""
     text = f"{type(error).__name__} {words}"
     for signs, meaning in REFUSALS:
-        if any(sign in text for sign in signs):
+        if _has_sign(text, signs):
             return HiveError(f"REDIS_URL: the server {meaning}: {words}")
-    if "OutOfMemoryError" in text or "OOM" in text or "used memory > 'maxmemory'" in text:
+    if _has_sign(text, MEMORY_FULL):
         return Full(words)
-    if isinstance(error, exceptions.ResponseError) and not any(sign in text for sign in NOT_NOW):
+    if isinstance(error, exceptions.ResponseError) and not _has_sign(text, NOT_NOW):
         return HiveError(f"REDIS_URL: the server refuses a command: {words}")
     return Away(f"{type(error).__name__}: {words}")
 
 
+def _has_sign(text: str, signs: Iterable[str]) -> bool:
+    return any(sign in text for sign in signs)
+
+
 async def check(client: Client) -> None:
-    """True if this server can carry a hive, or a HiveError in one line."""
+    """Raise HiveError, in one line, if this server cannot carry a hive."""
     server = await client.info("server")
     found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
     if found < OLDEST:
@@ -342,9 +345,7 @@ class Session:
         slots: SlotMap,
         drones: Mapping[int, bytes],
     ) -> bool:
-        """Has the registry say this, and what else this drone knows; False if it has changed since
-        it was read.
-        """
+        """Write what this drone knows to the registry; return False if that changed meanwhile."""
         me, keys = self._me, self._keys
         orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
         news = drones != registry.drones or me.gone - registry.gone or orders
@@ -383,7 +384,7 @@ class Session:
             )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
-        """True if a process with the same state, on another machine, was alive a moment ago."""
+        """Return whether the same state was alive a moment ago, on another machine."""
         if former is None or not runs_elsewhere(former, self._me):
             return False
         return bool(
@@ -392,8 +393,7 @@ class Session:
         )
 
     def _minted(self) -> Record:
-        """Return the record to found a hive with: the same as before, for a server that was emptied
-        meanwhile.
+        """Return the record of a new hive: the one before, for a server that was emptied.
 
         Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
         lost.
@@ -415,9 +415,7 @@ def other_states(saved: bytes | None) -> Mapping[int, str]:
 
 
 class Companions(Part):
-    """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands
-    in force.
-    """
+    """Keeps what a drone knows of the others: who they are, who is gone, commands in force."""
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
         self._server = server

@@ -1,6 +1,4 @@
-"""The slots that are here, as this drone sees it, and its steps when the slot map changes
-(docs/hive.md).
-"""
+"""The slots that a drone has, and its steps when the slot map changes (docs/hive.md)."""
 
 from __future__ import annotations
 
@@ -41,8 +39,7 @@ SLICE = 500  # URLs moved at once by a drone that drains: about 2 ms
 
 
 class Moving(Part):
-    """A part of the checkpoint. Make it right after the frontier, before anything is taken from
-    there.
+    """A part of the checkpoint. Make it right after the frontier, before anything is taken there.
 
     All is called in the event loop's thread, and nothing waits.
     """
@@ -61,8 +58,7 @@ class Moving(Part):
         lost: Callable[[str], None] = logger.error,
         leaves: Leaves = as_it_is,
     ) -> None:
-        """`slot_of`: Partition.slot. `domains`: False if the partition is by host, so that domains
-        stay where they are.
+        """`slot_of`: Partition.slot. `domains`: False if hosts move, and domains do not.
 
         `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in
         letters. `lost` is told in a line what did not come whole. `leaves`: a link as another drone
@@ -106,14 +102,14 @@ class Moving(Part):
     # -- the map
 
     def learn(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
-        """Take a new map; pass over an older one, or the same. Raise HiveError if slots would leave
-        that cannot.
+        """Take a new map, unless it is not later. Raise HiveError if slots would leave that cannot.
 
         The first map that a drone ever learns is that of the founding: its slots come from nobody.
         A drone that joins a running hive learns the map before it first, in which it has no slots.
         `lost`: drones whose state is gone, so that nothing comes from them.
         """
-        before, gone = self.map, set(lost)
+        before = self.map
+        gone = set(lost)
         if before is not None and later.generation <= before.generation:
             return
         moved = before.moved(later) if before is not None else []
@@ -136,9 +132,7 @@ class Moving(Part):
         self._frontier.moves.freeze()
 
     def _giver(self, slot: int, before: int, gone: Collection[int]) -> int:
-        """Return the drone from which a slot comes that is to be ours: the owner before, unless
-        that is lost.
-        """
+        """Return the drone from which a slot comes: the owner before, unless that one is lost."""
         is_parked_here = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, self._me)
         if is_parked_here:  # it was to go to a drone that is lost
             return self._me
@@ -174,21 +168,34 @@ class Moving(Part):
             self.owned[slot] = self._had[slot] = 1
 
     def _forget(self, gone: int) -> None:
-        """Expect nothing from a lost drone, and give what it was to get to others, as far as that
-        is still here.
-        """
+        """Expect nothing from a lost drone, and give the slots that it was to get to others."""
         for slot, plan in self._plans.items():
-            for at, what in enumerate(plan):
-                back = plan[at + 1 : at + 2] == [(COME, gone)]
-                if what == (GO, gone):
-                    plan[at] = (GO, self._me if back else self.owner(slot))
-                elif what == (COME, gone):
-                    plan[at] = (COME, self._me if plan[:at][-1:] == [(GO, self._me)] else NOBODY)
+            plan[:] = self._replanned(slot, plan, gone)
             if self.leaving is not None and slot in self.leaving.targets:
                 self.leaving.targets[slot] = plan[0][1]
         for slot in self.coming.gone(gone):
             self._next(slot)
         self.coming.torn = True
+
+    def _replanned(
+        self, slot: int, plan: Sequence[tuple[int, int]], gone: int
+    ) -> list[tuple[int, int]]:
+        """Return the plan of a slot without a lost drone.
+
+        A slot that was to go there goes to its owner by the latest map. If it was to come back from
+        there, it goes to this drone itself, and comes from it: so it stays here.
+        """
+        replanned: list[tuple[int, int]] = []
+        for at, step in enumerate(plan):
+            if step == (GO, gone):
+                comes_back = plan[at + 1 : at + 2] == [(COME, gone)]
+                replanned.append((GO, self._me if comes_back else self.owner(slot)))
+            elif step == (COME, gone):
+                stays_here = replanned[-1:] == [(GO, self._me)]
+                replanned.append((COME, self._me if stays_here else NOBODY))
+            else:
+                replanned.append(step)
+        return replanned
 
     def _guard(self) -> None:
         owned, slot_of = self.owned, self._slot_of
@@ -200,8 +207,9 @@ class Moving(Part):
 
     @property
     def settled(self) -> bool:
-        """True if no slot is on its way from or to this drone: the queen publishes no map before
-        all are settled.
+        """Return whether no slot is on its way from or to this drone.
+
+        The queen publishes no map before all drones are settled.
         """
         return not (self._plans or self.coming.arriving)
 
@@ -219,19 +227,17 @@ class Moving(Part):
         return self.map.owners[slot]
 
     def had(self, slot: int) -> bool:
-        """True if the slot was here at any time: then seeds of it that are read later go to its
-        owner, as LINKS.
+        """Return whether the slot was ever here: its seeds that are read later go to its owner.
 
-        Seeds of all other slots are passed over: whoever had them at the founding reads them too.
+        Seeds of all other slots are passed over: the drone that had them at the founding reads them
+        too.
         """
         return bool(self._had[slot])
 
     # -- links
 
     def send(self, kind: Kind, slot: int, items: list[Any]) -> None:
-        """Send items of one slot to its owner, park them if the slot is on its way here, or accept
-        them.
-        """
+        """Send items of a slot to its owner; accept them, or park them until the slot is here."""
         owner = self.owner(slot)
         if owner != self._me:
             self._outbox.put(owner, kind, self._taken(kind, items))
@@ -248,21 +254,26 @@ class Moving(Part):
         return all_taken(items, self._as_taken) if kind is Kind.QUEUED else items
 
     def receive(self, kind: Kind, items: Iterable[Any], now: float) -> None:
-        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT: as `send`, and unpack
-        pieces of slots.
+        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT.
+
+        Pieces of slots are unpacked, and all else is sent to where its slot is.
         """
         if kind is Kind.SLOT:
             for item in items:
                 self._piece(item, now)
             return
+        groups = self._by_slot(kind, items)
+        here = [slot for slot in groups if self.owned[slot]]
+        if here:
+            self._accept(kind, [item for slot in here for item in groups.pop(slot)])
+        for slot, some in groups.items():
+            self.send(kind, slot, some)
+
+    def _by_slot(self, kind: Kind, items: Iterable[Any]) -> dict[int, list[Any]]:
         groups: defaultdict[int, list[Any]] = defaultdict(list)
         for item in items:
             groups[self.slot(kind, item)].append(item)
-        mine = [slot for slot in groups if self.owned[slot]]
-        if mine:
-            self._accept(kind, [item for slot in mine for item in groups.pop(slot)])
-        for slot, some in groups.items():
-            self.send(kind, slot, some)
+        return groups
 
     def slot(self, kind: Kind, item: Any) -> int:
         """Return the slot of an item of LINKS, REQUESTS, QUEUED or SLOT."""
@@ -284,9 +295,7 @@ class Moving(Part):
             self._next(whole)
 
     def _pack(self, target: int, item: Item) -> None:
-        """Send a piece of a slot that leaves; park it if the slot was for a lost drone, and is ours
-        again.
-        """
+        """Send a piece of a slot that leaves, or park it if the slot turned out to stay here."""
         if target != self._me:
             self._outbox.put(target, Kind.SLOT, [item])
             return
@@ -297,8 +306,9 @@ class Moving(Part):
     # -- between pages
 
     def step(self, now: float) -> bool:
-        """Do one slice, in a few ms; return whether there is more to do at once. Almost free if
-        nothing moves.
+        """Do one slice, in a few ms; return whether there is more to do at once.
+
+        It costs almost nothing if no slot moves.
 
         Not while our own network is out: failures that were not the hosts' could not be taken back
         elsewhere.
@@ -311,8 +321,9 @@ class Moving(Part):
         return self.coming.step(self._may_deliver, deliver) or more
 
     def _may_deliver(self, slot: int) -> bool:
-        """True if what is parked for a slot would not be parked again: but the pieces that this
-        drone sent itself.
+        """Return whether what is parked for a slot can be delivered, and is not parked again.
+
+        Pieces that this drone has sent itself always can.
         """
         return (
             self.owner(slot) != self._me
@@ -321,18 +332,22 @@ class Moving(Part):
         )
 
     def _deliver(self, kind: int, slot: int, items: list[Any], now: float) -> None:
-        """Takes what was parked: names of hosts that came, pieces that this drone sent, and what
-        others sent.
-        """
-        for item in items if kind in (NAME, Kind.SLOT) else ():
-            if kind == Kind.SLOT:
+        """Take parked names of hosts that came, pieces that this drone sent, or others' items."""
+        if kind == Kind.SLOT:
+            for item in items:
                 self._piece(item, now)
-            elif self.owned[slot]:
-                self._frontier.moves.arrive(item, now)
-            elif self.owner(slot) == self._me:
-                self.coming.park(slot, NAME, item)
-        if kind not in (NAME, Kind.SLOT):
+        elif kind == NAME:
+            for item in items:
+                self._arrive(slot, item, now)
+        else:
             self.send(Kind(kind), slot, items)
+
+    def _arrive(self, slot: int, name: Any, now: float) -> None:
+        """Let a host arrive, or park its name until its slot has come whole."""
+        if self.owned[slot]:
+            self._frontier.moves.arrive(name, now)
+        elif self.owner(slot) == self._me:
+            self.coming.park(slot, NAME, name)
 
     def drain(self, now: float) -> bool:
         """Give away a slice of what a drone without slots has left; return whether nothing is left.
@@ -340,22 +355,26 @@ class Moving(Part):
         It has to read its seeds to the end besides, and is done when others have acknowledged its
         letters.
         """
-        if self.step(now) or not self.settled or any(self.owned):
+        has_slots = self.step(now) or not self.settled or any(self.owned)
+        if has_slots:
             return False
         if self.portion is not None and self.portion(now):
             return False
-        again = self.again is not None and self.again()
+        has_revisits = self.again is not None and self.again()
+        self._frontier.add(filter(None, self._new_links()))
+        is_frontier_empty = self._frontier.moves.drain(SLICE)
+        return is_frontier_empty and not (self._seen.pending or has_revisits)
+
+    def _new_links(self) -> list[bytes]:
+        """Return links that the seen store has found to be new, after a merge if there are none."""
         records = self._seen.take(SLICE)
-        if not records and self._seen.pending:
-            self._seen.merge()
-            records = self._seen.take(SLICE)
-        self._frontier.add(filter(None, records))
-        return self._frontier.moves.drain(SLICE) and not (self._seen.pending or again)
+        if records or not self._seen.pending:
+            return records
+        self._seen.merge()
+        return self._seen.take(SLICE)
 
     def stats(self) -> dict[str, int]:
-        """Return the numbers of slots that are here, that are on their way, and that have moved
-        since the start.
-        """
+        """Return the numbers of slots that are here, on their way, and moved since the start."""
         leaving = self.leaving
         return {
             "slots": sum(self.owned),

@@ -1,5 +1,4 @@
-"""Slots on their way between two drones: packed by the one that gives them, unpacked by the one
-that gets them.
+"""Slots on their way between two drones: one packs them, and the other unpacks them.
 
 A slot that leaves is frozen, packed in slices, and handed over by the drone's own checkpoint. What
 comes meanwhile for a slot that is expected is parked: as rows of the crawl's database, with a
@@ -60,8 +59,7 @@ def all_taken(records: Iterable[Packed], leaves: Leaves) -> list[Packed]:
 
 
 class Leaving:
-    """Packs slots that are frozen already; one batch after the other, each in a single pass over
-    the hosts.
+    """Packs frozen slots; one batch after the other, each in a single pass over the hosts.
 
     Per slot: own -> frozen (`add`) -> packed (its last item is `end`). A checkpoint keeps which
     slots these are, for whom, what was counted, and which fingerprints have gone. All else that was
@@ -150,8 +148,9 @@ class Leaving:
             yield True
 
     def _decided(self) -> bool:
-        """True if all that was found before the slots were frozen is known as new or not: its keys
-        go along.
+        """Return whether all that was found before the freeze is known as new or not.
+
+        Its keys go along.
         """
         if not self._seen.decided(self._mark):
             self._seen.merge()
@@ -249,9 +248,7 @@ class Parking:
 
 
 class Coming:
-    """Per slot: expected -> arriving (its `end` was read: it is here, and what was parked for it
-    goes in) -> own.
-    """
+    """Per slot: expected -> arriving (its `end` was read; parked items go in) -> own."""
 
     def __init__(
         self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]

@@ -24,14 +24,33 @@ TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first o
 WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends as it should
 AS_PLANNED = ("finished",)  # reasons that concern one drone, or end them all anyway
 LOGGED = re.compile(r"\d{4}-\d\d-\d\d \S+ \[([^]]*)\] (\w+): (.*)")
+STAMP_CHARS = len("2026-11-28 12:00:00 ")  # with which a line of a log begins
 SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging.CRITICAL}
 TOLD = 10.0  # seconds in which what one drone said is not shown again for others
 MOST_TOLD = 1000  # messages
 
+# Figures of a drone's last checkpoint, and what their sum means for the operator. The first one
+# that is not 0 is told.
+UNDONE = (
+    (
+        ("store/waiting",),
+        "files not sent or verified: {number}; {program} export store does it, or the next start",
+    ),
+    (
+        ("requests/unkept", f"status/{Status.NO_METHOD:d}"),
+        "requests of the spider lost: {number}, as its log says",
+    ),
+    (
+        ("seed_lists_away",),
+        "lists of seeds not read to the end: {number}, as its log says",
+    ),
+)
+
 
 class Leftovers:
-    """Tells what a drone that has crawled to its end has left undone: another start would wait as
-    long again.
+    """Tells what a drone that has crawled to its end has left undone.
+
+    Another start would wait as long again.
     """
 
     def __init__(self, figures: Callable[[int], Mapping[str, Any]]) -> None:
@@ -40,31 +59,27 @@ class Leftovers:
         self._before: dict[int, Mapping[str, Any]] = {}
 
     def begins(self, drone: int) -> None:
-        """Note that a drone is about to be started: what an earlier start wrote is not its own."""
+        """Note that a drone is about to start: its figures are those of an earlier start."""
         self._before[drone] = self._figures(drone)
 
     def of(self, drone: int) -> str:
-        """Return in words what a drone that has ended has left undone, or nothing if it ended of
-        anything else.
-        """
+        """Return in words what a drone that has ended well has left undone; empty if nothing."""
         end = self._figures(drone)
-        if end == self._before.get(drone) or not str(end.get("reason")).startswith(WELL):
+        has_written = end != self._before.get(drone)
+        has_ended_well = str(end.get("reason")).startswith(WELL)
+        if not (has_written and has_ended_well):
             return ""
-        if files := int(end.get("store/waiting") or 0):
-            return f"files not sent or verified: {files}; {program()} export store does it, or the next start"
-        lost = ("requests/unkept", f"status/{Status.NO_METHOD:d}")
-        if requests := sum(int(end.get(name) or 0) for name in lost):
-            return f"requests of the spider lost: {requests}, as its log says"
-        if lists := int(end.get("seed_lists_away") or 0):
-            return f"lists of seeds not read to the end: {lists}, as its log says"
+        for names, words in UNDONE:
+            if number := sum(int(end.get(name) or 0) for name in names):
+                return words.format(number=number, program=program())
         return ""
 
 
 class Supervisor:
-    """`step` is called a few times per second. `reason` gives the word with which a drone's crawl
-    ended, if any.
+    """Starts drones, starts those again that die, and ends them together.
 
-    `left`: in words, what a drone that has ended well has left undone.
+    `step` is called a few times per second. `reason` gives the word with which a drone's crawl
+    ended, if any; `left`, in words, what a drone that has ended well has left undone.
     """
 
     def __init__(
@@ -101,9 +116,7 @@ class Supervisor:
         ]
 
     def hanging(self, silent: Mapping[int, int]) -> list[int]:
-        """Return the drones that run and are not heard of; `silent` has the last known process of
-        each.
-        """
+        """Return the drones that run although silent. `silent`: the last known process of each."""
         there = (
             (number, self._drones[number].child)
             for number in sorted(silent.keys() & self._drones.keys())
@@ -124,7 +137,7 @@ class Supervisor:
         return INTERRUPTED if self._kill_at is not None else int(self._failed)
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Drones that are to run; those that run already, or have ended well, are left alone.
+        """Set which drones are to run; those that run already, or have ended well, are left alone.
 
         One that has left the hive, and ended, may come again. One that died and is no longer named
         stays down.
@@ -138,19 +151,24 @@ class Supervisor:
             self._drones[number] = Process(partial(self._start, number), self._clock)
 
     def step(self) -> None:
-        """Starts what is due, and looks at what runs."""
+        """Start drones that are due, look at those that run, and end all where that is due."""
         now = self._clock()
         for number, drone in self._drones.items():
             if drone.runs:
                 self._look(number, drone, now)
             elif drone.is_due and not self.stopping:
                 self._begin(number, drone)
-        if self.running and not self.stopping and not self._is_wanted_one_left():
-            self.stop()  # the others are none of the hive any more: nobody would release them
-        if self._stop_at is not None and now >= self._stop_at and self.running:
+        if self.running and not self.stopping and self._is_end_due(now):
             self.stop()
         if self._kill_at is not None and now >= self._kill_at:
             self._send(signal.SIGKILL)
+
+    def _is_end_due(self, now: float) -> bool:
+        """Return whether the drones that run are to be stopped."""
+        if self._stop_at is not None and now >= self._stop_at:
+            return True
+        # Drones that are no longer wanted have left the hive, and would never be released.
+        return not self._is_wanted_one_left()
 
     def _is_wanted_one_left(self) -> bool:
         left = (number for number, drone in self._drones.items() if drone.runs or drone.waits)
@@ -171,15 +189,14 @@ class Supervisor:
             self._send(signal.SIGTERM)
 
     def stop(self) -> None:
-        """Ends all drones cleanly: each finishes its pages under way and takes a checkpoint."""
-        if not self.stopping:
-            self.stopping = True
-            self._send(signal.SIGTERM)
-            for number in self.down:
-                logger.warning(
-                    "drone %d was down: the next start of the hive starts it too", number
-                )
-                self._failed = True
+        """End all drones cleanly: each finishes its pages under way and takes a checkpoint."""
+        if self.stopping:
+            return
+        self.stopping = True
+        self._send(signal.SIGTERM)
+        for number in self.down:
+            logger.warning("drone %d was down: the next start of the hive starts it too", number)
+            self._failed = True
 
     def checkpoint(self) -> None:
         self._send(signal.SIGUSR1)
@@ -198,17 +215,23 @@ class Supervisor:
     def _look(self, number: int, process: Process, now: float) -> None:
         lines, status = process.look()
         for line in lines:
-            if (
-                (found := LOGGED.match(line))
-                and found[2] in SHOWN
-                and self._is_new(number, found[0][20:], now)
-            ):
-                # one that is no longer wanted is refused by the others, perhaps before it has come
-                # in: no alarm
-                level = SHOWN[found[2]] if number in self._wanted else logging.INFO
-                logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
-        if status is None:
+            self._show(number, line, now)
+        if status is not None:
+            self._ended_with(number, process, status, now)
+
+    def _show(self, number: int, line: str, now: float) -> None:
+        """Log a warning or error of a drone, unless another drone has just logged the same."""
+        found = LOGGED.match(line)
+        if found is None or found[2] not in SHOWN:
             return
+        if not self._is_new(number, found[0][STAMP_CHARS:], now):
+            return
+        # The other drones refuse one that is no longer wanted, perhaps before it has come in: that
+        # is no alarm.
+        level = SHOWN[found[2]] if number in self._wanted else logging.INFO
+        logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
+
+    def _ended_with(self, number: int, process: Process, status: int, now: float) -> None:
         if status == 0:
             self._ended(number, now)
         elif status > 0 and (left := self._left(number)):
@@ -223,7 +246,7 @@ class Supervisor:
             self._died(number, process, status)
 
     def _is_new(self, number: int, line: str, now: float) -> bool:
-        """False for what another drone has said just now: the server is away, perhaps."""
+        """Return False for what another drone has just said: the server is away, perhaps."""
         if len(self._told) > MOST_TOLD:
             self._told.clear()
         who, when = self._told.get(line, (number, now))
@@ -233,9 +256,7 @@ class Supervisor:
         return True
 
     def _ended(self, number: int, now: float) -> None:
-        """End all drones soon if one has reached a limit or got a signal: the others would wait for
-        it in vain.
-        """
+        """End all drones soon if one has met a limit or a signal: they would wait for it."""
         reason = self._reason(number)
         if reason in AS_PLANNED:
             self.ended.add(number)
@@ -258,14 +279,12 @@ class Supervisor:
     def _died(self, number: int, process: Process, status: int) -> None:
         wait = process.died(status)
         if wait is not None:
-            plain = status > 0 and process.said and not LOGGED.match(process.said[-1])
-            said = f"; its last line: {process.said[-1]}" if plain else ""
             logger.warning(
                 "drone %d died (%s): it is started again in %g s%s",
                 number,
                 _how(status),
                 wait,
-                said,
+                _last_words(process, status),
             )
             return
         logger.error(
@@ -275,6 +294,13 @@ class Supervisor:
             logger.error("drone %d: %s", number, line)
         self._failed = True
         self.stop()
+
+
+def _last_words(process: Process, status: int) -> str:
+    """Return the last line of a drone that ended by itself, unless it is one of its log."""
+    if status <= 0 or not process.said or LOGGED.match(process.said[-1]):
+        return ""
+    return f"; its last line: {process.said[-1]}"
 
 
 def _how(status: int) -> str:

@@ -1,6 +1,4 @@
-"""JOBDIR/tables/documents-*.parquet: pages as documents, with their main text as Markdown
-(docs/outputs.md).
-"""
+"""tables/documents-*.parquet: pages as documents, main text as Markdown (docs/outputs.md)."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ class Documents(Output):
             self.give_up(error)
 
     async def _document(self, page: Page) -> Mapping[str, Any]:
-        """What is known of the page as a document, or NO_DOCUMENT."""
+        """Return what is known of the page as a document, or NO_DOCUMENT."""
         body, encoding = page.legible, "UTF-8"
         if page.content_type == PDF:
             body = page.visible_text.encode(errors="replace")
@@ -106,7 +104,10 @@ class Documents(Output):
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:
-        """A page without a main text is no document; of one that broke its reader nobody knows."""
+        """Return whether a page may be a document.
+
+        One without a main text is none; of one that broke its reader it is not known.
+        """
         if "flaw" in about:
             self._counters.update(["documents/broken"])
         elif not about["text"]:
@@ -126,7 +127,7 @@ class Documents(Output):
             self._write(page, NO_DOCUMENT)
 
     def close_spider(self) -> None:
-        """The last checkpoint, which follows, has the finished files."""
+        """Finish the files: the last checkpoint, which follows, has them."""
         for reader in self._readers:
             reader.process.kill()
             reader.thread.submit(reader.process.close)

@@ -1,6 +1,4 @@
-"""The logs of links (LARM), of near-duplicates, of images, and of the URLs that were not crawled: a
-line for each.
-"""
+"""The logs of links (LARM), near-duplicates, images, and URLs that were not crawled."""
 
 from __future__ import annotations
 
@@ -61,9 +59,7 @@ class LinkLog(LogOutput):
 
 
 def lines_of(page: Page) -> bytes:
-    """Those of a page's links, made once; none of an answer that is not the page, nor of a
-    robots.txt.
-    """
+    """Return the lines of a page's links, made once; none of a robots.txt or of no page."""
     if not 200 <= page.status < 300 or page.is_prerequisite or not page.all_found.links:
         return b""
     kinds, addresses, texts, _, targets = page.columns
@@ -112,9 +108,7 @@ NO_URL = "scheme"
 
 
 class Skipped(LogOutput):
-    """It gets no pages: it hears of dropped links, of URLs without an answer, and of what is
-    withheld.
-    """
+    """Logs dropped links, URLs without an answer, and what is withheld. It gets no pages."""
 
     output, path = "skipped", "logs/skipped.log"
 

@@ -96,7 +96,5 @@ async def _awaited(result: Awaitable[Any], name: str, page: Page, dropped: type[
 
 
 def _matters(error: Exception, dropped: type[Exception]) -> bool:
-    """Return whether the module dropped the page on purpose, or something is wrong with more than
-    the module.
-    """
+    """Return whether a page was dropped on purpose, or more than the module is at fault."""
     return isinstance(error, dropped) or bool(lack(error))

@@ -1,5 +1,6 @@
-"""Drops what is no news after the archive: bodies seen before, unchanged pages, robots.txt, walls,
-what is withheld.
+"""Drops what is not news: known bodies, unchanged and withheld pages, robots.txt and walls.
+
+The archive has them all the same: it comes first.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from webcrawl.crawl.outputs.output import Output
 
 
 class News(Output):
-    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates
-    pass.
+    """Runs between the archive and the processing modules.
+
+    With CONTENT_SEEN=process duplicates pass.
 
     Pages that were fetched again and have not changed pass if an output asks for them, or a
     pipeline of the user's.
@@ -27,7 +29,7 @@ class News(Output):
         return item
 
     def _no_news(self, page: Page) -> str:
-        """Why the page goes no further; empty if it does."""
+        """Return why the page goes no further; empty if it does."""
         if page.is_prerequisite:
             return "robots.txt"
         if page.exchange is not None and page.exchange.state.withheld is not None:

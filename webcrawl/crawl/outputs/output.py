@@ -42,7 +42,7 @@ class Output:
         self.values = values
 
     def open(self, run: Run) -> None:
-        """The crawl is open. In a run without a crawl nothing is written."""
+        """Open the output with the crawl. In a run without a crawl nothing is written."""
         self.run = run
 
     def close_spider(self) -> Any:
@@ -50,7 +50,7 @@ class Output:
 
     @property
     def folder(self) -> Path:
-        """The JOBDIR."""
+        """Return the JOBDIR."""
         return Path(self.values["JOBDIR"])
 
     def write(self, write: Callable[[], object]) -> None:
@@ -70,8 +70,9 @@ class Output:
 
 
 class PipelineOutput:
-    """Its length is part of every checkpoint: after a crash it is cut back, so that each page is in
-    it once.
+    """An output whose length is part of every checkpoint.
+
+    After a crash it is cut back, so that each page is in it once.
     """
 
     def __init__(
@@ -96,16 +97,12 @@ class PipelineOutput:
             raise self._dropped(str(error)) from error
 
     def write_now(self, data: bytes) -> None:
-        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn,
-        too.
-        """
+        """Append in this turn of the event loop, in which the URL is booked, as a hearer must."""
         self._output.write(data)
 
 
 class NoOutput(PipelineOutput):
-    """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not
-    kept.
-    """
+    """The output of a command without a JOBDIR, such as `scrapy parse --pipelines`: none."""
 
     def __init__(self, path: str) -> None:
         logger.warning("%s is not written: this is no crawl, and has no JOBDIR", path)
@@ -144,8 +141,7 @@ class LogOutput(Output):
 
 
 def at_hand(run: Run, look_up: Callable[[Page], object]) -> None:
-    """Has `look_up` called with each page whose links the crawl has read, right after they were
-    followed.
+    """Have `look_up` called with each page whose links were read, once they are followed.
 
     It may only ask for fields of the page that keep what was found: an error is raised again where
     the field is asked for next, and what an output does for a page it does when the page gets

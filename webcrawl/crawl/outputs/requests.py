@@ -54,8 +54,9 @@ class RequestLog(Output):
         self._windows = Windows(db, time.time, asked)
 
     def note_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
-        """Write the line before the request goes out. Without a line it does not, and nobody is
-        charged for that.
+        """Write the line before the request goes out.
+
+        Without a line the request is not sent, and no host is charged for that.
 
         `request` is any value by which `note_left` knows it. `link` is the scheduler's, if it has
         handed it out.
@@ -77,7 +78,7 @@ class RequestLog(Output):
             self._timer = self._later()
 
     def note_left(self, request: object, outcome: Outcome | None) -> None:
-        """The answer has ended, or failed: from now on its host is left alone."""
+        """Note that the answer has ended, or failed: from now on its host is left alone."""
         host = self._sent_out.pop(request, None)
         if host is not None:
             self._answered.pop(host, None)
@@ -111,8 +112,9 @@ class RequestLog(Output):
             self.run.fail(error)
 
     def close_spider(self) -> None:
-        """Other pipelines may still await downloads while they close: the thread will not be there
-        for them.
+        """Sync the lines, and from now on each in its turn.
+
+        Other pipelines may await downloads while they close, when the thread is gone.
         """
         self._ending = True
         if self._windows is not None:
@@ -133,7 +135,7 @@ class RequestLog(Output):
 
 
 def _as_known(url: str, link: Link | None) -> str:
-    """The URL as crawl.log has it: an awaited download may have written it in another way."""
+    """Return the URL as crawl.log has it: an awaited download may write it otherwise."""
     if link is not None and url == link.url:
         return url
     try:
@@ -143,5 +145,5 @@ def _as_known(url: str, link: Link | None) -> str:
 
 
 def _unasked(_: str) -> tuple[float, str]:
-    """The pause before a request of which nobody knows a rule: no crawl is open."""
+    """Return the pause before a request of which no rule is known: no crawl is open."""
     return 0.0, ""

@@ -1,6 +1,4 @@
-"""JOBDIR/tables: what became of every URL, link and host, and what changed, as Parquet files
-(docs/outputs.md).
-"""
+"""JOBDIR/tables, in Parquet: what became of URLs, links and hosts, and what changed."""
 
 from __future__ import annotations
 
@@ -22,8 +20,9 @@ COUNTER = "links/untabled"
 
 
 class Tables(Output):
-    """Hears of every URL's end; what only a page knows it gets here, before pages seen elsewhere
-    are dropped.
+    """Hears of the end of every URL.
+
+    It gets pages, for what only they know, before those seen elsewhere are dropped.
     """
 
     output = "tables"
@@ -56,8 +55,9 @@ class Tables(Output):
         return item
 
     async def close_spider(self) -> None:
-        """A checkpoint notes all hosts; the last one, which follows, has the table of them, and the
-        finished files.
+        """Finish the tables; a checkpoint notes all hosts.
+
+        The last checkpoint, which follows, has the table of hosts and the finished files.
         """
         if self._tables is None:
             return
@@ -93,6 +93,6 @@ class Changes(Output):
         parts.log.hearers.append(self._changes.hear)
 
     def close_spider(self) -> None:
-        """The last checkpoint, which follows, has the finished files."""
+        """Finish the files: the last checkpoint, which follows, has them."""
         if self._changes is not None:
             self._changes.end()

@@ -24,7 +24,7 @@ _RAW = re.compile(
 
 
 def start_tags(html: bytes) -> list[bytes]:
-    """The names of all start tags, in lower case, in their order; in time proportional to the size."""
+    """Yield the names of all start tags, in lower case, in order; in linear time."""
     found: list[bytes] = []
     for piece in _markup(html.lower()):
         found += _TAG.findall(piece)
@@ -32,7 +32,7 @@ def start_tags(html: bytes) -> list[bytes]:
 
 
 def _markup(html: bytes) -> Iterator[bytes]:
-    """The pieces of the markup between comments and the contents of elements that hold no tags."""
+    """Yield the markup between comments and the contents of elements that hold no tags."""
     begin = 0
     while raw := _RAW.search(html, begin):
         yield html[begin : raw.end()]
@@ -65,7 +65,7 @@ class TagCounts:
             self._others -= name not in KNOWN and name != OTHER
 
     def add(self, names: Iterable[bytes]) -> None:
-        """The start tags of one more page."""
+        """Count the start tags of one more page."""
         counts: Counter[str] = Counter()
         for name, count in Counter(names).items():
             counts[self._known_as(name.decode("latin-1"))] += count
@@ -82,7 +82,7 @@ class TagCounts:
         return name
 
     def rows(self) -> list[Row]:
-        """Of each name how many elements and pages, the most frequent first."""
+        """Return of each name how many elements and pages, the most frequent first."""
         rows = [(name, count, self._pages[name]) for name, count in self._elements.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 

@@ -1,6 +1,4 @@
-"""text/*.jsonl.gz: the visible text of every new or changed page; and index/, the full-text index
-made of it.
-"""
+"""text/*.jsonl.gz: the visible text of new or changed pages; index/: its full-text index."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ MB = 1_000_000
 
 
 class Text(Output):
-    """Writes a line for each page with a status of 2xx that shows any text; its files are part of
-    the checkpoint.
+    """Writes a line for each page of status 2xx that shows text; a part of the checkpoint.
 
     What is no longer so has a line, too: of pages that are gone, that show no text any more, or are
     by now what another URL has, which is not processed.
@@ -75,7 +72,7 @@ class Text(Output):
 
 
 def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page | None:
-    """A page that has changed, and that no output gets; None if this is none.
+    """Return the line of a page that has changed, and that no output gets, or None.
 
     Another URL had its body before, or it may not be kept now.
     """

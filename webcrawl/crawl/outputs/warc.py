@@ -19,7 +19,7 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
-from webcrawl.content.purpose_bits import NONE, Purpose
+from webcrawl.content.purpose_bits import NONE, Preferences, Purpose
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
@@ -69,9 +69,9 @@ class Warc(Output):
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
-            # it may be what it was some time ago
-            again = item.duplicate or item.change is Change.CHANGED
-            write = partial(self._write, item, item.link, item.exchange, duplicate=again)
+            # a page that has changed may be what it was some time ago
+            may_be_known = item.duplicate or item.change is Change.CHANGED
+            write = partial(self._write, item, item.link, item.exchange, duplicate=may_be_known)
             try:
                 when_finished(write)
             except Exception as error:  # noqa: BLE001 - whatever it is, this page is not archived: it must not be booked
@@ -79,7 +79,7 @@ class Warc(Output):
         return item
 
     def archive(self, link: Link, exchange: Exchange) -> None:
-        """Any other answer, of any spider.
+        """Archive any other answer, of any spider.
 
         One with a payload that was archived recently becomes a revisit record.
         """
@@ -89,21 +89,39 @@ class Warc(Output):
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
         if self._writer is None or exchange.state.archived or not _is_record(exchange):
             return
-        about, bare = {"title": page.title} if page.title else {}, False
-        if exchange.state.again:
-            about[AGAIN] = "yes"
-        if not page.is_prerequisite:
-            said = page.preferences if self._obeys_noarchive else page.said_so_far
-            if said is not NONE:
-                about["preferences"] = str(said)
-                bare = self._obeys_noarchive and self._purpose.forbids(said, "archive")
-        if exchange.state.withheld is not None or bare:
-            about["withheld"] = "body"
-        # a redirect is its head
-        bare = bare or (exchange.state.withheld is not None and exchange.location is None)
-        exchange.state.archived = self._writer.write(
-            link, exchange, duplicate=duplicate, metadata=about, bare=bare
+        preferences = self._preferences(page)
+        forbids_archive = (
+            self._obeys_noarchive
+            and preferences is not NONE
+            and self._purpose.forbids(preferences, "archive")
         )
+        is_withheld = exchange.state.withheld is not None
+        is_redirect = exchange.location is not None  # which is archived whole: it is its head
+        metadata: dict[str, str] = {}
+        if page.title:
+            metadata["title"] = page.title
+        if exchange.state.again:
+            metadata[AGAIN] = "yes"
+        if preferences is not NONE:
+            metadata["preferences"] = str(preferences)
+        if is_withheld or forbids_archive:
+            metadata["withheld"] = "body"
+        exchange.state.archived = self._writer.write(
+            link,
+            exchange,
+            duplicate=duplicate,
+            metadata=metadata,
+            bare=forbids_archive or (is_withheld and not is_redirect),
+        )
+
+    def _preferences(self, page: Page) -> Preferences:
+        """Return what the owner says of the use of a page, NONE if nothing is known.
+
+        The document is read for it only if its word counts.
+        """
+        if page.is_prerequisite:
+            return NONE
+        return page.preferences if self._obeys_noarchive else page.said_so_far
 
     def close_spider(self) -> None:
         if self._writer is not None:
@@ -114,14 +132,15 @@ class Warc(Output):
 
 
 def _is_record(exchange: Exchange) -> bool:
-    """Leaves out errors of protocols without heads, where a record says "this is what the URL
-    holds".
+    """Return False for errors of protocols without heads.
+
+    A record of such a protocol says "this is what the URL holds".
     """
     return bool(exchange.head) or exchange.status == 200
 
 
 def _info(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
-    """The settings of the crawl, for readers of the archive, who need no credentials."""
+    """Return the settings of the crawl for readers of the archive, without credentials."""
     written = " ".join(
         f"{name}={settings.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper()
     )

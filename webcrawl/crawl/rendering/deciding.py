@@ -24,8 +24,7 @@ RARELY = 13  # so many in a row, and one in 1024 is
 
 @dataclass(slots=True)
 class Pace:
-    """How often pages of one kind are rendered: all, and after some that were the same one in 2, in
-    4, up to 1024.
+    """How often pages of one kind are rendered: all, or one in 2, 4 … 1024 after equal ones.
 
     One that is not the same begins anew.
     """
@@ -35,7 +34,7 @@ class Pace:
 
     @property
     def gap(self) -> int:
-        """One page in so many is rendered."""
+        """Return in how many pages one is rendered."""
         return 1 if self.same < SURE else 2 << (self.same - SURE)
 
     def comes(self) -> bool:
@@ -44,7 +43,8 @@ class Pace:
         return self.passed >= self.gap
 
     def rendered(self, *, same: bool) -> None:
-        self.passed, self.same = 0, min(self.same + 1, RARELY) if same else 0
+        self.passed = 0
+        self.same = min(self.same + 1, RARELY) if same else 0
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Need:
         self.milliseconds += milliseconds
 
     def in_words(self) -> str:
-        """For an operator, in one line."""
+        """Return it for an operator, in one line."""
         often = ", ".join(
             f"{_often(pace)} {name}"
             for name, pace in (("shells", self.shells), ("others", self.others))
@@ -118,7 +118,7 @@ class Gain(NamedTuple):
 
     @property
     def is_slight(self) -> bool:
-        """True if the page as it was sent says the same."""
+        """Return whether the page as it was sent says the same."""
         return not self.links and self.text < max(self.whole / SLIGHT, FEW)
 
 
@@ -176,7 +176,7 @@ class Deciding:
         self._comparison = Comparison()
 
     def wanted(self, exchange: Exchange) -> Wanted | None:
-        """None for a page that stays as it was sent.
+        """Return None for a page that stays as it was sent.
 
         A wall is never rendered: a browser might get past it.
         """
@@ -196,7 +196,7 @@ class Deciding:
         return Wanted(host, is_shell, need.worth if need.rendered else self._mean())
 
     def _mean(self) -> float:
-        """What is expected of a host that nothing is known of."""
+        """Return what is expected of a host of which nothing is known."""
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
@@ -222,6 +222,6 @@ class Deciding:
         return differs
 
     def in_words(self, host: str) -> str:
-        """What is known of a host, in a line; nothing if it has sent no shell."""
+        """Return what is known of a host, in a line; empty if it has sent no shell."""
         need = self.hosts.get(host)
         return need.in_words() if need is not None else ""

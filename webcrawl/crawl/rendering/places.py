@@ -1,6 +1,4 @@
-"""The places in the browser, and the pages that wait for one: the best first, and no more than
-there may be.
-"""
+"""The places in the browser, and the pages that wait for one, the best first, in bounds."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class Places:
             raise
 
     def leave(self) -> None:
-        """The place is free for the best of those that wait."""
+        """Give the place to the best of the pages that wait."""
         self._drop_ended()
         if self._waiting:
             heappop(self._waiting)[2].set_result(True)
@@ -65,7 +63,7 @@ class Places:
         return True
 
     def _drop_ended(self) -> None:
-        """A page that was cancelled waits no more, though its task has not run on since."""
+        """Drop pages that were cancelled: they wait no more, though their tasks have not run on."""
         self._waiting = [entry for entry in self._waiting if not entry[2].done()]
         heapify(self._waiting)
 

@@ -1,5 +1,4 @@
-"""Records in the order of their times, as many as the disk holds, in memory that does not depend on
-their number.
+"""Records in the order of their times, as many as the disk holds, in a bounded amount of memory.
 
 A bucket is a FIFO of all records of an interval of time. Intervals have one of five widths, from 12
 days to a second, and begin at a multiple of their width. Nothing is sorted until its time comes
@@ -80,10 +79,9 @@ class Buckets:
     """
 
     def __init__(self, db: CrawlDB, pool: Pool, which: str = "") -> None:
-        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its
-        own.
+        """Restore the queue as of the last checkpoint; the caller saves it with the next.
 
-        `which`: before the names of what is saved, as a crawl has more than one such queue.
+        `pool`: one of its own. `which`: a prefix of the saved names, as a crawl has several queues.
         """
         self._db = db
         self._pool = pool
@@ -105,7 +103,7 @@ class Buckets:
         return self.count
 
     def push(self, record: bytes) -> None:
-        """Adds a record that begins with its stamp."""
+        """Add a record that begins with its stamp."""
         self.count += 1
         at = int.from_bytes(record[:TIME], "big")
         if at >= self._until:
@@ -122,7 +120,7 @@ class Buckets:
         return stamped(self._sorted[self._next])
 
     def pop(self) -> bytes | None:
-        """Removes and returns the next record, or None."""
+        """Remove and return the next record, or None."""
         if self._next == len(self._sorted) and not self._load():
             return None
         record = self._sorted[self._next]
@@ -138,7 +136,7 @@ class Buckets:
     # -- where a record goes
 
     def _insert(self, record: bytes) -> None:
-        """Adds a record to those that are sorted."""
+        """Add a record to those that are sorted."""
         insort(self._sorted, record, self._next)
         if len(self._sorted) - self._next > 2 * RUN:
             self._shorten()
@@ -155,9 +153,7 @@ class Buckets:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
-        """Return the widest bucket that there is room for, between the one before `place` and the
-        one there.
-        """
+        """Return the widest bucket for which there is room between `place` and the one before."""
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
         if len(self._starts) >= MOST:
@@ -187,12 +183,12 @@ class Buckets:
     # -- what comes next
 
     def _load(self) -> bool:
-        """Sorts the next records; whether there are any."""
+        """Sort the next records; return whether there are any."""
         self._sorted = []
         self._next = 0
         while not self._sorted and (self._starts or self._divided):
-            late = min(self._divided, key=_start, default=None)
-            if late is not None and (not self._starts or late.start <= self._starts[0]):
+            late = self._late_division()
+            if late is not None:
                 self._move(late, SLICE)
                 if not late.fifo.count:
                     continue
@@ -200,10 +196,17 @@ class Buckets:
                 self._load_bucket(self._buckets[self._starts[0]])
         return bool(self._sorted)
 
-    def _load_bucket(self, bucket: Bucket) -> None:
-        """Sorts a bucket if it is small.
+    def _late_division(self) -> Bucket | None:
+        """Return the bucket under division whose records are needed now, or None."""
+        first = min(self._divided, key=_start, default=None)
+        if first is None or (self._starts and self._starts[0] < first.start):
+            return None
+        return first
 
-        A large one is divided; if it cannot be, a part is sorted.
+    def _load_bucket(self, bucket: Bucket) -> None:
+        """Sort a bucket if it is small.
+
+        A large one is divided; if it cannot be, a part of it is sorted.
         """
         self._prepare_next(bucket.start)
         fifo = bucket.fifo
@@ -220,7 +223,7 @@ class Buckets:
             fifo.close()
 
     def _shorten(self) -> None:
-        """Puts the later half of what is sorted back into buckets: too many have come since."""
+        """Put the later half of the sorted records back into buckets: too many have come since."""
         cut = self._next + RUN
         rest = self._sorted[cut:]
         self._sorted = self._sorted[self._next : cut]
@@ -232,12 +235,11 @@ class Buckets:
     # -- dividing
 
     def _divide_if_near(self, bucket: Bucket) -> None:
-        """A bucket of many records is divided when the one before it is the first, so that this is
-        done in time.
-        """
+        """Divide a bucket of many records in time: when the one before it is the first."""
         shift = WIDTHS[bucket.width]
-        near = (bucket.start >> shift) - (self._starts[0] >> shift) <= 1
-        if near and (not self._divided or bucket.width < self._divided[-1].width):
+        is_near = (bucket.start >> shift) - (self._starts[0] >> shift) <= 1
+        is_narrower = not self._divided or bucket.width < self._divided[-1].width
+        if is_near and is_narrower:
             self._divide(bucket)
 
     def _prepare_next(self, first: int) -> None:
@@ -254,7 +256,7 @@ class Buckets:
             self._divided.append(bucket)
 
     def _move(self, bucket: Bucket, most: int) -> None:
-        """Moves some records of a bucket that is being divided."""
+        """Move some records of a bucket that is being divided."""
         pop, put = bucket.fifo.pop, self._put
         for _ in range(most):
             record = pop()
@@ -271,13 +273,13 @@ class Buckets:
     # -- saving
 
     def prepare(self) -> Iterator[None]:
-        """Writes most of it ahead of a checkpoint."""
+        """Write most of it ahead of a checkpoint."""
         for start in sorted(self._stale):
             self._save(start)
             yield
 
     def save(self) -> None:
-        """Writes the rest."""
+        """Write the rest."""
         for start in sorted(self._stale):
             self._save(start)
         divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]

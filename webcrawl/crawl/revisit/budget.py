@@ -1,5 +1,4 @@
-"""How many pages are fetched again: REVISIT_RATE per second, or REVISIT_SHARE of fetches; and how
-many may be due.
+"""How many pages are fetched again, by REVISIT_RATE or REVISIT_SHARE, and may be due.
 
 The operator is told of a budget that is larger than can be used. Pages that are due wait in the
 frontier, counted by host: a host that cannot keep up holds up no others.
@@ -39,7 +38,8 @@ class Split:
         self._age = 86_400.0
         self._fixed = 0.0
         self._share = 0.5
-        self._began = self._at = now()
+        self._began = now()
+        self._at = self._began
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
@@ -52,7 +52,7 @@ class Split:
 
     @property
     def is_fixed(self) -> bool:
-        """True if REVISIT_RATE says how many, and not a share of all fetches."""
+        """Return whether REVISIT_RATE says how many, and not a share of all fetches."""
         return self._fixed > 0.0
 
     @property
@@ -96,9 +96,7 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """Return the rate that is of use: a policy that is never early fetches a page once in
-        REVISIT_AGE at most.
-        """
+        """Return the rate that is of use: without early fetches, each page once in REVISIT_AGE."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
@@ -224,15 +222,13 @@ class DueByHost:
             del self._hosts[host]
 
     def at_most(self, number: int) -> None:
-        """Count no more pages than there are URLs in the frontier: some may have gone to other
-        drones.
-        """
+        """Count no more pages than the frontier has URLs: some may have gone to other drones."""
         self.total = min(self.total, number)
         if self._beyond > self.total:
             self._forget()
 
     def is_full(self, host: str) -> bool:
-        """True if this host has more to do than it can for a while."""
+        """Return whether this host has more to do than it can for a while."""
         return self._hosts[host] >= MAX_OF_HOST
 
     def hosts(self) -> dict[str, int]:

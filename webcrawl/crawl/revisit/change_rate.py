@@ -1,5 +1,4 @@
-"""How fast pages change: estimated for each page from visits at irregular times, and for all pages
-from a sample.
+"""How fast pages change: each by its visits at irregular times, and all by a sample.
 
 A record has what its visits alone say of the rate d, as d**shape * exp(-span * d). What is believed
 of a page of which nothing is known is in no record: a Gamma distribution of rates, whose mean is
@@ -59,9 +58,7 @@ class Prior:
         return page.shape + others, max(page.span + others / self.mean, MIN_SECONDS)
 
     def learn(self, pages: Iterable[Visited]) -> None:
-        """Take the mean rate from these pages, as they are believed to be: a step of expectation
-        maximization.
-        """
+        """Take the mean rate from these pages as believed: a step of expectation maximization."""
         rates = [shape / span for shape, span in map(self.given, pages)]
         self.mean = (sum(rates) + SURE * MEAN) / (len(rates) + SURE)
 
@@ -142,8 +139,7 @@ class SampledPage:
 
 
 class Sample:
-    """The pages whose URLs have the smallest hashes: any page is as likely to be among them,
-    however often it comes.
+    """The pages whose URLs have the smallest hashes: any page is as likely to be in it.
 
     The hash is keyed, so that no site can choose its URLs to be sampled.
     """

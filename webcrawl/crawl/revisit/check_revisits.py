@@ -1,6 +1,4 @@
-"""Checks pages that wait to be fetched again, what was fetched ahead, what listings said, what is
-known of hosts.
-"""
+"""Checks records of revisits: pages that wait, fetches ahead, listings, and hosts."""
 
 from __future__ import annotations
 

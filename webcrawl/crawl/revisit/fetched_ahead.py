@@ -28,9 +28,7 @@ ASKED = 0  # in place of a time: a signal waits in the queue; a link under way h
 
 
 class Ahead:
-    """The table `ahead`: signals that wait, links that are under way since a time, and pages that
-    were fetched then.
-    """
+    """The table `ahead`: waiting signals, links under way since a time, and pages fetched then."""
 
     def __init__(self, db: CrawlDB, key: bytes) -> None:
         """`key`: of the fingerprints, so that no site can choose two URLs with the same one."""
@@ -43,8 +41,7 @@ class Ahead:
         return self.count
 
     def ask(self, url: str, now: float) -> bool:
-        """Note that a signal of this page waits in the queue; False if one does, or its link is
-        under way.
+        """Note that a signal of this page waits; return False if one does, or its link is away.
 
         False, too, if there are too many rows.
         """
@@ -62,8 +59,7 @@ class Ahead:
         return True
 
     def begin(self, record: PageRecord, now: float) -> PageRecord | None:
-        """Return the record for the link of a signal that has waited, with what an earlier fetch
-        found.
+        """Return the record for the link of a waiting signal, with an earlier fetch's findings.
 
         None if the page has had its own turn meanwhile.
         """
@@ -81,8 +77,9 @@ class Ahead:
         return row is not None and row[0] == ASKED
 
     def known(self, url: str) -> PageRecord | None:
-        """Return what a fetch ahead of this page's turn found; None if there was none, or the page
-        was not there.
+        """Return what a fetch ahead of this page's turn found, or None.
+
+        None, too, if the page was not there.
         """
         row = self._row(self._fingerprint(url)) if self.count else None
         if row is None or row[1] is None or not row[1].digest:
@@ -188,7 +185,5 @@ def _is_under_way(since: int, now: float) -> bool:
 
 
 def lacks(found: PageRecord) -> bool:
-    """Return whether what is known of a page that was fetched ahead of its turn is that it has no
-    record.
-    """
+    """Return whether a page that was fetched ahead of its turn is known to have no record."""
     return found.gone > 0 and not found.digest and not found.visits

@@ -1,5 +1,4 @@
-"""Sitemaps and feeds that are read again: the last version of each, what a new one says otherwise,
-and the next turn.
+"""Listings that are read again: the last version, what a new one changes, and the turn.
 
 A row of the table `listed` has a listing's URLs as sorted 64-bit keys and their dates in 32 bits,
 both as columns of bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with
@@ -173,9 +172,7 @@ def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple
 
 
 def _planes(column: Keys | Dates) -> bytes:
-    """Return all first bytes, then all second ones: leading zeros of deltas, and years of dates,
-    are equal.
-    """
+    """Return all first bytes, then all second ones: leading zeros and years are equal."""
     return np.ascontiguousarray(column).view(np.uint8).reshape(-1, column.itemsize).T.tobytes()
 
 
@@ -199,17 +196,11 @@ PRIOR = 0.5  # news that a listing is given before anything is known, in so many
 
 
 def learn_reading(record: PageRecord, seconds: float, brought: int, *, changed: bool) -> None:
-    """Note that a reading, so long after the last one, told of so many pages that were worth a
-    fetch, or new.
-    """
-    record.shape, record.span = (
-        KEEP * record.shape + brought,
-        KEEP * record.span + max(seconds, 0.0),
-    )
-    record.visits, record.changes = (
-        min(record.visits + 1, COUNT),
-        min(record.changes + changed, COUNT),
-    )
+    """Note a reading, so long after the last one, that `brought` pages worth a fetch, or new."""
+    record.shape = KEEP * record.shape + brought
+    record.span = KEEP * record.span + max(seconds, 0.0)
+    record.visits = min(record.visits + 1, COUNT)
+    record.changes = min(record.changes + changed, COUNT)
 
 
 def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> float:

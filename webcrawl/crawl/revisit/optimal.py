@@ -1,5 +1,4 @@
-"""Fetches a page where that is worth most: the threshold on Azar's index, with rates that are
-estimated.
+"""Fetches a page where that is worth most, by Azar's index and estimated rates.
 
 The index says what fetching a page again is worth, and when it will be worth so much. What is lost
 to somebody who knows the rates is lost on pages that are taken to be on the wrong side of the
@@ -42,8 +41,7 @@ def value(shape: float, span: float, seconds: float) -> float:
 
 
 def interval(shape: float, span: float, worth: float) -> float:
-    """Return the seconds after which a page of weight 1 is worth so much; more than any crawl has
-    if it never is.
+    """Return the seconds until a page of weight 1 is worth so much; very long if never.
 
     The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2
     for small x, and for large x like an exponential function, which rises without limit if a < 1,

@@ -1,10 +1,9 @@
-"""Compares a fetch of a page with the one before, and notes the hosts whose 304 is not to be
-believed.
+"""Compares a fetch of a page with the one before, and notes hosts whose 304 cannot be believed.
 
-One in CHECK pages with validators is asked for without them. If other bytes come with the same
-strong ETag, the host's 304 is worth nothing. If the validators are others too, the page may have
+One in CHECK pages with validators is requested without them. If other bytes come with the same
+strong ETag, the host's 304 is worth nothing. If the validators have changed too, the page may have
 changed just then; but if that happens again and again, while no conditional request to the host
-ever finds a change, its 304 is not to be believed either.
+ever finds a change, its 304 cannot be believed either.
 """
 
 from __future__ import annotations
@@ -34,32 +33,52 @@ WEAK = b"W/"
 def judged(
     record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]
 ) -> PageJudgement | None:
-    """Judges a page with this record, or with none, by its answer; None if it says nothing.
+    """Return what an answer says of a page with this record, or with none; None if nothing.
 
     `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as
-    all else of a page: it is asked for only once the bytes have changed.
+    the rest of a page: it is called only if the bytes have changed.
     """
     status = exchange.status
     if record is None or not record.digest:
         return PageJudgement(Change.NEW, digest=digest) if status == 200 else None
-    before, was, visits = record.fetched, record.digest, record.visits
     if status == 304 and was_conditional(exchange):
         return _unchanged(record, By.STATUS)
     if status in GONE:
-        return PageJudgement(Change.GONE, None, before, 0, was, visits=visits)
+        return PageJudgement(
+            Change.GONE, before=record.fetched, digest_before=record.digest, visits=record.visits
+        )
     if status != 200 or exchange.truncated not in WHOLE:
         return None
-    if digest == was and not record.gone:  # of one that was gone, pipelines were told so
-        found = _unchanged(record, By.DIGEST)
-        is_plain = exchange.payload is exchange.body
-        # The head of a plain answer does not go with a coded payload, which nobody could read: it
-        # is archived anew
-        return replace(found, stored=0.0, copy_of="") if is_plain and not record.plain else found
-    seen = text() or 0
-    distance = (seen ^ record.text).bit_count() if seen and record.text else None
-    by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
+    # A page that was gone has changed even if its body is the old one: pipelines were told that it
+    # was gone.
+    if digest == record.digest and not record.gone:
+        return _same_body(record, exchange)
+    return _other_body(record, digest, text() or 0)
+
+
+def _same_body(record: PageRecord, exchange: Exchange) -> PageJudgement:
+    judgement = _unchanged(record, By.DIGEST)
+    is_plain = exchange.payload is exchange.body
+    if record.plain or not is_plain:
+        return judgement
+    # The head of a plain answer does not go with a coded payload, which nobody could read: it is
+    # archived anew.
+    return replace(judgement, stored=0.0, copy_of="")
+
+
+def _other_body(record: PageRecord, digest: int, text: int) -> PageJudgement:
+    """Return that a page has changed, and whether its text has, too. `text`: its fingerprint."""
+    distance = (text ^ record.text).bit_count() if text and record.text else None
+    is_same_text = distance is not None and distance <= ALIKE and not record.gone
     return PageJudgement(
-        Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits
+        Change.CHANGED,
+        By.DIGEST if is_same_text else By.TEXT,
+        record.fetched,
+        digest,
+        record.digest,
+        distance,
+        text=text,
+        visits=record.visits,
     )
 
 
@@ -78,13 +97,13 @@ def _unchanged(record: PageRecord, by: By) -> PageJudgement:
 
 
 def was_conditional(exchange: Exchange) -> bool:
-    """True if the request said so: a 304 means nothing otherwise."""
+    """Return whether the request had a condition: a 304 means nothing otherwise."""
     sent = exchange.request.lower()
     return b"\r\nif-none-match:" in sent or b"\r\nif-modified-since:" in sent
 
 
 class Honesty:
-    """A row for each host that is under suspicion, and none for any other."""
+    """Has a row for each host whose 304 is under suspicion, and none for any other."""
 
     def __init__(self, random: Random, saved: bytes = b"") -> None:
         self._random = random.random
@@ -94,7 +113,7 @@ class Honesty:
         }
 
     def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
-        """True if this page is asked for without a condition, although it has validators."""
+        """Return whether this page is requested without a condition despite its validators."""
         if self._rows and self._rows.get(host_of(url), (0, 0.0))[1] > now:
             return True
         return record.visits > 0 and self._random() * CHECK < 1.0
@@ -109,21 +128,22 @@ class Honesty:
         *,
         plainly: bool,
     ) -> None:
-        """Takes what came of a page that had validators; `record` is as it was when it was asked
-        for.
+        """Note a page that had validators and has changed.
+
+        `record` is as it was when the page was requested; `plainly`: without a condition.
         """
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return
         host = host_of(url)
-        if plainly:
-            count, until = self._rows.pop(host, (0, 0.0))
-            lies = etag == record.etag != b"" and not etag.startswith(WEAK)
-            count = SURE if lies else min(count + 1, SURE)
-            self._rows[host] = count, now + LONG if count >= SURE else until
-            if len(self._rows) > MOST:
-                del self._rows[next(iter(self._rows))]
-        else:  # asked with a condition, it told the truth
+        if not plainly:  # asked with a condition, it told the truth
             self._rows.pop(host, None)
+            return
+        count, until = self._rows.pop(host, (0, 0.0))
+        is_lie = etag == record.etag != b"" and not etag.startswith(WEAK)
+        count = SURE if is_lie else min(count + 1, SURE)
+        self._rows[host] = count, now + LONG if count >= SURE else until
+        if len(self._rows) > MOST:
+            del self._rows[next(iter(self._rows))]
 
     def save(self) -> bytes:
         """Return the state for a checkpoint."""

@@ -49,9 +49,7 @@ class PolicyOptions:
     _averaged: float = 0.0  # when, seconds since 1970
 
     def round(self, now: float) -> float:
-        """Return the seconds in which the budget, averaged over an hour, suffices for every page
-        once.
-        """
+        """Return the seconds in which the budget of an average hour suffices for every page."""
         rate = self.rate()
         passed = max(now - self._averaged, 0.0)
         self._average += (rate - self._average) * (
@@ -85,15 +83,15 @@ class Policy(Protocol):
     def __init__(self, options: PolicyOptions) -> None: ...
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001 - the one thing observed
-        """Take what a visit so long after the last one found; set `shape`, `span`, `visits` and
-        `changes`.
+        """Take the findings of a visit so long after the last one; set shape, span and counts.
 
         The first fetch of a page is no visit: there is nothing to compare it with.
         """
 
     def due(self, record: PageRecord, now: float, place: float) -> float:
-        """Return the time, in seconds since 1970, to fetch again a page that was fetched just now;
-        inf: never.
+        """Return when to fetch a page again that was fetched just now; inf: never.
+
+        The time is in seconds since 1970.
 
         `place`: the due time that the queue has come to. A policy that takes pages early counts
         from there, not from the clock: so pages keep their proportions while the queue is late,
@@ -173,8 +171,9 @@ class Fixed:
 
 
 class Uniform(Fixed):
-    """A page goes to the end of the queue: however often it changes, and whatever it matters, it
-    has the same share.
+    """A page goes to the end of the queue: all pages have the same share.
+
+    It does not matter how often a page changes, or what it is worth.
     """
 
     early = True
@@ -279,8 +278,9 @@ class Proportional(Steered):
 
 
 class History(Steered):
-    """The priority of a page is the share of its visits that found it changed; twice as much means
-    twice as often.
+    """The priority of a page is the share of its visits that found it changed.
+
+    Twice as much means twice as often.
 
     "The priority of documents that do not change from one download to the next decreases over time,
     thereby causing them to be downloaded less frequently than documents that change often", by a

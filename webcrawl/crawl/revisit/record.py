@@ -1,5 +1,4 @@
-"""The record of a fetched page until it is fetched again: in at most 64 bytes beside its URL and
-validators.
+"""The record of a fetched page until its next fetch: 64 bytes beside URL and validators.
 
     1  flags                     8  digest of the body           4  importance
     1  length of the ETag        8  simhash of the text          2  visits
@@ -139,8 +138,9 @@ def from_history(text: str) -> PageRecord | None:
 
 
 def is_ahead(link: Link) -> bool:
-    """True if this link fetches a page ahead of its turn: its record is still in a bucket, and this
-    one a stand-in.
+    """Return whether this link fetches a page ahead of its turn, with a stand-in record.
+
+    The page's own record is still in a bucket.
     """
     return link.history.startswith(AHEAD)
 

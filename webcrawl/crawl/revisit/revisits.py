@@ -59,8 +59,9 @@ POLICY, LEAD = "revisit.policy", "revisit.lead"
 
 
 class Revisits:
-    """Each record is here, or in the link that fetches its page, and nowhere else. Part of each
-    checkpoint.
+    """The records by due time, a part of each checkpoint.
+
+    Each record is here, or in the link that fetches its page, and nowhere else.
 
     The order is that of due times, and the budget says how many pages are taken by now: if nothing
     is due, pages are taken before they are, provided that the policy allows it and that there are
@@ -137,15 +138,11 @@ class Revisits:
         self._file(record, now)
 
     def retry(self, record: PageRecord, now: float, seconds: float) -> None:
-        """Keep the record of a page that could not be fetched, or is being fetched, so long after
-        what is taken now.
-        """
+        """Keep a record so long after what is taken now: its page failed, or is being fetched."""
         self._push(max(now, self._front) + seconds, LISTED if record.listing else DUE, record)
 
     def keep_listing(self, record: PageRecord, now: float, least: float = HOUR) -> None:
-        """Keep a sitemap or feed that was fetched: it has turns of its own where pages are taken
-        early.
-        """
+        """Keep a listing that was fetched: where pages are taken early, it has its own turns."""
         if not self._policy.early:
             self.keep(record, now)
             return
@@ -171,8 +168,7 @@ class Revisits:
             del self._recent[next(iter(self._recent))]
 
     def announce(self, url: str, now: float, path: str = "L", via: str = "") -> bool:
-        """Make a page due now that has changed, as a signal says, in the part of the budget that
-        signals have.
+        """Make a page due now that a signal says has changed, within the budget of signals.
 
         Return whether it is fetched because of this.
         """
@@ -193,9 +189,7 @@ class Revisits:
     # -- records go
 
     def take(self, now: float, most: int) -> list[PageRecord]:
-        """Return the next records in order of due time, at most so many, as the budget allows by
-        now.
-        """
+        """Return the next records in order of due time, as many as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
         self._free(now)
         if now - self._expired > EXPIRE:
@@ -218,9 +212,7 @@ class Revisits:
         return found
 
     def release(self, most: int) -> list[PageRecord]:
-        """Removes so many records, whenever they are due: other crawls are to have them, and what
-        was found ahead.
-        """
+        """Remove so many records, due or not, and what was found ahead, for other crawls."""
         records: list[PageRecord] = []
         for queue in (self._buckets, self._held):
             while len(records) < most and (entry := queue.pop()) is not None:
@@ -232,9 +224,7 @@ class Revisits:
         return records
 
     def next_take(self, now: float) -> float | None:
-        """Return the time at which `take` may return something, or None if nothing waits, or the
-        budget is nothing.
-        """
+        """Return when `take` may return something; None if nothing waits, or may be fetched."""
         allowed = self._tokens.next(now)
         times: list[float] = []
         if (freed := self._held.first()) is not None:
@@ -271,8 +261,9 @@ class Revisits:
         return record
 
     def _is_put_off(self, record: PageRecord, at: float, now: float) -> bool:
-        """True if the policy, asked again, wants this page later; one that it never wants may fill
-        an idle budget.
+        """Return whether the policy now wants this page later.
+
+        A page that it never wants may fill an idle budget.
         """
         due = self._wanted(record, now) - max(now - record.fetched, 0.0)
         is_never = not due < now + FAR
@@ -282,8 +273,9 @@ class Revisits:
         return True
 
     def _begin_ahead(self, record: PageRecord, now: float) -> PageRecord | None:
-        """Return the record for a fetch at a signal, or None if the page is left to its turn, or
-        has had one since.
+        """Return the record for a fetch at a signal, or None if the page is left to its turn.
+
+        None, too, if it has had one since.
         """
         if self._policy.early and self.is_full(host_of(record.url)):
             self.ahead.give_up(record.url)
@@ -315,8 +307,9 @@ class Revisits:
             self._buckets.push(stamp(place) + entry[TIME:])
 
     def _misses(self, record: PageRecord, now: float) -> bool:
-        """True if its host could not give it for a while: then its turn is spent, and the next
-        comes as after a fetch.
+        """Return whether the page's host has no time for it, so that its turn is spent.
+
+        The next turn comes as after a fetch.
 
         So of such a host's pages, too, those that the policy wants more often come more often. The
         next turn comes at random, so that it is not the same pages that miss theirs each time. A
@@ -367,8 +360,7 @@ class Revisits:
         self._place(record, now, self._wanted(record, now) - sooner)
 
     def _wanted(self, record: PageRecord, now: float) -> float:
-        """Return when the policy wants a page, as the queue counts, which may be ahead of the
-        clock.
+        """Return when the policy wants a page, by the queue, which may be ahead of the clock.
 
         One that takes pages early counts from where the queue is. Others know only the clock.
         """
@@ -411,9 +403,7 @@ class Revisits:
     # -- what signals have had fetched
 
     def _absorbs(self, record: PageRecord, now: float) -> bool:
-        """True if the record need not be fetched: it takes over what was found ahead of its turn,
-        or waits for it.
-        """
+        """Return whether a record need not be fetched: its page was fetched ahead, or is now."""
         if not self.ahead.count:
             return False
         # then the link has gone where the record goes
@@ -432,9 +422,7 @@ class Revisits:
         return True
 
     def _takes_over(self, record: PageRecord, found: PageRecord) -> bool:
-        """Put what was found ahead of its turn into the record; return False if the page is to be
-        fetched still.
-        """
+        """Put findings of a fetch ahead into the record; return False if it must be fetched."""
         if found.gone and not found.digest:  # and without a condition
             record.gone = max(record.gone, found.gone)
             record.holds = 0

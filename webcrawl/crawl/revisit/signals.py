@@ -1,8 +1,7 @@
-"""Being told: what listings say has changed, and which hosts' word is worth a fetch.
+"""Signals of change: what listings say has changed, and which hosts' word is worth a fetch.
 
-A host is believed when enough of its signals turned out to be true. One that nobody knows yet is
-tried with a few of its signals at a time, and one that was found to lie is tried again now and
-then.
+A host is believed when enough of its signals turned out to be true. A new host is tried with a few
+of its signals at a time, and one that was found to lie is tried again now and then.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ Dated = tuple[str, float | None]
 
 @dataclass(slots=True)
 class Announcer:
-    """One host. `listings` are the keys of those that name pages of it with a date, and how many
-    URLs they have.
+    """A host with listings. `listings`: the number of URLs of each that dates its pages, by key.
 
-    Signals that were true or false fade, so that a host that changes its ways is known by the new
+    Signals that were true or false fade, so that a host that changes its ways is judged by the new
     ones.
     """
 
@@ -70,17 +68,17 @@ class Announcer:
 
     @property
     def is_judged(self) -> bool:
-        """True if enough is known of it."""
+        """Return whether enough of its signals were followed."""
         return self.tried >= TRIED
 
     @property
     def is_believed(self) -> bool:
-        """True if a signal is worth a fetch."""
+        """Return whether each of its signals is worth a fetch."""
         return self.is_judged and self.precision >= BELIEVED
 
     @property
     def entries(self) -> int:
-        """URLs of all its listings."""
+        """Return the number of URLs of all its listings."""
         return sum(self.listings.values())
 
     def worth(self, signals: int, random: Random) -> int:
@@ -108,7 +106,7 @@ class Announcer:
 
 
 class Announcers(HostTable[Announcer]):
-    """The table `announcer`. None for a host of which no listing was ever heard."""
+    """The table `announcer`. It has None for a host of which no listing was ever read."""
 
     def __init__(self, db: CrawlDB) -> None:
         super().__init__(db, "announcer", Announcer, Announcer.unpack)
@@ -132,9 +130,7 @@ class Signals:
         counters: Counter[str] | None = None,
         wall: Callable[[float], float] = float,
     ) -> None:
-        """`wall` gives what the machine's clock showed at such a time, with which dates are
-        compared.
-        """
+        """`wall` gives what the machine's clock showed at a time, to compare dates with it."""
         self._listed = Listed(db)
         self._announcers = Announcers(db)
         self._keys = fingerprints
@@ -155,27 +151,30 @@ class Signals:
         shown = self._wall(now)
         urls = [url for url, _ in entries]
         dates = [date_stamp(modified, shown) for _, modified in entries]
+        has_dates = any(dates)
         host = host_of(listing)
         number = self._keys([listing])[0]
         room = self._room(host, number)
-        if room <= 0 or (len(urls) > SMALL and not any(dates)):
+        is_worth_memory = has_dates or len(urls) <= SMALL
+        if room <= 0 or not is_worth_memory:
             return []
         most = TOLD if self._announcer(host).is_believed else MAX_URLS
         keys = self._keys(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
-        for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
+        named_hosts = map(host_of, urls[:SMALL]) if has_dates else ()
+        for named in {host, *named_hosts}:
             self._note(named, number, found.kept)
         self._brought[listing] = 0 if found.first else len(found.new)
         self.counters["signals"] += len(found.newer)
         newer = [at for at in found.newer.tolist() if not self._is_known(keys[at], dates[at])]
-        return self._weighed([urls[at] for at in sorted(newer, key=lambda at: -dates[at])])
+        newer.sort(key=lambda at: -dates[at])
+        return self._weighed([urls[at] for at in newer])
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
-        """Reads entries that a hub has sent: only those with news, so one without a date is news
-        too.
+        """Return the URLs that are worth a fetch by the entries that a hub has sent.
 
-        Without entries it is the page itself that has news. A hub is believed as its listing's host
-        is.
+        A hub sends only news, so that an entry without a date is news, too. Without entries the
+        page itself has news. A hub is believed as the host of its listing is.
         """
         if not entries:
             return self._weighed([listing])
@@ -202,11 +201,10 @@ class Signals:
         return Brought(news, len(announcer.listings))
 
     def followed(self, url: str, *, changed: bool) -> None:
-        """Learn from a page that was fetched because of a signal whether its host is to be
-        believed.
+        """Learn whether to believe a host, from a page that was fetched because of a signal.
 
-        One that found nothing new was no lie if the page's own turn had found a change of perhaps
-        that date.
+        If it has not changed, the signal was no lie if the page's own turn had found a change,
+        perhaps of that date.
         """
         was_changed = self._changed.pop(self._keys([url])[0], None) is not None
         if was_changed and not changed:
@@ -215,7 +213,7 @@ class Signals:
         self._announcers.change(host_of(url)).signalled(changed=changed)
 
     def changed(self, url: str, at: float) -> None:
-        """Note that a page was found changed in its turn: what its listings say of that is no news."""
+        """Note that a page was found changed in its turn: a listing that says so is no news."""
         if self.has_listing(host_of(url)):
             key = self._keys([url])[0]
             self._changed.pop(key, None)
@@ -224,24 +222,24 @@ class Signals:
                 del self._changed[next(iter(self._changed))]
 
     def has_listing(self, host: str) -> bool:
-        """True if a listing of this host was read."""
+        """Return whether a listing of this host was read."""
         announcer = self._announcers.get(host)
         return announcer is not None and bool(announcer.listings)
 
     def _is_known(self, page: int, date: int) -> bool:
-        """True if a change with this date was found since; a date without a time of day is a whole
-        day.
-        """
+        """Return whether a change with this date was found in the page's turn."""
         at = self._changed.get(page)
-        return at is not None and date + (0 if date % DAY else DAY) <= self._wall(at)
+        if at is None:
+            return False
+        has_time_of_day = date % DAY != 0
+        end = date if has_time_of_day else date + DAY
+        return end <= self._wall(at)
 
     def _announcer(self, host: str) -> Announcer:
         return self._announcers.get(host) or Announcer()
 
     def _weighed(self, urls: Sequence[str]) -> list[str]:
-        """Return those of these news that are worth a fetch, by what their hosts' signals were
-        worth.
-        """
+        """Return the URLs that are worth a fetch, by what their hosts' signals were worth."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host_of(url), []).append(url)
