@@ -1,5 +1,4 @@
-"""What name servers answer: the result of a query, the answers that need none, and doubts about
-both.
+"""The answers of name servers, the answers that need no query, and the doubts about both.
 
 No query is needed for literal addresses, for what cannot be a name, and for the names of
 HOSTS_FILE. `Silence` notices that no name server answers: then names that cannot be resolved are
@@ -176,10 +175,12 @@ class Silence:
         self._failed: set[str] = set()
         self._good: deque[str] = deque(maxlen=GOOD)
         self._task: asyncio.Task[None] | None = None
-        self._next = self._began = self._told = 0.0
+        self._next = 0.0  # when the next name may be asked for
+        self._began = 0.0
+        self._told = 0.0  # when the log last said so
 
     def heard(self, name: str, answer: DnsAnswer, begun: float) -> None:
-        """The answer to a question that was asked at `begun`."""
+        """Take note of the answer to a question that was asked at `begun`."""
         if answer.failure in WORDS:
             self._word_at = self._clock()
             self._failed.clear()
@@ -248,7 +249,7 @@ class Silence:
 
 
 Admits = Callable[[str], bool]
-"""True if the crawl may connect to an address."""
+"""Returns whether the crawl may connect to an address."""
 
 SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
 FRESH = 10.0  # seconds for which what was learnt of the name servers holds
@@ -276,15 +277,16 @@ class Witnesses:
         self.names: deque[str] = deque(maxlen=GOOD)
         self._denied: set[str] = set()  # before any name led somewhere
         self._lock = asyncio.Lock()
-        self._found_at = self._lied_at = -FRESH
+        self._found_at = -FRESH
+        self._lied_at = -FRESH
         self._lies = False
 
     def leads(self, answer: DnsAnswer) -> bool:
-        """True if it has an address that the crawl may connect to."""
+        """Return whether an answer has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
     async def confirm(self, name: str, answer: DnsAnswer, since: float = -FRESH) -> DnsAnswer:
-        """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
+        """Return the answer; or another one if it denies the name, and may be a lie.
 
         `since`: when it was denied before. A host is given up by the second denial, so only what
         was found between the two speaks for it.
@@ -304,21 +306,22 @@ class Witnesses:
             return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
-        """Return whether a denial may be believed: name servers still lead to hosts that were found
-        before.
+        """Return whether a denial may be believed.
+
+        It may if name servers still lead to a host that was found before.
         """
         now = self._clock()
         was_found_since = now - self._found_at < FRESH and self._found_at >= since
         if not self.names or was_found_since:
             return True
-        if now - self._lied_at < FRESH:
+        have_just_lied = now - self._lied_at < FRESH
+        if have_just_lied:
             return False
         answers = []
         for name in [*self.names]:  # another one may be found meanwhile
             answer = await self._check(name)
             answers.append(answer)
-            is_alias = answer.failure is None and not answer.addresses
-            if is_alias or self.leads(answer):
+            if self._exists(answer):
                 self._found()
             if self._found_at >= now:
                 return True
@@ -326,6 +329,11 @@ class Witnesses:
         if all(answer.failure in WORDS for answer in answers):
             self._lie()
         return False
+
+    def _exists(self, answer: DnsAnswer) -> bool:
+        """Return whether the name leads somewhere, or is at least an alias without addresses."""
+        is_alias = answer.failure is None and not answer.addresses
+        return is_alias or self.leads(answer)
 
     def _found(self) -> None:
         self._found_at = self._clock()

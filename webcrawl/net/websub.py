@@ -45,19 +45,25 @@ def offer(
     entries: Iterable[ListingEntry],
     site_of: Callable[[str], str],
 ) -> Offer | None:
-    """Return the offer of a page that came from `url`, by its headers or, if they have none, its
-    content.
+    """Return the offer of a page that came from `url`; None if it names no usable hub.
 
-    A page may call itself only by a name of its own site: else a stranger's hub could speak for it.
+    The headers go before the content. A page may call itself only by a name of its own site: else
+    a stranger's hub could speak for it.
     """
     hubs, names = _of_headers(headers)
     if not hubs:
-        hubs = [entry.url for entry in entries if entry.role == "hub"]
-        names = names or [entry.url for entry in entries if entry.role == "self"]
+        in_content = [*entries]
+        hubs = _with_role(in_content, "hub")
+        names = names or _with_role(in_content, "self")
     usable = [hub for written in hubs[: 4 * HUBS] if (hub := address(written, url))]
     if not usable:
         return None
-    return Offer(_own_name(names, url, site_of), list(dict.fromkeys(usable))[:HUBS])
+    different = list(dict.fromkeys(usable))
+    return Offer(_own_name(names, url, site_of), different[:HUBS])
+
+
+def _with_role(entries: Iterable[ListingEntry], role: str) -> list[str]:
+    return [entry.url for entry in entries if entry.role == role]
 
 
 def _own_name(names: Sequence[str], url: str, site_of: Callable[[str], str]) -> str:

@@ -155,18 +155,29 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
 
 
 def _origin(url: str) -> str:
+    """Return the origin whose directory an operator has named by this URL.
+
+    Raise NotPublished if it is no https origin, or the address of another page.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise NotPublished(f"{url}: {error}") from error
-    more = parts.username or parts.query or parts.fragment
-    if parts.scheme != "https" or not parts.hostname or more:
+    names_more = any((parts.username, parts.query, parts.fragment))
+    if parts.scheme != "https" or not parts.hostname or names_more:
         raise NotPublished(f"{url}: not an https origin, such as https://bot.example.org")
     if parts.path not in ("", "/", PATH):
         raise NotPublished(f"{url}: the directory is at {PATH} of its origin, and nowhere else")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+    return _https_origin(parts.hostname, port)
+
+
+def _https_origin(host: str, port: int | None) -> str:
+    is_ipv6 = ":" in host
+    written = f"[{host}]" if is_ipv6 else host
+    if port in (None, 443):
+        return f"https://{written}"
+    return f"https://{written}:{port}"
 
 
 def _ahead(date: str, now: float) -> float | None:
