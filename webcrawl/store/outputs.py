@@ -325,25 +325,33 @@ class Outputs:
             output.release()
 
     def _note(self) -> None:
-        """Note how far each open file is the checkpoint's; a finished file has its final name from
-        now on.
+        """Note how far each open file is the checkpoint's.
+
+        A finished file has its final name from now on.
         """
         marks = {name: output.mark() for name, output in self._open.items()}
         finished = [name for name, output in self._open.items() if output.finished]
         for name in finished:
-            final = name.removesuffix(OPEN)
-            self._noted.pop(name, None)
-            marks[final] = marks.pop(name)
-            self._finished.add(final)
-            self._db.set(FINISHED + final, b"")
+            self._finish(name, marks)
         self._replace(marks)
-        changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
-        rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
+        self._write_changed(marks)
+        self._unnamed.update(name.removesuffix(OPEN) for name in finished)
+
+    def _finish(self, name: str, marks: dict[str, Mark]) -> None:
+        """Note a finished file under its final name."""
+        final = name.removesuffix(OPEN)
+        self._noted.pop(name, None)
+        marks[final] = marks.pop(name)
+        self._finished.add(final)
+        self._db.set(FINISHED + final, b"")
+
+    def _write_changed(self, marks: dict[str, Mark]) -> None:
+        changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
+        rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
         self._db.executemany(NOTE, rows)
         self._noted.update(changed)
-        self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 
     def _replace(self, marks: dict[str, Mark]) -> None:
         """Notes the files that were adopted, under their final names, and removes the others after

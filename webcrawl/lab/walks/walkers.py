@@ -60,16 +60,19 @@ def _flaw(state: dict[str, Any]) -> str:
     walkers, restart, jump = state["rules"]
     version, words, gauss = state["random"]
     Random().setstate((version, tuple(words), gauss))  # raises if this is no state of a generator
-    if sorted(number for _, number, _, _ in state["at"]) != [*range(walkers)]:
+    numbers = sorted(number for _, number, _, _ in state["at"])
+    if numbers != [*range(walkers)]:
         return f"the walkers are not those from 0 to {walkers - 1}, each in one place"
     has_rules = 0 <= restart <= 1 and isinstance(jump, str)
     if not has_rules or state["visits"] < 0:
         return "not rules, and a number of visits"
-    for url, number, step, how in state["at"]:
-        has_started = bool(url) or how != START
-        if step and not has_started:
-            return f"walker {number} starts, after steps"
-    return ""
+    return next(filter(None, (_place_flaw(*place) for place in state["at"])), "")
+
+
+def _place_flaw(url: str, number: int, step: int, how: str) -> str:
+    """Return what is wrong with the place of one walker, or an empty text."""
+    is_starting = not url and how == START
+    return f"walker {number} starts, after steps" if is_starting and step else ""
 
 
 def _starts(
@@ -80,11 +83,8 @@ def _starts(
     for name, value in snapshot.rows(ROWS, (prefix, prefix + END)):
         number = name[len(prefix) :]
         try:
-            why = (
-                flaw(number, value)
-                if number == str(int(number)) and int(number) < count
-                else "not counted"
-            )
+            is_counted = number == str(int(number)) and int(number) < count
+            why = flaw(number, value) if is_counted else "not counted"
         except (ValueError, TypeError) as error:
             why = repr(error)
         if why:
