@@ -1,5 +1,4 @@
-"""The health of a host: whose fault a failure is, how long the host is left alone, and when it is
-given up.
+"""The health of a host: the fault of a failure, the wait after it, and when a host is given up.
 
 A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or
 given up, when it has been away for HOST_PATIENCE. Any answer makes it healthy again.
@@ -301,9 +300,10 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
 
 
 def later(link: Link, now: float, first: float) -> float:
-    """The time to retry the link at.
+    """Return the time to retry the link at.
 
     The wait grows with each time, even if answers to others came in between.
+
     """
     return now + wait_after(link.tried + 1, first, DAY)
 
@@ -430,7 +430,7 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
     link = replace(link, struck=WALLED)
     if behind_wall(host):
         return link
-    host.wall = row._replace(walled=(*row.walled, link.pack()))
+    host.wall = WallRow(vendor, row.since, row.answers, (*row.walled, link.pack()))
     return None
 
 

@@ -1,5 +1,4 @@
-"""Hosts lent to inline downloads, which somebody awaits: a callback, a media pipeline, a spider's
-`start`.
+"""Hosts lent to inline downloads, which a callback, a pipeline or a spider's `start` awaits.
 
 Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a
 host that is in flight is only asked while the download lasts, not while its page is processed, and
@@ -130,8 +129,9 @@ class HostLender:
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether to try a link once more; its host's turn says when, and whether the host
-        is retired.
+        """Return whether to try a link once more.
+
+        Its host's turn says when, and whether the host is retired.
         """
         return self._book.is_worth(link, outcome)
 

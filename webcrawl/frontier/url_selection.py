@@ -275,11 +275,13 @@ class UrlSelection:
         now: float,
         given: Link | None,
     ) -> Link | None:
-        """Put back URLs that let others pass: those that wait for long, and those that need a
-        request to be repeated.
+        """Put back URLs that let others pass.
+
+        They wait for long, or need a request to be repeated.
 
         A host may be down by http and up by https. If there is nothing else, the request that was
         made least often is repeated, or the host waits.
+
         """
         repeated: Link | None = None
         until = NEVER

@@ -69,11 +69,14 @@ class Lookup(Protocol):
     """Queries a name, without caching: CachingResolver does that."""
 
     async def ask(self, host: str) -> DnsAnswer:
-        """The answer for a lower-case name without trailing dot. Every failure is a DnsAnswer."""
+        """Return the answer for a lower-case name without trailing dot.
+
+        Every failure is a DnsAnswer.
+        """
         ...
 
     async def ask_six(self, host: str) -> DnsAnswer:
-        """The IPv6 addresses of a name whose answer was half."""
+        """Return the IPv6 addresses of a name whose answer was half."""
         ...
 
     async def probe(self) -> None:
@@ -81,8 +84,9 @@ class Lookup(Protocol):
         ...
 
     async def check(self, host: str) -> DnsAnswer:
-        """Ask the servers for a name now, past any cache; addresses may be missing, and are not
-        judged then.
+        """Ask the servers for a name now, past any cache.
+
+        Addresses may be missing, and are not judged then.
         """
         ...
 
@@ -101,10 +105,11 @@ _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
 def known_without_asking(host: str) -> DnsAnswer | None:
-    """The answer for an address in the URL Standard's spelling, this machine's own name or an
-    invalid one.
+    """Return the answer for an address in the URL Standard's spelling, this machine's own name or
+    an invalid one.
 
     None if a query is needed.
+
     """
     if ":" in host or _NUMBER(host):
         return _literal(host)
@@ -206,13 +211,13 @@ class Silence:
         return True
 
     async def close(self) -> None:
-        """Asks no more."""
+        """Ask no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _watch(self) -> None:
-        """Asks for known names until one has an answer."""
+        """Ask for known names until one has an answer."""
         try:
             while len(self._failed) >= ENOUGH:
                 if self._good:
@@ -256,13 +261,15 @@ FRESH = 10.0  # seconds for which what was learnt of the name servers holds
 
 
 class Witnesses:
-    """Hears every answer. Where a name is denied, names that led somewhere are asked for again,
-    past any cache.
+    """Hears every answer.
+
+    Where a name is denied, names that led somewhere are asked for again, past any cache.
 
     If all of these are denied as well, the name servers lie: those of a hotel that wants to be
     paid, or of a network that is filtered. Where they do not, this costs nothing as long as names
     are found: one question in FRESH seconds, and one for those that were denied a moment before, is
     the most.
+
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""Checks each address just before connecting, whatever name, redirect or scheme led there
-(docs/net.md#names).
-"""
+"""Checks each address just before connecting, whatever led there (docs/net.md#names)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read
-like all others.
+"""HTTP/2 on one connection, one request at a time.
+
+Answers are put into HTTP/1.1's form, and read like all others.
 
 `h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the
 AnswerParser that reads HTTP/1.1: bounds, truncation and errors are the same.
@@ -252,7 +253,7 @@ class Session:
         return answer.lost(reset=isinstance(event, StreamReset))
 
     def _goes_away(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
-        """The server ends the connection, after this stream or before it."""
+        """End the connection as the server does, after this stream or before it."""
         self._over = True
         if len(frame) < _GOAWAY_LEAST:
             raise _Broken(BadHead("a short frame"))

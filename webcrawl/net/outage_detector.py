@@ -1,5 +1,6 @@
-"""Tells an outage of our own network from hosts that are dead. It does no I/O, and time is an
-argument.
+"""Tells an outage of our own network from hosts that are dead.
+
+It does no I/O, and time is an argument.
 
 Evidence is counted in points. An unrelated host that answered last time and now fails is one point,
 any answer takes three away, and at nine points our own network is out: docs/decisions/net-outage.md

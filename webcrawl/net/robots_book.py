@@ -1,5 +1,4 @@
-"""The robots.txt rules of all hosts: whether a URL may be fetched now, or its robots.txt must be
-fetched first.
+"""The robots.txt rules of all hosts, and their verdicts on URLs that are due.
 
 docs/robots.md has the steps. The only I/O is reading and writing the table's rows.
 """

@@ -60,9 +60,10 @@ def simulate(
     names: Sequence[str] = NAMES,
     training: Numbers | None = None,
 ) -> Iterator[Row]:
-    """A row per policy and size.
+    """Yield a row per policy and size.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
+
     """
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)

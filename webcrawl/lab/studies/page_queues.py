@@ -131,7 +131,7 @@ class AtRandom:
         self._pages += pages
 
     def changed(self, pages: Sequence[int] | None) -> None:
-        """Makes no difference."""
+        """Make no difference."""
 
     def pop(self) -> int | None:
         if not self._pages:
