@@ -13,10 +13,12 @@ SWEEP = 4096  # addresses kept before unneeded ones are removed
 
 @dataclass(slots=True)
 class Address:
-    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of
-    `waiting` is woken.
+    """`in_use`: a request to one of its hosts is in flight.
+
+    When it ends, the first host of `waiting` is woken.
 
     `lent`: an inline download asks one of its hosts.
+
     """
 
     ready_at: float = 0.0
@@ -43,8 +45,9 @@ class Addresses:
         address.ready_at = max(address.ready_at, ready_at)
 
     def hold(self, host: Host, now: float) -> float | None:
-        """Reserves the host's address and returns None; else the time to try again, or infinity: it
-        will be woken.
+        """Reserve the host's address and return None; else return the time to try again.
+
+        Infinity: the host will be woken.
         """
         address = self._addresses.setdefault(host.ip, Address())
         if address.in_use or address.lent:
@@ -57,9 +60,10 @@ class Addresses:
         return None
 
     def release(self, host: Host, ready_at: float, now: float) -> Host | None:
-        """Frees the host's address, which must wait until `ready_at`.
+        """Free the host's address, which must wait until `ready_at`.
 
         Returns a host to wake, if one waits for it.
+
         """
         ip = self._held.pop(host.name, None)
         if ip is None:
@@ -95,7 +99,7 @@ class Addresses:
         return float("inf") if address.lent else address.ready_at
 
     def holder(self, ip: str) -> str | None:
-        """The host whose request in flight holds the address."""
+        """Return the host whose request in flight holds the address."""
         return next((name for name, held in self._held.items() if held == ip), None)
 
     def lend(self, ip: str) -> None:

@@ -1,7 +1,4 @@
-"""Books what became of a link that was out: on its host, its domain and the counters.
-
-Keeps what answers tell.
-"""
+"""Books how a download ended: on its host, its domain and the counters."""
 
 from __future__ import annotations
 
@@ -20,28 +17,28 @@ from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
 from webcrawl.frontier.parallel_hosts import ParallelHosts
-from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
+from webcrawl.store.jobdir.host_row import FailedRow, behind_wall, given_up
 
 Tell = Callable[[Link], None]
 
 
 class HostNotes:
-    """Each method is for one fact."""
+    """What answers tell of single hosts. Each method is for one fact."""
 
     def __init__(self, core: Core, domains: Domains) -> None:
         self._core = core
         self._domains = domains
-        # are told of the page with which a host has so many
+        # by a number of pages: the functions to call with the page with which a host has so many
         self._grown: dict[int, list[Tell]] = {}
-        self.young = 1  # a host with more pages is of no news
+        self.young = 1  # pages; an answer of a host that has as many is no news
 
     def when_grown(self, pages: int, tell: Tell) -> None:
-        """Tells of the page with which a host has given so many."""
+        """Call `tell` with the page with which a host has given so many."""
         self._grown.setdefault(pages, []).append(tell)
         self.young = max(self.young, pages)
 
     def grew(self, host: Host, link: Link, before: int) -> None:
-        """A host that had given fewer than `young` pages has answered."""
+        """Book an answer of a host that had given fewer than `young` pages."""
         if not before and host.pages:
             self._core.counters["hosts answered"] += 1
         if before != host.pages in self._grown:
@@ -49,8 +46,9 @@ class HostNotes:
                 tell(link)
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
-        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is
-        given.
+        """Return what is kept of a host's answer for a URL that cannot exist.
+
+        It is replaced by `shown`, if that is given.
         """
         with self._core.opened(name) as host:
             if shown is not None:
@@ -59,11 +57,11 @@ class HostNotes:
             return host.missing
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """Return whether the host speaks only HTTP/2, as far as is known; from now on it is, if
-        `learned`.
+        """Return whether the host speaks only HTTP/2, as far as is known.
 
-        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
-        HTTP/1.1. Without `learned`: whether it would count.
+        `learned`: from now on it is known. `by_page`: only its answer to one URL says so, which
+        counts for nothing beside pages that came by HTTP/1.1. Without `learned`: whether it would
+        count.
         """
         with self._core.opened(name) as host:
             if learned and not host.http2 and not (by_page and host.pages):
@@ -72,8 +70,9 @@ class HostNotes:
             return host.http2 or (by_page and not learned and not host.pages)
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their
-        turns begin.
+        """Return how many of the URLs that a sitemap names its host may have.
+
+        Their turns begin.
         """
         with self._core.opened(host_of(url)) as host:
             if host.listed is None:
@@ -83,7 +82,7 @@ class HostNotes:
 
 
 class Answers:
-    """Calls those who take part when a host has answered, or has not."""
+    """Calls the parts of the frontier that take part when a download has ended."""
 
     def __init__(
         self, core: Core, several: ParallelHosts, domains: Domains, notes: HostNotes
@@ -99,27 +98,27 @@ class Answers:
         self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
-        """Book how a download ended; False if the link comes again."""
-        is_whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
-        record = host if is_whole else self._origins.record_for(host, link)
-        pages = host.pages
-        wall = host.wall
-        ready_at = host.ready_at
-        failures = record.failures
-        retired = record.retired
-        row = record.row
-        own = is_own(record, link, outcome)
+        """Book how a download ended. Return False if the link comes again."""
+        record = host if host.origins is None else self._record_for(host, link, outcome)
+        # To book the end changes all of these.
+        pages_before = host.pages
+        ready_before = host.ready_at
+        had_wall = host.wall is not None
+        was_behind_wall = had_wall and behind_wall(host)
+        failures_before = record.failures
+        retired_before = record.retired
+        row_before = record.row
+        is_urls_own = is_own(record, link, outcome)
         charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
 
         again = self._again(record, link, outcome, now)
-        has_failed = record.failures > failures
+        has_failed = record.failures > failures_before
         if charge is not None:
             charge.booked(record, outcome, again)
-        if pages < self._notes.young:
-            self._notes.grew(host, link, pages)
-        if wall is not None or outcome.wall:
-            is_known = wall is not None and (wall.answers >= WALLS or not pages)
-            self._wall(host, link, outcome, known=is_known)
+        if pages_before < self._notes.young:
+            self._notes.grew(host, link, pages_before)
+        if had_wall or outcome.wall:
+            self._wall(host, link, outcome, known=was_behind_wall)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
@@ -129,18 +128,24 @@ class Answers:
         else:
             self._final(host, link, outcome)
         if has_failed:
-            self._failed(record, retired, None if own else row)
+            self._failed(record, retired_before, None if is_urls_own else row_before)
         if outcome.wait and is_worth_a_line(outcome.wait, failed=has_failed):
             self._core.queues.told.note(host.name, record.ready_at)
         host.ip = outcome.ip or host.ip
         if has_failed and record is host:
-            self._origins.set_apart_failed(host, link, outcome, ready_at, now)
+            self._origins.set_apart_failed(host, link, outcome, ready_before, now)
         if host.origins is not None:
             self._origins.asked(host, link)
         return again is None
 
+    def _record_for(self, host: Host, link: Link, outcome: Outcome) -> Host:
+        """Return the record that an outcome is booked on: the origin's, or that of the whole host."""
+        if outcome.wall or outcome.status in OF_HOST:
+            return host
+        return self._origins.record_for(host, link)
+
     def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """When the link comes again, and how it is queued then; None if it is finished."""
+        """Book the outcome. Return when the link comes again, or None if it is finished."""
         if outcome.wall:
             return self._book.walled(host, link, outcome, now)
         if host.whole is not None:
@@ -173,9 +178,7 @@ class Answers:
             heappush(host.later, (at, link.pack()))
 
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Book what an answer says of the host's wall; `known`: that it is behind one was known
-        before.
-        """
+        """Book what an answer says of the host's wall; `known`: the wall was known before."""
         if not outcome.wall:
             if opens(link, outcome):
                 host.wall = None

@@ -38,11 +38,13 @@ class FetchSlots:
     """
 
     def __init__(self, count: int = 0, awaited: Callable[[], bool] | None = None) -> None:
-        """`count` is the number of slots, i.e. of requests in flight; 0: no limit, so nothing is
-        shared either.
+        """`count` is the number of slots, i.e. of requests in flight.
+
+        0: no limit, so nothing is shared either.
 
         `awaited` says whether links are on their way that may be of hosts that have left for want
         of any.
+
         """
         self.hosts = [0, 0, 0, 0]
         self.asked = [0, 0, 0, 0]
@@ -91,9 +93,7 @@ class FetchSlots:
             self.judge(host)
 
     def judge(self, host: Host) -> None:
-        """The record of a host that is neither scheduled nor asked has changed, and with it perhaps
-        its standing.
-        """
+        """Judge anew the standing of a host that is neither scheduled nor asked."""
         standing = self._standing(host)
         if standing != host.standing:
             self.hosts[host.standing] -= 1
@@ -105,8 +105,9 @@ class FetchSlots:
             host.standing = standing
 
     def patience(self, host: Host) -> float:
-        """Seconds after which a request to this host may be cut: twice what one took lately, so
-        that one ends.
+        """Return the seconds after which a request to this host may be cut.
+
+        They are twice what one took lately, so that one ends.
         """
         return max(self.slow, 2 * max(host.times, default=0.0))
 
@@ -145,7 +146,7 @@ class FetchSlots:
         return True
 
     def _kept(self, standing: int) -> int:
-        """The slots that hosts of this standing leave to better ones."""
+        """Return the slots that hosts of this standing leave to better ones."""
         kept = sum(map(min, self.hosts[:standing], self._reserves))
         if kept < self._reserve and self._left and self._awaited is not None and self._awaited():
             kept += self._left
@@ -194,8 +195,9 @@ class BackEnd:
         del self.active[host.name]
 
     def schedule(self, host: Host, at: float) -> None:
-        """Replaces the host's entry: an older one loses its ticket and is skipped when it reaches
-        the top.
+        """Replace the host's entry.
+
+        An older one loses its ticket and is skipped when it reaches the top.
         """
         self._stale += host.ticket > 0
         self._tickets += 1
@@ -219,11 +221,13 @@ class BackEnd:
         return first
 
     def pop_due(self, now: float) -> Entry | None:
-        """Remove and return the first entry that is due, or None. The host stays out until
-        scheduled again.
+        """Remove and return the first entry that is due, or None.
+
+        The host stays out until scheduled again.
 
         Up to their share, unproven hosts are ordered by time like all others; beyond it only
         `pop_spare` gives them.
+
         """
         self.now = now
         if self._stale:
@@ -247,14 +251,15 @@ class BackEnd:
         return _pop(heap) if heap is not None else None
 
     def pop_spare(self, now: float) -> Entry | None:
-        """Like `pop_due`, for an unproven host beyond the share, the better ones first: for a slot
-        that is left.
+        """Remove and return an unproven host beyond the share, the better ones first.
+
+        It is like `pop_due`, for a slot that is left.
         """
         heap = self.spare(now)
         return _pop(heap) if heap is not None else None
 
     def spare(self, now: float) -> list[Entry] | None:
-        """The heap from which `pop_spare` would return an entry."""
+        """Return the heap from which `pop_spare` would return an entry."""
         if self._stale:
             self._pass_over()
         for standing in UNPROVEN:
@@ -274,10 +279,12 @@ class BackEnd:
         return sum(self._ready(standing, now) for standing in range(len(self._heaps)))
 
     def starved(self, now: float, *, full: bool) -> int:
-        """The number of hosts that wait for a slot, doubtful ones aside; `full`: none is free, for
-        whatever host.
+        """Return the number of hosts that wait for a slot, doubtful ones aside.
+
+        `full`: none is free, for whatever host.
 
         It takes as long as `ready`.
+
         """
         waiting = (
             (PROVEN, ANSWERED, NEW)
@@ -293,8 +300,9 @@ class BackEnd:
 
 
 def ends(host: Host) -> bool:
-    """Return whether none of the host's URLs is asked for any more: they end at once, whatever it
-    waited for.
+    """Return whether none of the host's URLs is asked for any more.
+
+    If so, they end at once, whatever it waited for.
     """
     return host.retired not in (0, Status.HOST_BUDGET)  # of one with its pages, revisits may be due
 

@@ -196,17 +196,19 @@ class Booking:
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
-        """The politeness and limits of this host."""
+        """Return the politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
     def book(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
     ) -> Retry | None:
-        """Book an outcome. Return when to retry the link and how it is queued then, or None if it
-        is finished.
+        """Book an outcome.
+
+        Return when to retry the link and how it is queued then, or None if it is finished.
 
         `news`: a failure says something of the host. It does not if the request was under way when
         the last one failed.
+
         """
         status = outcome.status
         if self._strain is not None and (status > 0 or status in UNANSWERED):
@@ -298,8 +300,9 @@ class Booking:
         return None if again is None or host.retired else Retry(host.ready_at, again)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
-        """Book a download that was cut because others needed its slot: no failure, but the host was
-        busy with it.
+        """Book a download that was cut because others needed its slot.
+
+        It is no failure, but the host was busy with it.
         """
         host.times.append(seconds)
         del host.times[:-DOWNLOADS]
@@ -330,10 +333,12 @@ class Booking:
         return 0 if most and link.is_own else most
 
     def _retry_link(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
-        """Return the link as it is queued once more, or None. A failure of its host uses up none of
-        the attempts.
+        """Return the link as it is queued once more, or None.
+
+        A failure of its host uses up none of the attempts.
 
         `most`: how many it has, more than one.
+
         """
         is_last = link.attempt + 1 >= most
         unwell = is_unwell(link, outcome)
@@ -366,7 +371,7 @@ class Booking:
 
     @property
     def varies_connections(self) -> bool:
-        """True if there may be a host that may have several requests at once."""
+        """Return whether there may be a host that may have several requests at once."""
         return self.own is not None or self._limits.connections is not None
 
     def connections(self, host: WaitFacts) -> int:
@@ -400,8 +405,9 @@ def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:
 
 
 def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
-    """Return the Status with which all URLs of a host end that has so many pages now; 0: they do
-    not.
+    """Return the Status with which all URLs of a host end that has so many pages now.
+
+    It is 0 if they do not end.
     """
     if failure is not None and failure.is_final:
         return failure.row.status

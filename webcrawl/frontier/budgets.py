@@ -37,8 +37,9 @@ UNLIMITED = float("inf")
 
 
 class Budgets:
-    """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go
-    on.
+    """Lets URLs into the back-end or holds them.
+
+    `pop` returns the held ones whose domain may go on.
     """
 
     def __init__(
@@ -124,8 +125,9 @@ class Budgets:
         return domain.done
 
     def redirected(self, name: str) -> None:
-        """Book a redirect to a known URL of the domain: nothing is owed for it, as its family is
-        judged by it.
+        """Book a redirect to a known URL of the domain.
+
+        Nothing is owed for it, as its family is judged by it.
         """
         self._pay(self.get(name), 1)
 
@@ -161,7 +163,7 @@ class Budgets:
         self.table.touch(domain)
 
     def get(self, name: str) -> Domain:
-        """A domain's record, with what it may have."""
+        """Return a domain's record, with what it may have."""
         domain = self.table.get(name)
         if not domain.most:
             self._allow(domain)
@@ -182,8 +184,9 @@ class Budgets:
         self.table.rate_again()
 
     def reconsider(self, name: str) -> None:
-        """A domain goes on at once if it may now; others whose policy has changed do with the next
-        look at budgets.
+        """Let a domain go on at once if it may now.
+
+        Others whose policy has changed go on with the next look at budgets.
         """
         domain = self.get(name)
         if domain.queue is not None:
@@ -203,9 +206,7 @@ class Budgets:
         )
 
     def _may_show(self, domain: Domain) -> bool:
-        """Return True if the domain may be asked for what pages of others, or its own, need to be
-        shown.
-        """
+        """Return whether the domain may be asked for what pages, of any site, need to be shown."""
         if domain.used >= BEYOND * domain.most:
             self.rate(domain)
         return domain.used < BEYOND * domain.most
@@ -228,7 +229,7 @@ class Budgets:
 
     @property
     def unsettled(self) -> bool:
-        """True if URLs wait that may turn out to go on when budgets are looked at again."""
+        """Return whether URLs wait that may turn out to go on when budgets are looked at again."""
         # A checkpoint writes it, but looks at few domains. Reputation frees no folded URL
         heard = self.table.over.urls > 0 and (self.reputation.waits or self.reputation.grown)
         return self.table.held > 0 and bool(
@@ -236,9 +237,7 @@ class Budgets:
         )
 
     def fold(self, name: str, record: Packed) -> None:
-        """A URL of the domain that was let in waits behind all others: its family makes nothing
-        new.
-        """
+        """Let a URL that was let in wait behind all others: its family makes nothing new."""
         self.refund(name)
         self.table.hold(self.get(name + FAMILIES), record)
 
@@ -260,7 +259,7 @@ class Budgets:
         heappush(self._ready, (-domain.rank, next(self._turn), domain.name))
 
     def pop(self) -> Packed | None:
-        """A URL that may go on now, of the domain with the best reputation."""
+        """Return a URL that may go on now, of the domain with the best reputation."""
         while self._ready:
             name = self._ready[0][2]
             domain = self.get(name)
@@ -279,15 +278,17 @@ class Budgets:
 
     @property
     def is_looking(self) -> bool:
-        """True if a look at all budgets has begun and not ended."""
+        """Return whether a look at all budgets has begun and not ended."""
         return self._round is not None
 
     def look(self, at_work: Callable[[], Collection[str]] = tuple) -> bool:
-        """Do one step of a look at all budgets, for fetchers that starve. Return whether URLs may
-        go on.
+        """Do one step of a look at all budgets, for fetchers that starve.
+
+        Return whether URLs may go on.
 
         `at_work` returns the domains that are being fetched: their folded URLs wait until those
         have nothing else.
+
         """
         if self._round is None and self.unsettled:
             self.moved = False
@@ -330,8 +331,9 @@ class Budgets:
             self.unfold(name, self.families.try_again(name, done, unlimited=not self.is_limited))
 
     def left(self, name: str) -> None:
-        """Note that a domain has no host in the back-end any more: its folded URLs are next if
-        fetchers starve.
+        """Note that a domain has no host in the back-end any more.
+
+        Its folded URLs are next if fetchers starve.
         """
         if name in self.postponed:
             self.postponed.discard(name)
@@ -355,9 +357,7 @@ class Budgets:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Writes what has changed, and looks at some of the domains whose reputation may have
-        grown.
-        """
+        """Write what has changed, and look at some of the domains whose reputation may have grown."""
         yield from self.reputation.prepare()
         yield from self.table.prepare()
         if self.families is not None:

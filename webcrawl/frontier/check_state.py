@@ -1,6 +1,4 @@
-"""Checks a checkpoint: the rows of the frontier, which have to agree with each other, and those of
-the seen stores.
-"""
+"""Checks a checkpoint: the rows of the frontier, which have to agree, and the seen stores'."""
 
 from __future__ import annotations
 
@@ -128,7 +126,7 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
 
 
 def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[bytes]:
-    """The links of a line; the names of parked hosts are counted."""
+    """Yield the links of a line; the names of parked hosts are counted."""
     for record in records:
         if b" " in record:
             yield record
@@ -178,8 +176,9 @@ def _front(
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
-    """Return the entries of the queue of hosts set aside; some may be of hosts that came back
-    before.
+    """Return the entries of the queue of hosts set aside.
+
+    Some may be of hosts that came back before.
     """
     entries: set[Entry] = set()
     for length, first, queue in saved:
@@ -242,8 +241,9 @@ def check_domains(
 
 
 def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
-    """Return the number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for
-    the queue.
+    """Return the number of URLs in a domain's queue.
+
+    Raise ValueError if one is no link, DamagedFile for the queue.
     """
     count = 0
     for record in () if queue is None else queues.records(queue, what):

@@ -176,7 +176,7 @@ class Charge:
         self.short = again is None and is_kept_short(self.link, outcome)
 
     def undo(self, host: Host) -> None:
-        """Restores the host's record, unless more has happened to it, be it by command."""
+        """Restore the host's record, unless more has happened to it, be it by command."""
         if host.failures == self.failures and host.retired != Status.DROPPED:
             host.ready_at, host.failures, host.retired, host.row = self.before
             host.times[:] = self.times
@@ -197,15 +197,16 @@ class Charges:
         self._kept: deque[Charge] = deque(maxlen=MAX_CHARGES)
 
     def note(self, host: Host, link: Link, now: float) -> Charge:
-        """A failure that is about to be booked."""
+        """Note a failure that is about to be booked."""
         before = (host.ready_at, host.failures, host.retired, host.row)
         charge = Charge(now, host.name, link, before, [*host.times])
         self._kept.append(charge)
         return charge
 
     def take(self, since: float) -> Iterator[Charge]:
-        """Those of this time and later, the last one first, so that of several failures of a host
-        the first counts.
+        """Yield those of this time and later, the last one first.
+
+        So of several failures of a host the first counts.
         """
         while self._kept and self._kept[-1].at >= since:
             yield self._kept.pop()
@@ -247,15 +248,14 @@ class Core:
             tell(link, status)
 
     def dismiss(self, leaves: Callable[[str], bool]) -> None:
-        """These hosts do not wait for their addresses any more, which would schedule them once
-        more.
-        """
+        """Let these hosts wait no more for their addresses, which would schedule them once more."""
         for host in self.addresses.dismiss(leaves) if self.addresses is not None else ():
             self.back.schedule(host, host.due())
 
     def open(self, name: str) -> tuple[Host, bool]:
-        """Return the record of a host, and whether it is in the back-end; if not, `close` is to be
-        called.
+        """Return the record of a host, and whether it is in the back-end.
+
+        If not, `close` is to be called.
         """
         host = self.back.active.get(name)
         return (self.hosts.get(name), False) if host is None else (host, True)
@@ -266,8 +266,9 @@ class Core:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Host]:
-        """The record of a host, in the back-end or not; one that is not may leave memory
-        afterwards.
+        """Yield the record of a host, in the back-end or not.
+
+        One that is not may leave memory afterwards.
         """
         host, active = self.open(name)
         try:

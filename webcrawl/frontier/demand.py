@@ -1,6 +1,4 @@
-"""Who wants a slot: how many more hosts are let in for those that are free, and which downloads are
-cut for others.
-"""
+"""The demand for slots: how many hosts are let in for free ones, and which downloads are cut."""
 
 from __future__ import annotations
 
@@ -92,17 +90,16 @@ class Demand:
     # -- what is wanted
 
     def holds_back(self, now: float) -> bool:
-        """Return True if only hosts that are beyond a share can be asked: unproven ones, or those
-        of some domains.
-        """
+        """Return whether only hosts beyond a share can be asked: unproven ones, or some domains'."""
         rotation = self._rotation
         return not rotation.others_wait() and (
             rotation.lines_wait or self._back.spare(now) is not None
         )
 
     def wants_hosts(self, now: float) -> bool:
-        """Return whether only hosts beyond their domain's share can be asked: any new host would go
-        before them.
+        """Return whether only hosts beyond their domain's share can be asked.
+
+        Any new host would go before them.
         """
         rotation = self._rotation
         return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
@@ -118,10 +115,11 @@ class Demand:
     # -- downloads that are cut because others need their slots
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Those whose hosts' patience is over, the slowest first; `full`: no slot is free.
+        """Return those whose hosts' patience is over, the slowest first; `full`: no slot is free.
 
         While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven
         hosts help them.
+
         """
         found = [
             one

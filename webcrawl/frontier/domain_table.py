@@ -1,6 +1,4 @@
-"""The records of each registered domain that was crawled: a few thousand as objects, the others as
-rows.
-"""
+"""The records of registered domains: a few thousand as objects, the others as rows."""
 
 from __future__ import annotations
 
@@ -75,12 +73,14 @@ class DomainTable:
         self._cached: OrderedDict[str, Domain] = OrderedDict()
         self._dirty: dict[str, Domain] = {}
         pool.on_spill = self.touch
-        self.over, self.folded = self._count(folded=False), self._count(folded=True)
+        self.over = self._count(folded=False)
+        self.folded = self._count(folded=True)
 
     def get(self, name: str) -> Domain:
-        """The domain's record; `most` is 0 if it has just become an object.
+        """Return the domain's record; `most` is 0 if it has just become an object.
 
         Valid until the next call.
+
         """
         found = self._cached.get(name)
         if found is not None:
@@ -93,8 +93,9 @@ class DomainTable:
         return domain
 
     def rate_again(self) -> None:
-        """Has the budgets of domains computed anew; those of domains that are no objects are so
-        anyway.
+        """Have the budgets of domains computed anew.
+
+        Those of domains that are no objects are computed anew anyway.
         """
         for domain in self._cached.values():
             domain.most = 0
@@ -151,7 +152,7 @@ class DomainTable:
         return record
 
     def names(self, after: str, most: int) -> list[str]:
-        """The next names behind this one; of domains that were written."""
+        """Return the next names behind this one; of domains that were written."""
         return [name for (name,) in self._db.query(NAMES, (after, most))]
 
     def forget(self, domain: Domain) -> None:
@@ -161,7 +162,7 @@ class DomainTable:
         self._db.execute("DELETE FROM domain WHERE name = ?", (domain.name,))
 
     def touch(self, domain: Domain) -> None:
-        """Marks the domain as changed since it was last written."""
+        """Mark the domain as changed since it was last written."""
         if not domain.dirty:
             domain.dirty = True
             self._dirty[domain.name] = domain

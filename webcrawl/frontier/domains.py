@@ -1,6 +1,4 @@
-"""Registered domains on a page's way: who links to whom, which pages their budgets pay for, and
-whose URLs wait.
-"""
+"""Registered domains on a page's way: their links, the pages of their budgets, and who waits."""
 
 from __future__ import annotations
 
@@ -98,7 +96,7 @@ class Domains:
         return self._budgets.reputation.remembered(self._domain(host_of(url)))
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
-        """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""
+        """Offer it who links to whom, as a domain and a URL. What it takes is not counted here."""
         self._budgets.reputation.elsewhere = elsewhere
 
     def vote(self, source: str, url: str) -> None:
@@ -110,7 +108,7 @@ class Domains:
 
     @property
     def folds(self) -> Callable[[Link, Packed], bool] | None:
-        """Holds a URL back whose turn has come, if its family makes nothing new."""
+        """Hold a URL back whose turn has come, if its family makes nothing new."""
         return self._folds if self._families is not None else None
 
     def _folds(self, link: Link, record: Packed) -> bool:
@@ -169,9 +167,7 @@ class Domains:
             self._budgets.unfold(domain, FREED)
 
     def _leads_to_known(self, domain: str, url: str) -> bool:
-        """Return whether a redirect leads to a known URL of its domain; then its families have it
-        booked.
-        """
+        """Return whether a redirect leads to a known URL of its domain, and book it if so."""
         families = self._families
         if families is None or self._budgets.get(domain).done < START or not self._is_large(domain):
             return False
@@ -189,10 +185,12 @@ class Domains:
             self._budgets.refund(self._domain(host_of(link.url)))
 
     def _is_charged(self, link: Link) -> bool:
-        """Return whether the link is a page of its domain's budget: of the requisites, one in
-        REQUISITES is.
+        """Return whether the link is a page of its domain's budget.
+
+        One in REQUISITES of the requisites counts as one.
 
         None is a user's request, a robots.txt, a probe, or a page that is fetched again.
+
         """
         if not self._budgets.counts or link.request or link.history or link.is_own:
             return False

@@ -46,7 +46,7 @@ class Blocks:
         return f"<Blocks of {self._db.path} next={self._next}>"
 
     def put(self, data: bytes | bytearray) -> int:
-        """Stores a new block and returns its id, above all earlier ids."""
+        """Store a new block and return its id, above all earlier ids."""
         number = self._next
         self._db.execute(self._insert, (number, zstd_frame.pack_checked(data)))
         self._next = number + 1
@@ -125,7 +125,7 @@ class Fifo:
     # would be a fifth of it.
 
     def push(self, record: bytes) -> None:
-        """Appends a record: any bytes, even none."""
+        """Append a record: any bytes, even none."""
         tail = self._tail
         if tail is None:
             tail = self._tail = bytearray()
@@ -136,7 +136,7 @@ class Fifo:
             self._grow(len(tail))
 
     def push_all(self, records: Sequence[bytes]) -> None:
-        """Appends records, some in one step."""
+        """Append records, some in one step."""
         for at in range(0, len(records), TOGETHER):
             some = records[at : at + TOGETHER]
             tail = self._tail
@@ -150,7 +150,7 @@ class Fifo:
                 self._grow(len(tail))
 
     def _grow(self, size: int) -> None:
-        """Reserves room in advance, so not at every push; a bytearray over-allocates too."""
+        """Reserve room in advance, so not at every push; a bytearray over-allocates too."""
         pool = self._pool
         if size >= pool.block:
             self.spill()
@@ -201,8 +201,9 @@ class Fifo:
         return head
 
     def _leave(self, at: int) -> None:
-        """Releases the head, of which `at` bytes are consumed; drops its block if all of that is
-        consumed.
+        """Release the head, of which `at` bytes are consumed.
+
+        Its block is dropped if all of that is consumed.
         """
         pool, size = self._pool, len(self._head)
         if self._ids is None:
@@ -219,7 +220,7 @@ class Fifo:
         self._at = 0
 
     def first(self, most: int) -> list[bytes]:
-        """The oldest records, which stay where they are."""
+        """Return the oldest records, which stay where they are."""
         place, found = self._base + self._at, some(b"" if self._ids else self._head, self._at, most)
         for number in self._ids or ():
             if len(found) >= most:
@@ -266,7 +267,7 @@ class Fifo:
         self._pool.free += freed
 
     def forget_head(self) -> None:
-        """Releases a head that can be read again, unless a record was popped since the last call."""
+        """Release a head that can be read again, unless a record was popped since the last call."""
         if self._ids and self._head:
             place = self._base + self._at
             if place == self._mark:
@@ -276,7 +277,7 @@ class Fifo:
     # -- saving: at a checkpoint, and when a host leaves memory
 
     def save(self) -> bytes:
-        """All that `Pool.fifo` needs, beside the blocks, to restore this queue."""
+        """Return all that `Pool.fifo` needs, beside the blocks, to restore this queue."""
         if self.in_memory > self._pool.inline:
             self.spill()
         tail = bytes(self._tail or b"")
@@ -298,15 +299,16 @@ class Fifo:
             self._pool.free -= self._room
 
     def drop(self) -> None:
-        """Discards all records and their blocks. The queue can still be used."""
+        """Discard all records and their blocks. The queue can still be used."""
         if self._ids:
             self._pool.blocks.drop(self._ids)
         self._release()
 
     def close(self) -> None:
-        """Leaves the pool and releases its memory; blocks stay on disk.
+        """Leave the pool and release its memory; blocks stay on disk.
 
         The queue must not be used any more.
+
         """
         if self.count:
             self._release()
@@ -320,12 +322,13 @@ class Fifo:
         self._head = b""
         self._ids = None
         self._tail = None
-        self.count = self._at = self._base = self._room = 0
+        self.count = 0
+        self._at = 0
+        self._base = 0
+        self._room = 0
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yield damage: a missing or unreadable block, or a count that differs from the number of
-        records.
-        """
+        """Yield damage: a missing or unreadable block, or a count that differs from the records."""
         blocks, found, place = self._pool.blocks, 0, self._base + self._at
         try:
             for number in self._ids or ():
@@ -385,7 +388,7 @@ class Pool:
         return f"<Pool {len(self._fifos)} queues, {used} of {self.memory} bytes, {self.loaded} heads of {self.heads}>"
 
     def fifo(self, saved: bytes | None = None) -> Fifo:
-        """A new queue, or a restored one."""
+        """Return a new queue, or a restored one."""
         fifo = Fifo(self)
         if saved is not None:
             fifo.restore(saved)
@@ -416,7 +419,7 @@ class Pool:
         self.free += size
 
     def relieve(self) -> None:
-        """Spills tails or releases heads until the memory suffices."""
+        """Spill tails or release heads until the memory suffices."""
         while self.free < 0:
             fifo = next(self._hand, None)
             if fifo is None:

@@ -1,5 +1,4 @@
-"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the
-first ones.
+"""The front-end: k FIFO queues, one per level, and a random chooser biased to the first ones.
 
 A URL enters a queue once, and what is known of it changes while it waits. Nothing is moved when
 that changes; where the order can change, a queue is read at its head, and what is not chosen goes
@@ -43,8 +42,9 @@ class Sift(Generic[T]):
         self._worth = worth
 
     def choose(self, queue: Queue[T], chosen: Queue[T]) -> None:
-        """Move the best of the next records to another queue, in the order of their worth; of
-        equals the older one.
+        """Move the best of the next records to another queue, in the order of their worth.
+
+        Of equals the older one goes first.
         """
         some = [
             record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None
@@ -59,8 +59,9 @@ class Sift(Generic[T]):
 
 
 class FrontEnd:
-    """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among
-    levels.
+    """Mercator 3.1: within a level URLs keep their order.
+
+    The chooser divides the turns among levels.
     """
 
     def __init__(
@@ -71,10 +72,10 @@ class FrontEnd:
         prioritizer: Prioritizer,
         old: Fifo | None = None,
     ) -> None:
-        """`prioritizer`: says at which level a link enters, and which of those that wait are worth
-        more.
+        """`prioritizer` says at which level a link enters, and which of those that wait go first.
 
         `old`: a level of its own for what is fetched again; it has the part `share` of all turns.
+
         """
         self.queues = list(queues)
         self.last = len(self.queues) - 1
@@ -160,9 +161,7 @@ class FrontEnd:
             self._survey()
 
     def set_revisit_share(self, share: float) -> None:
-        """From now on this part of all turns is for what is fetched again, as long as there is
-        anything else.
-        """
+        """Give this part of all turns to what is fetched again, while there is anything else."""
         self.share = share
         self._survey()
 
@@ -179,7 +178,7 @@ class FrontEnd:
             self._survey()
 
     def pop_old(self) -> bytes | None:
-        """The first of these."""
+        """Return the first of these."""
         record = self.old.pop() if self.old is not None else None
         if record is not None and self.old is not None and not self.old.count:
             self._survey()

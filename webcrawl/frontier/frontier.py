@@ -41,8 +41,9 @@ class Steering:
         self.held = core.aside.held
 
     def set_own(self, own: Mapping[str, Own | None] | None) -> None:
-        """For some hosts other waits and limits hold than for all; what of theirs is None holds for
-        all.
+        """Let other waits and limits hold for some hosts than for all.
+
+        Where theirs is None, that of all holds.
         """
         self._book.own = own
         self._states.several.renew()
@@ -73,11 +74,13 @@ class Steering:
     # -- a host that fails
 
     def retry(self, name: str, now: float) -> float:
-        """End all waits but those that politeness demands, and return when the host is due. It may
-        be given up no more.
+        """End all waits but those that politeness demands, and return when the host is due.
+
+        It may be given up no more.
 
         Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for
         it.
+
         """
         host, active = self._core.open(name)
         if given_up(host) or not self._book.is_spent(host):
@@ -92,7 +95,8 @@ class Steering:
             host.ready_at = due
         _hurry(host, now)
         for origin in (host.origins or {}).values():
-            origin.retired, origin.ready_at = 0, min(origin.ready_at, max(host.ready_at, now))
+            origin.retired = 0
+            origin.ready_at = min(origin.ready_at, max(host.ready_at, now))
             _hurry(origin, now)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket) and not host.retired:
@@ -104,11 +108,13 @@ class Steering:
         return host.ready_at
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
-        """Give the host up: its URLs end, some hundred per turn. How many it has, and whether it
-        waits for a place.
+        """Give the host up: its URLs end, some hundred per turn.
+
+        Return how many it has, and whether it waits for a place.
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is
         found a day later.
+
         """
         host, active = self._core.open(name)
         urls, row = host.waiting(), host.row
@@ -128,8 +134,9 @@ class Steering:
     # -- where they are
 
     def _let_in(self, host: Host, now: float, *, active: bool) -> None:
-        """A host set aside becomes active, though no place may be free; one that waits for a place
-        goes on waiting.
+        """Make a host set aside active, though no place may be free.
+
+        One that waits for a place goes on waiting.
         """
         if (
             active
@@ -256,7 +263,7 @@ class Frontier:
         return False
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """Books by other waits and limits from now on: those of hosts and URLs, not those of the
+        """Book by other waits and limits from now on: those of hosts and URLs, not those of the
         rotation.
         """
         self.core.book.change(politeness, limits)
@@ -302,10 +309,11 @@ class Frontier:
     # -- out
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
-        """A link whose host is due, or None: call again at `next_ready`.
+        """Return a link whose host is due, or None: call again at `next_ready`.
 
         Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
         have not arrived here yet.
+
         """
         back, rotation, demand = self.core.back, self._rotation, self.demand
         back.now = now
@@ -368,8 +376,9 @@ class Frontier:
         return final
 
     def unasked(self, link: Link, now: float) -> None:
-        """End a link for which no host was asked, because a middleware had the answer: the host's
-        record stays.
+        """End a link for which no host was asked, because a middleware had the answer.
+
+        The host's record stays.
         """
         host = self._selection.received(link)
         self.domains.answered(host, link)
@@ -378,11 +387,13 @@ class Frontier:
         self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Take back a link that was not requested, for a lack of ours: it goes first again, all
-        else is as before.
+        """Take back a link that was not requested, for a lack of ours.
+
+        It goes first again, all else is as before.
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual
         wait then.
+
         """
         host = self._selection.received(link)
         if wait:
@@ -393,8 +404,9 @@ class Frontier:
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Take back a link that was in flight for so long that others get its slot: it goes first
-        again, later.
+        """Take back a link that was in flight for so long that others get its slot.
+
+        It goes first again, later.
         """
         core = self.core
         host = self._selection.received(link)

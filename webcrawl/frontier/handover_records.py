@@ -18,6 +18,8 @@ from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
 SLICE = 64  # rows looked at in one slice
 ORIGINS = 13  # the place of its origins in a host's record
+# wall, missing, http2, listed: what a record has in the place of those that an older drone left out
+ABSENT: tuple[Any, ...] = (None, b"", False, None)
 
 Later = list[Any]
 """For each URL whether it waits for a time; how long, or else its place before others (hosts.FIRST, 0); and itself."""
@@ -34,8 +36,7 @@ class DomainMoves:
     def exported(
         self, leaves: Callable[[str], bool], size: int, pieces: int
     ) -> Iterator[tuple[list[list[Any]], int]]:
-        """The domains that leave, in pieces of so many bytes, so many at once: first their URLs,
-        then the record.
+        """Yield the domains that leave, each as pieces of so many bytes of URLs and then its record.
 
         With each slice comes the number of URLs in it; they are gone, and so is a domain with its
         record.
@@ -74,19 +75,21 @@ class DomainMoves:
         return [domain.seed, domain.used, domain.debt, domain.old, self._reputation.take(name)]
 
     def merge(self, name: str, value: list[Any]) -> None:
-        """A domain's record, after its URLs."""
+        """Take over a domain's record, after its URLs."""
         seed, used, debt, old, sources = value
         self._reputation.merge(name, sources)
         budgets = self._budgets
         domain = budgets.get(name)
-        domain.seed, domain.used = domain.seed or seed, domain.used + used
-        domain.debt, domain.old = domain.debt + debt, domain.old + old
+        domain.seed = domain.seed or seed
+        domain.used += used
+        domain.debt += debt
+        domain.old += old
         self._table.touch(domain)
         budgets.rate(domain)
         budgets.moved = True
 
     def hold(self, name: str, records: Sequence[Packed]) -> None:
-        """URLs of a domain wait for its budget."""
+        """Let URLs of a domain wait for its budget."""
         domain = self._budgets.get(name)
         for record in records:
             self._table.hold(domain, record)
@@ -100,8 +103,9 @@ class DomainMoves:
         return records
 
     def released(self, most: int) -> Iterator[Packed]:
-        """At most so many of the URLs that wait, whatever the budgets: for a crawl that has no
-        hosts any more.
+        """Yield at most so many of the URLs that wait, whatever the budgets.
+
+        This is for a crawl that has no hosts any more.
         """
         if not self._table.held:
             return
@@ -114,7 +118,7 @@ class DomainMoves:
 
 
 def pack_host(host: Host, now: float) -> list[Any]:
-    """Everything but its URLs."""
+    """Return everything but its URLs."""
     row = host.row
     return [
         host.name,
@@ -134,7 +138,7 @@ def pack_host(host: Host, now: float) -> list[Any]:
 
 
 def _more(host: Host, now: float) -> list[Any]:
-    """Sitemaps, if it has some, and the origins that fail or wait alone, if there are any."""
+    """Return its sitemaps, if it has some, and the origins that fail or wait alone, if any do."""
     listed = host.listed.save() if host.listed is not None else None
     if host.origins is None:
         return [] if listed is None else [listed]
@@ -148,46 +152,54 @@ def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
-    """Put such a record into a host's, which may know something too: what makes it wait longer
-    counts.
+    """Put such a record into a host's, which may know something too.
+
+    What makes the host wait longer counts.
     """
-    _, wait, times, crawl_delay, failures, row, pages, retired, ip, *more = value
+    _, wait, times, crawl_delay, failures, failed, pages, retired, ip, *more = value
+    wall, missing, http2, listed, *_ = (*more, *ABSENT[len(more) :])
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times
     host.crawl_delay = max(host.crawl_delay, crawl_delay)
-    if row is not None and failures >= host.failures:
-        ago, *others = row
-        host.failures = failures
-        host.row = stored_row((now - ago, *others))
+    _merge_failures(host, failures, failed, now)
     host.pages += pages
     host.retired = host.retired or retired
     host.ip = ip or host.ip
-    wall, missing, *newer = more or (None, b"")  # a drone of before has none
-    host.missing, host.http2 = host.missing or missing, host.http2 or newer[:1] == [True]
+    host.missing = host.missing or missing
+    host.http2 = host.http2 or http2
     if wall is not None and host.wall is None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))
-    if newer[1:] and newer[1] is not None and host.listed is None:
-        host.listed = SitemapQuota(*newer[1])
+    if listed is not None and host.listed is None:
+        host.listed = SitemapQuota(*listed)
+
+
+def _merge_failures(host: Host, failures: int, failed: list[Any] | None, now: float) -> None:
+    """Take over the failures in a row, unless the record has more of its own."""
+    if failed is None or failures < host.failures:
+        return
+    ago, *others = failed
+    host.failures = failures
+    host.row = stored_row((now - ago, *others))
 
 
 def merge_origins(
     host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]
 ) -> None:
-    """Does the same for its origins that fail or wait alone; `new_origin` gives the host a record
-    of one.
+    """Do the same for its origins that fail or wait alone.
+
+    `new_origin` gives the host a record of one.
     """
-    for key, origin, wait, failures, retired, row in value[ORIGINS] if len(value) > ORIGINS else ():
+    origins = value[ORIGINS] if len(value) > ORIGINS else ()
+    for key, origin, wait, failures, retired, failed in origins:
         one = (host.origins or {}).get(key) or new_origin(host, key, origin)
-        one.ready_at, one.retired = max(one.ready_at, now + wait), one.retired or retired
-        if row is not None and failures >= one.failures:
-            ago, *others = row
-            one.failures = failures
-            one.row = stored_row((now - ago, *others))
+        one.ready_at = max(one.ready_at, now + wait)
+        one.retired = one.retired or retired
+        _merge_failures(one, failures, failed, now)
 
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:
-    """URLs that wait for a time of their own, or go first."""
+    """Return URLs that wait for a time of their own, or go first, as plain values."""
     return [[at > 0.0, at - now if at > 0.0 else at, record] for at, record in later]
 
 

@@ -1,5 +1,4 @@
-"""The health of a host: whose fault a failure is, how long the host is left alone, and when it is
-given up.
+"""The health of a host: the fault of a failure, the wait after it, and when a host is given up.
 
 A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or
 given up, when it has been away for HOST_PATIENCE. Any answer makes it healthy again.
@@ -75,8 +74,9 @@ class HealthRules:
     patience: float = 259_200.0  # HOST_PATIENCE
 
     def health(self, host: Host) -> Health:
-        """The health of this host now; if all its URLs wait for origins that fail, that of the best
-        one.
+        """Return the health of this host now.
+
+        If all its URLs wait for origins that fail, it is that of the best one.
         """
         health = health_of(host, self.failures)
         if health is not Health.HEALTHY or not (failures := host.failing()):
@@ -84,22 +84,25 @@ class HealthRules:
         return Health.ASIDE if failures >= self.failures else Health.FAILING
 
     def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-        """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would
-        be the last one.
+        """Return whether this outcome, not yet booked, uses up one of the URL's attempts.
 
-        What may be the URL's fault or the host's is the URL's until the host is set aside. But no
-        URL ends while others of its host fail as well, unless the host answers them; nor while no
-        page of the host is known.
+        `last`: it would be the last one. What may be the URL's fault or the host's is the URL's
+        until the host is set aside. But no URL ends while others of its host fail as well, unless
+        the host answers them; nor while no page of the host is known.
         """
         verdict = rule(outcome)
-        if not verdict.failed or outcome.answered or outcome.retries is not None:
+        says_nothing_of_host = not verdict.failed or outcome.answered
+        if says_nothing_of_host or outcome.retries is not None:
             return True
-        if not verdict.charged or host.failures >= self.failures:
+        is_set_aside = host.failures >= self.failures
+        if not verdict.charged or is_set_aside:
             return False
         if not last:
             return True
-        alone = host.row is None or host.row.only == sum_of(link)
-        return host.pages > 0 and (alone or is_own(host, link, outcome))
+        if not host.pages:
+            return False
+        has_failed_alone = host.row is None or host.row.only == sum_of(link)
+        return has_failed_alone or is_own(host, link, outcome)
 
     def failure(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY
@@ -108,20 +111,24 @@ class HealthRules:
 
         `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
         """
-        before, only, away = host.row, sum_of(link), 0.0
+        before = host.row
+        away = 0.0
+        only = sum_of(link)
         origin = origin_of(link.url)
-        gone, was_gone = _is_gone(host, outcome), False
+        is_gone = _is_gone(host, outcome)
+        was_gone = False
         if before is not None:
             away = before.away + min(max(now - before.at, 0.0), LATE * before.planned)
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
             was_gone = before.gone
         failures = host.failures + 1
-        wait = self.wait(failures, gone=gone)
-        planned, asked = float(max(wait, min(outcome.wait, longest))), float(outcome.wait)
-        row = FailedRow(now, away, _status(link, outcome), only, gone, origin, planned, asked)
+        wait = self.wait(failures, gone=is_gone)
+        planned = float(max(wait, min(outcome.wait, longest)))
+        asked = float(outcome.wait)
+        row = FailedRow(now, away, _status(link, outcome), only, is_gone, origin, planned, asked)
         is_over = failures >= self.failures and away >= self.patience
-        return Failure(row, wait, is_final=is_over or (gone and was_gone))
+        return Failure(row, wait, is_final=is_over or (is_gone and was_gone))
 
     def wait(self, failures: int, *, gone: bool) -> float:
         """Return the seconds for which a host is left alone that has failed so often in a row."""
@@ -131,21 +138,23 @@ class HealthRules:
 
 
 def answered(host: Host) -> None:
-    """The host has answered: it is healthy."""
+    """Book that the host has answered: it is healthy."""
     host.failures = 0
     host.row = None
 
 
 def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
-    """True if a failure, not yet booked, says nothing of the host: it has answered since the URL
-    failed before.
+    """Return whether a failure, not yet booked, says nothing of the host.
+
+    That is so if the host has answered since the URL failed before.
     """
     return link.attempt > 0 and host.pages > 0 and not host.failures and rule(outcome).charged
 
 
 def echoed(host: Host, link: Link) -> None:
-    """A request that was under way when the host failed has failed too: one failure, of more than
-    one URL.
+    """Book that a request which was under way when the host failed has failed too.
+
+    The failure counts once, and is of more than one URL.
     """
     row = host.row
     if row is not None and row.only != sum_of(link):
@@ -155,13 +164,15 @@ def echoed(host: Host, link: Link) -> None:
 
 
 def returns(host: Host, now: float) -> bool:
-    """Give a host that was given up another chance, if that was long ago: it is due, and set aside
-    if it fails.
+    """Give a host that was given up another chance, if that was long ago.
+
+    Then it is due, and set aside if it fails. Return whether it was.
     """
     row = host.row
     if row is None or now - row.at < DAY or not given_up(host):
         return False
-    host.retired, host.ready_at = 0, min(host.ready_at, now)
+    host.retired = 0
+    host.ready_at = min(host.ready_at, now)
     host.row = FailedRow(now, 0.0, row.status, 0, gone=False, origin=-1)
     return True
 
@@ -176,19 +187,19 @@ def _is_gone(host: Host, outcome: Outcome) -> bool:
 
 
 def _status(link: Link, outcome: Outcome) -> int:
-    """The Status with which URLs end that were not even tried, because of this."""
+    """Return the Status with which URLs end that were not even tried, because of this."""
     if link.is_prerequisite and outcome.status not in NOWHERE:
         return Status.ROBOTS_UNREACHABLE
     return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
 
 def origin_of(url: str) -> int:
-    """A checksum of scheme, host and port."""
+    """Return a checksum of scheme, host and port."""
     return crc32(url[: url.find("/", url.find("//") + 2)].encode()) if url else 0
 
 
 def sum_of(link: Link) -> int:
-    """A checksum of the URL, above 0."""
+    """Return a checksum of the URL, above 0."""
     return crc32(link.url.encode()) or 1
 
 
@@ -205,11 +216,11 @@ TURNS, SHARE, SOONEST = 8.0, 1 / 16, 1.0
 
 
 def is_unwell(link: Link, outcome: Outcome) -> bool:
-    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there
-    is no question.
+    """Return whether an answer is an error that may be its URL's own or the host's.
 
-    A dropped connection counts as one if the request says how often it is tried: its URL is tried
-    again first.
+    For a robots.txt, without which its host cannot be asked, that is no question. A dropped
+    connection counts as one if the request says how often it is tried: its URL is tried again
+    first.
     """
     if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
         return False
@@ -225,15 +236,17 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     """
     may_be_hosts = rule(outcome).failed
     if host.failures:
-        return may_be_hosts or (host.row is not None and host.row.status == Status.HOST_RETIRED)
+        has_failed_by_answers = host.row is not None and host.row.status == Status.HOST_RETIRED
+        return may_be_hosts or has_failed_by_answers
     is_busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
     if is_busy and outcome.wait:
         return True
     if _is_known(host, link):
         return False
     row = row_of(host)
-    urls = {one for one in row if one > 0}
-    if _mark(link, outcome) not in row:
+    urls = {mark for mark in row if mark > 0}
+    is_first_of_url = _mark(link, outcome) not in row
+    if is_first_of_url:
         return len(urls) + 1 >= ROW
     if not host.pages:
         return True
@@ -243,10 +256,9 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
 
 
 def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-    """True if such an answer, not yet booked, uses up one of the URL's attempts; `last`: it would
-    be the last one.
+    """Return whether such an answer, not yet booked, uses up one of the URL's attempts.
 
-    No URL ends by it while nothing good is known of its host.
+    `last`: it would be the last one. No URL ends by it while nothing good is known of its host.
     """
     if outcome.retries is not None:
         return True
@@ -256,10 +268,10 @@ def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
 
 
 def soon(host: Host, turn: float) -> float:
-    """Seconds until a URL comes again whose own fault such an answer was; `turn` is its host's
-    usual wait.
+    """Return the seconds until a URL comes again whose own fault such an answer was.
 
-    The last URLs of a host of which few pages are known wait like those of one that has failed.
+    `turn` is its host's usual wait. The last URLs of a host of which few pages are known wait like
+    those of one that has failed.
     """
     if host.pages < FAMILIAR and host.waiting() == len(host.later):
         return DAY
@@ -267,33 +279,37 @@ def soon(host: Host, turn: float) -> float:
 
 
 def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
-    """Such an answer was its URL's own, as far as one can say now."""
-    row, key, origin = host.row, sum_of(link), origin_of(link.url)
+    """Book such an answer as its URL's own, as far as one can say now."""
     if host.retired:
         return
     host.said = outcome.status
     host.of_robots = False
+    before = host.row
     if host.failures:
         answered(host)
     answers = row_of(host)
-    if answers and row is not None:
-        key, origin = key if row.only == key else 0, origin if row.origin == origin else 0
+    only = sum_of(link)
+    origin = origin_of(link.url)
+    if answers and before is not None:
+        only = only if before.only == only else 0
+        origin = origin if before.origin == origin else 0
     mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-MAX_ROW:]
-    host.row = FailedRow(now, 0.0, Status.HOST_RETIRED, key, gone=False, origin=origin, unwell=kept)
+    status = Status.HOST_RETIRED
+    host.row = FailedRow(now, 0.0, status, only, gone=False, origin=origin, unwell=kept)
 
 
 def later(link: Link, now: float, first: float) -> float:
-    """The time to retry the link at.
+    """Return the time to retry the link at.
 
     The wait grows with each time, even if answers to others came in between.
+
     """
     return now + wait_after(link.tried + 1, first, DAY)
 
 
 def recovered(host: Host, link: Link, now: float, first: float) -> None:
-    """The host has given a good answer: it is healthy, and what was thought to be its URLs' own was
-    so.
+    """Book that the host has given a good answer: the errors before it were its URLs' own.
 
     They come sooner than after a failure of the host: as if they had been asked for now, with
     `first` as the first wait. Many a server has a robots.txt while its pages fail: one of those has
@@ -328,8 +344,9 @@ def _is_others(row: FailedRow, link: Link) -> bool:
 
 
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
-    """These have failed beside a good answer of a host that was well: that counts against their
-    kinds.
+    """Book that these have failed beside a good answer of a host that was well.
+
+    That counts against their kinds.
     """
     for kind in map(_kind, failed):
         if kind and (kind in host.bad or len(host.bad) < MAX_ROW):
@@ -337,7 +354,7 @@ def _count_against(host: Host, failed: Iterable[Link]) -> None:
 
 
 def _kind(link: Link) -> int:
-    """Return the kind of page that it is, as far as its URL shows; 0 if it has none."""
+    """Return the kind of page that a link leads to, as far as its URL shows; 0 without a URL."""
     return shape_of(link.url).families[CLOSE] if link.url else 0
 
 
@@ -347,9 +364,7 @@ def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: f
 
 
 def give_back(host: Host, row: FailedRow | None) -> None:
-    """The host has failed, with `row` before: the URLs that wait for another try because of that
-    lose no attempt.
-    """
+    """Give the URLs of `row` their attempts back, for now their host has failed."""
     if row is not None and row.unwell and host.later:
         host.later = [(at, returned(unpack(record), row).pack()) for at, record in host.later]
         heapify(host.later)
@@ -365,8 +380,9 @@ def returned(link: Link, row: FailedRow | None) -> Link:
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
-    """The mark of an answer in a row: one whose request says itself how often it is tried gets no
-    attempt back.
+    """Return the mark of an answer in a row.
+
+    One whose request says itself how often it is tried gets another: it gets no attempt back.
     """
     return sum_of(link) + (outcome.retries is not None)
 
@@ -382,8 +398,9 @@ def _times(link: Link, row: tuple[int, ...]) -> int:
 
 
 def _is_known(host: Host, link: Link) -> bool:
-    """True if it says nothing of its host: it has used up an attempt before this row, or its kind
-    always fails.
+    """Return whether a failure of the link says nothing of its host.
+
+    The link has used up an attempt before this row, or its kind always fails.
     """
     return host.pages > 0 and (
         link.attempt > _times(link, row_of(host)) or host.bad.get(_kind(link), 0) >= ROW
@@ -399,25 +416,38 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
 
     As long as it may be this URL's alone it does not: if the host turns out to be behind the wall,
     `brought_back` has it. It ends if it has met the wall before, and its host has given pages
-    since: then it alone is walled. Who made a request of their own gets the answer, and a page that
-    is fetched again has its next time already.
+    since: then it alone is walled.
     """
-    before, known = host.wall or WallRow(vendor, now, 0), behind_wall(host)
-    host.wall = WallRow(vendor, before.since, before.answers + 1, before.walled)
-    if link.request or link.history or link.is_own or not link.url:
+    was_behind_wall = behind_wall(host)
+    before = host.wall or WallRow(vendor, now, 0)
+    row = WallRow(vendor, before.since, before.answers + 1, before.walled)
+    host.wall = row
+    if _ends_at_wall(link):
         return None
-    if not known and host.pages and link.struck == WALLED:
+    is_walled_alone = link.struck == WALLED and bool(host.pages) and not was_behind_wall
+    if is_walled_alone:
         return None
     link = replace(link, struck=WALLED)
     if behind_wall(host):
         return link
-    host.wall = WallRow(vendor, before.since, before.answers + 1, (*before.walled, link.pack()))
+    host.wall = WallRow(vendor, row.since, row.answers, (*row.walled, link.pack()))
     return None
 
 
+def _ends_at_wall(link: Link) -> bool:
+    """Return whether a link ends by any answer of a wall.
+
+    Its answer goes to whoever made the request, the crawl itself included; and a page that is
+    fetched again has its next time already.
+    """
+    is_awaited = bool(link.request) or link.is_own or not link.url
+    return is_awaited or bool(link.history)
+
+
 def brought_back(host: Host) -> tuple[Packed, ...]:
-    """Return the links that were walled before the host was known to be behind a wall: they are
-    asked for again.
+    """Return the links that were walled before the host was known to be behind a wall.
+
+    They are asked for again.
     """
     row = host.wall
     if row is None or not row.walled or not behind_wall(host):
@@ -427,7 +457,7 @@ def brought_back(host: Host) -> tuple[Packed, ...]:
 
 
 def gap(row: WallRow, first: float) -> float:
-    """Seconds until the wall is tried again."""
+    """Return the seconds until the wall is tried again."""
     return wait_after(row.answers, first, DAY)
 
 

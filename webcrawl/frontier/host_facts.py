@@ -1,5 +1,4 @@
-"""What is known of a host and of its domain: the one record that `ctl host` and `why` show, and how
-it is filled.
+"""The facts of a host and of its domain: the one record that `ctl host` and `why` show.
 
 It is filled from the frontier's own objects: those of a crawl that runs, or those that
 `state.read_core` opens on a checkpoint. Times are the crawl's own.

@@ -32,11 +32,13 @@ Piece = list[Any]
 
 
 class HostHandover:
-    """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is
-    called for its host.
+    """Moves hosts. What is exported is gone from here.
+
+    What was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint
     may be taken there.
+
     """
 
     def __init__(
@@ -55,8 +57,7 @@ class HostHandover:
     # -- the gate
 
     def guard(self, foreign: Callable[[str], bool], leave: Callable[[Packed], None]) -> None:
-        """From now on hosts that are `foreign` are not asked, and whatever URL of theirs turns up
-        goes to `leave`.
+        """Stop asking hosts that are `foreign`; whatever URL of theirs turns up goes to `leave`.
 
         Call `freeze` whenever more hosts have become foreign.
         """
@@ -77,8 +78,9 @@ class HostHandover:
         return self._core.gate
 
     def freeze(self) -> None:
-        """Take foreign hosts out of the back-end; those that are being asked leave it when that
-        ends.
+        """Take foreign hosts out of the back-end.
+
+        Those that are being asked leave it when that ends.
         """
         gate = self._core.gate
         if gate is None:
@@ -141,9 +143,10 @@ class HostHandover:
     def hosts(
         self, leaves: Callable[[str], bool], now: Callable[[], float]
     ) -> Iterator[list[Piece]]:
-        """All hosts that leave, in pieces: first the URLs of each, then its record.
+        """Yield all hosts that leave, in pieces: first the URLs of each, then its record.
 
         None of them is busy.
+
         """
         for _ in self._hosts.prepare():  # so that all of them are rows
             yield []
@@ -162,7 +165,7 @@ class HostHandover:
             yield slice_
 
     def _part_of(self, name: str, now: float) -> list[Piece]:
-        """The next pieces of a host; the last one is its record, and then it is gone."""
+        """Return the next pieces of a host; the last one is its record, and then it is gone."""
         host = self._hosts.get(name)
         self._states.leave_hive(host)
         before, pieces = host.waiting(), []
@@ -187,18 +190,19 @@ class HostHandover:
         return pieces
 
     def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
-        """All registered domains that leave, in pieces: first the URLs over the budget of each,
-        then its record.
+        """Yield all registered domains that leave, in pieces: first the URLs over the budget of
+        each, then its record.
         """
         for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
             self._core.queued -= released
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turns away what the front-end and the budgets hold, for a crawl that has no hosts any
+        """Turn away what the front-end and the budgets hold, for a crawl that has no hosts any
         more.
 
         Returns whether nothing is left. So many URLs at once.
+
         """
         gate, front = self._core.gate, self._queues.front
         if gate is None:
@@ -272,8 +276,9 @@ class HostHandover:
         self._domains.merge(name, value)
 
     def strays(self) -> list[str]:
-        """All hosts that were imported and have not arrived, or are about to leave; for the rare
-        case of a loss.
+        """Return all hosts that were imported and have not arrived, or are about to leave.
+
+        It is for the rare case of a loss.
         """
         for _ in self._hosts.prepare():
             pass
@@ -281,7 +286,7 @@ class HostHandover:
 
 
 def _some(host: Host) -> list[Packed]:
-    """The host's next URLs, by priority."""
+    """Return the host's next URLs, by priority."""
     records: list[Packed] = []
     size = 0
     while size < PIECE:

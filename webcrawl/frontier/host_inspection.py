@@ -66,8 +66,9 @@ class HostInspection:
         }
 
     def _more(self) -> int:
-        """The requests in flight beyond the first one of each host: it takes 2 ms with 30,000
-        hosts.
+        """Return the requests in flight beyond the first one of each host.
+
+        It takes 2 ms with 30,000 hosts.
         """
         if not self._book.varies_connections:
             return 0
@@ -97,8 +98,7 @@ class HostInspection:
             return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """Return the number of a host's failures in a row, True if it was ever asked, and its
-        address if that is known.
+        """Return a host's failures in a row, whether it was ever asked, and its address if known.
 
         If an origin with a record of its own is being asked, its failures count.
         """
@@ -111,8 +111,9 @@ class HostInspection:
         return [name for name in self._hosts.names("", ROWS) if self.record(name)[1]][:FEW]
 
     def pause(self, name: str) -> tuple[float, str]:
-        """Seconds for which the host was to be left alone before the request that is made now, and
-        by which rule.
+        """Return for how long the host was left alone before the request of now, and by which rule.
+
+        The time is in seconds.
         """
         host = self._back.active.get(name)
         if host is not None:  # nearly always, and each line of requests.log asks
@@ -121,8 +122,9 @@ class HostInspection:
             return self._pause(opened)
 
     def next_turn(self, link: Link) -> float | None:
-        """Estimated seconds until the next request to the host of a link just taken; None if its
-        queue is empty.
+        """Estimate the seconds until the next request to the host of a link just taken.
+
+        None if its queue is empty.
         """
         host = self._back.active[host_of(link.url)]
         return self._book.wait(host) if host.waiting() else None
@@ -145,8 +147,9 @@ class HostInspection:
     def _pause_after_failure(
         self, host: Host, row: FailedRow, seconds: float
     ) -> tuple[float, str] | None:
-        """Return the pause of a host that has failed, or None if its usual one of so many seconds
-        is longer.
+        """Return the pause of a host that has failed.
+
+        None if its usual one, of so many seconds, is longer.
         """
         if row.unwell and not host.failures:
             return LONGER * seconds, FAILURE
@@ -160,28 +163,43 @@ class HostInspection:
 
     def waits(self, now: float) -> Waits:
         """Return the hosts that are waited for. It takes as long as `ready` of the back-end."""
-        found, first, due = Waits(), None, float("inf")
+        found = Waits()
+        first: Host | None = None
+        first_due = float("inf")
         for host in self._back.active.values():
-            if host.ticket and not host.retired and (at := host.due()) > now:
-                found.rules[self._rule(_waited_for(host), at)] += 1
-                if at < due:
-                    first, due = host, at
+            if not host.ticket or host.retired:
+                continue
+            due = host.due()
+            if due <= now:
+                continue
+            found.rules[self._rule(_waited_for(host), due)] += 1
+            if due < first_due:
+                first = host
+                first_due = due
         if first is not None:
             record = _waited_for(first)
-            _name(found, first, record, self._rule(record, due))
-        elif (aside := self._aside.first()) is not None:
-            due, found.host = aside
-            with self._core.opened(found.host) as host:
-                record = _waited_for(host)
-                failed = host.failing() or host.wall is not None
-                rule = self._rule(record, due) if failed else self._pause(record)[1]
-                _name(found, host, record, rule if rule in WHY else ASIDE)
-        found.seconds = max(due - now, 0.0) if found.host else 0.0
+            _name(found, first, record, self._rule(record, first_due))
+            found.seconds = max(first_due - now, 0.0)
+            return found
+        aside = self._aside.first()
+        if aside is not None:
+            aside_due, name = aside
+            self._name_aside(found, name, aside_due)
+            found.seconds = max(aside_due - now, 0.0)
         return found
 
+    def _name_aside(self, found: Waits, name: str, due: float) -> None:
+        """Name the host that is next of those that are set aside."""
+        with self._core.opened(name) as host:
+            record = _waited_for(host)
+            has_failed = host.failing() or host.wall is not None
+            rule = self._rule(record, due) if has_failed else self._pause(record)[1]
+            _name(found, host, record, rule if rule in WHY else ASIDE)
+
     def _rule(self, host: Host, at: float) -> str:
-        """Return why a host is left alone until then: the rule of its wait, or that only its failed
-        URLs are left.
+        """Return why a host is left alone until then.
+
+        It is the rule of its wait, or that only its failed URLs are left.
         """
         left_until, rule = host.left
         if left_until == host.ready_at == at:
@@ -200,15 +218,14 @@ class HostInspection:
         return host is not None and url in map(url_of, host.flights())
 
     def wait(self, host: Host) -> float:
-        """Seconds between two requests to it."""
+        """Return the seconds between two requests to it."""
         return self._book.wait(host)
 
     def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
-        """Return the next URLs of a host, in their order: when each is due if it has a time of its
-        own, else 0.
+        """Return the next URLs of a host, in their order.
 
-        Retries that are due come first, then the queues from the highest priority, then the retries
-        that wait.
+        Before each stands when it is due, or 0 if it has no time of its own. Retries that are due
+        come first, then the queues from the highest priority, then the retries that wait.
         """
         most = min(most, MOST)
         with self._core.opened(name) as host:
@@ -221,7 +238,7 @@ class HostInspection:
             return [(at, unpack(record)) for at, record in found[:most]]
 
     def in_memory(self) -> list[Host]:
-        """All hosts that are objects."""
+        """Return all hosts that are objects."""
         return [*self._back.active.values(), *self._hosts.idle()]
 
     def domain(self, name: str) -> DomainFacts:
@@ -237,7 +254,7 @@ def _queues(host: Host) -> list[Fifo]:
 
 
 def _waited_for(host: Host) -> Host:
-    """The record whose wait is over first: the host's, or that of one of its origins."""
+    """Return the record whose wait is over first: the host's, or that of one of its origins."""
     if host.origins is None or host.has_due_always():
         return host
     waiting = [one for one in host.origins.values() if one.waiting() and one.given is None]
@@ -246,7 +263,7 @@ def _waited_for(host: Host) -> Host:
 
 
 def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
-    """Names the host that is next; and its origin, if only that one has failed."""
+    """Name the host that is next; and its origin, if only that one has failed."""
     found.host = host.name
     found.rule = rule
     found.said = record.said

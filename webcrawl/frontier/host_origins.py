@@ -1,5 +1,6 @@
-"""The origins of a host: scheme, host and port. What is wrong with one of them makes only its own
-URLs wait.
+"""The origins of a host: scheme, host and port.
+
+What is wrong with one of them makes only its own URLs wait.
 
 Nearly every host has one origin with URLs, and is booked as a whole. An origin gets a record of its
 own, with its URLs, when it fails while URLs of others wait, or when such a URL comes. Politeness is
@@ -8,6 +9,7 @@ the host's: all origins have one turn. docs/frontier.md says what follows. There
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify
 from itertools import islice
 
@@ -44,9 +46,7 @@ class Origins:
         return host.origins.get(origin_of(url)) if host.origins is not None else None
 
     def record_for(self, host: Host, link: Link) -> Host:
-        """Return the record on which what becomes of this link is booked: its origin's, or the
-        host.
-        """
+        """Return the record on which a link's end is booked: its origin's, or the host."""
         if host.origins is None:
             return host
         asked = (
@@ -64,8 +64,9 @@ class Origins:
         return found
 
     def _record(self, host: Host, url: str) -> Host:
-        """Return the record of this URL's origin, a new one if it has none; beyond MOST the one for
-        all others.
+        """Return the record of this URL's origin, a new one if it has none.
+
+        Beyond MAX_ORIGINS it is the one for all others.
         """
         key = origin_of(url)
         found = self.own(host, url)
@@ -93,8 +94,7 @@ class Origins:
     def set_apart_failed(
         self, host: Host, link: Link, outcome: Outcome, before: float, now: float
     ) -> None:
-        """Book the failure of a host that is one origin's alone on that origin, if URLs of others
-        wait.
+        """Book a host's failure on one origin, if it is that one's alone and URLs of others wait.
 
         `before`: until when the host was to be left alone before it failed.
         """
@@ -112,10 +112,12 @@ class Origins:
         before: float,
         now: float,
     ) -> None:
-        """The same, of a download that somebody awaits, which is booked without its URL; `row`:
-        before that.
+        """Do the same after an inline download, which was booked without its URL.
+
+        `row`: the host's before that.
         """
-        new, key = host.row, origin_of(url)
+        new = host.row
+        key = origin_of(url)
         if new is not None and (row is None or row.origin == key):
             known = (new.at, new.away, new.status, new.only)
             host.row = FailedRow(
@@ -124,20 +126,12 @@ class Origins:
             self.set_apart_failed(host, Link(url), outcome, before, now)
 
     def set_apart_for(self, host: Host, url: str) -> bool:
-        """Return whether the host has failed, or was given up, for another origin alone: then only
-        that one has now.
+        """Set another origin apart if the host has failed, or was given up, for that one alone.
 
-        For a URL that has come. Of a host that is waited for its name nothing can be asked.
+        Return whether that was done. It is asked for a URL whose turn has come.
         """
         row = host.row
-        has_failed = host.failures or given_up(host)
-        if row is None or not has_failed or host.retired == Status.HOST_BUDGET:
-            return False
-        if row.gone and row.status != Status.UNSUPPORTED:  # https may speak what http does not
-            return False
-        if row.status in OF_HOST or host.said in OF_HOST or host.retired == Status.DROPPED:
-            return False
-        if row.origin in (0, -1, origin_of(url)):
+        if row is None or not _is_anothers_fault(host, row, url):
             return False
         failed = url_at(host, row.origin)
         polite = min(host.ready_at, row.at + self._book.wait(host))
@@ -178,29 +172,21 @@ class Origins:
             if other != key and one.waiting():
                 return True
         prefix = _prefix(url)
-        for _, record in host.later:
-            if not record.startswith(prefix):
-                return True
-        for queue in host.own_queues():
-            for record in queue.first(MAX_LOOKED_AT):
-                if not record.startswith(prefix):
-                    return True
-        return False
+        return any(not record.startswith(prefix) for record in _waiting_records(host))
 
     # -- what waits there
 
     def hold(self, one: Host, record: Packed, now: float) -> None:
-        """Put a URL to those of its origin, which has a record; of one given up long ago it is
-        tried.
+        """Put a URL to those of its origin, which has a record.
+
+        If the origin was given up long ago, the URL is tried.
         """
         if one.retired:
             returns(one, now)
-        if (
-            not one.origin
-            and one.whole is not None
-            and (one.whole.origins or {}).get(SHARED) is not one
-        ):
-            one.origin = text_of(url_of(record))
+        if not one.origin and one.whole is not None:
+            is_shared = (one.whole.origins or {}).get(SHARED) is one
+            if not is_shared:
+                one.origin = text_of(url_of(record))
         self._hosts.queue_for(one, record).push(record)
 
     def wait(self, host: Host, url: str, record: Packed, until: float) -> None:
@@ -208,13 +194,11 @@ class Origins:
 
         A failure of the host for this origin is the origin's now.
         """
-        if (
-            host.failures
-            and host.row is not None
-            and host.row.origin == origin_of(url)
-            and host.said not in OF_HOST
-        ):
-            self._set_apart(host, url, host.row.at + self._book.wait(host))
+        row = host.row
+        if host.failures and row is not None:
+            is_of_this_origin = row.origin == origin_of(url) and host.said not in OF_HOST
+            if is_of_this_origin:
+                self._set_apart(host, url, row.at + self._book.wait(host))
         one = self._record(host, url)
         self._hosts.queue_for(one, record).push(record)
         if until > one.ready_at:
@@ -227,13 +211,9 @@ class Origins:
         if host.origins is None:
             return
         for key, one in [*host.origins.items()]:
-            if not (
-                one.failures
-                or one.retired
-                or one.row is not None
-                or one.given is not None
-                or one.waiting()
-            ):
+            has_failed = one.failures or one.retired or one.row is not None
+            has_urls = one.given is not None or one.waiting()
+            if not has_failed and not has_urls:
                 del host.origins[key]
                 _close(one)
         if not host.origins:
@@ -242,8 +222,9 @@ class Origins:
     # -- outcomes
 
     def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Book an outcome on the record of an origin; its host is asked again when politeness
-        allows.
+        """Book an outcome on the record of an origin.
+
+        Its host is asked again when politeness allows.
         """
         host = one.whole
         if host is None:
@@ -263,8 +244,9 @@ class Origins:
         return again
 
     def asked(self, host: Host, link: Link) -> None:
-        """End the request of a host that may have such records; forget those of which nothing is
-        left to remember.
+        """End the request of a host that may have such records.
+
+        Those of which nothing is left to remember are forgotten.
         """
         if host.origins is None:
             return
@@ -306,8 +288,7 @@ def url_at(host: Host, key: int) -> str:
 
 
 def text_at(host: Host, key: int) -> str:
-    """Return scheme, host and port of this origin of a host, or an empty text if neither a guess
-    nor a look finds it.
+    """Return scheme, host and port of this origin of a host; empty if it is not found.
 
     It is for those who watch the crawl, often, and perhaps a host with a million URLs: so only a
     few are looked at, for a port that is not the usual one.
@@ -329,6 +310,34 @@ def text_of(url: str) -> str:
 def _prefix(url: str) -> bytes:
     """Return how the packed links of this URL's origin begin."""
     return f"{text_of(url)}/".encode() if url else b""
+
+
+def _is_anothers_fault(host: Host, row: FailedRow, url: str) -> bool:
+    """Return whether the host has failed, or was given up, for another origin alone.
+
+    Of a host that is waited for its name nothing can be asked.
+    """
+    if not host.failures and not given_up(host):
+        return False
+    if host.retired in (Status.HOST_BUDGET, Status.DROPPED):
+        return False
+    has_no_name = (
+        row.gone and row.status != Status.UNSUPPORTED
+    )  # https may speak what http does not
+    if has_no_name:
+        return False
+    is_of_whole_host = row.status in OF_HOST or host.said in OF_HOST
+    if is_of_whole_host:
+        return False
+    return row.origin not in (0, -1, origin_of(url))
+
+
+def _waiting_records(host: Host) -> Iterator[Packed]:
+    """Yield the URLs that wait in a host's own record, of each queue the first MAX_LOOKED_AT."""
+    for _, record in host.later:
+        yield record
+    for queue in host.own_queues():
+        yield from queue.first(MAX_LOOKED_AT)
 
 
 def _close(one: Host) -> None:

@@ -1,5 +1,4 @@
-"""What a host's record may have beside one queue and one request at a time: queues by priority,
-turns, and lanes.
+"""The parts that a host's record may have: queues by priority, turns of sitemaps, and lanes.
 
 What a host's sitemaps bring and what its pages link to have the same share of the host's turns
 until one of them proves better at finding new pages. Lanes limit how many requests a host may have
@@ -193,7 +192,10 @@ class PriorityQueues:
         return bool(self.queues) and self.queues[0][0] > 0
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
-        """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
+        """Return the queue of this priority, made if it is missing.
+
+        If there are MOST of them, it is the nearest one.
+        """
         if priority > REVISITS:
             priority = max(min(priority, MAX_PRIORITY), -MAX_PRIORITY)
         side = [one for one in self.queues if _side(one[0]) == _side(priority)]
@@ -206,8 +208,9 @@ class PriorityQueues:
         return queue
 
     def place(self, kind: int) -> int:
-        """Return the place of the queue of REVISITS or LISTED, counted from the end; 0 if there is
-        none.
+        """Return the place of the queue of REVISITS or LISTED, counted from the end.
+
+        0 if there is none.
         """
         for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
             if priority == kind:
@@ -215,7 +218,7 @@ class PriorityQueues:
         return 0
 
     def pop(self, at: int = 0) -> bytes | None:
-        """The oldest record of the highest priority, or of the queue at another place."""
+        """Return the oldest record of the highest priority, or of the queue at another place."""
         queue = self.queues[at][1]
         record = queue.pop()
         if not queue.count:

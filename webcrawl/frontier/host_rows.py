@@ -70,7 +70,7 @@ class HostRows:
         return map(self._sound, self._db.query(LOAD_ACTIVE))
 
     def names(self, after: str, most: int) -> list[str]:
-        """The next names behind this one, of rows that were written."""
+        """Return the next names behind this one, of rows that were written."""
         return [name for (name,) in self._db.query(NAMES, (after, most))]
 
     def of_state(self, state: int) -> list[str]:
@@ -90,7 +90,7 @@ class HostRows:
         return row[:3]
 
     def put(self, row: Row, *, written: bool) -> None:
-        """Caches a row for `take`."""
+        """Cache a row for `take`."""
         (self._written if written else self.changed)[row[0]] = row
         self._size += len(row[2]) + ROW_BYTES
         while self._size > self._room:
@@ -164,7 +164,7 @@ class RobotsRows:
         self._due += 2
 
     def sweep(self, before: float) -> None:
-        """Removes rows that expired before `before`; does nothing until enough rows were written."""
+        """Remove rows that expired before `before`; does nothing until enough rows were written."""
         if self._due < SWEPT:
             return
         self._due = 0
@@ -186,8 +186,9 @@ LONG_WAIT = 60.0  # seconds: a shorter wait of a host that has not failed is not
 
 
 def is_worth_a_line(wait: float, *, failed: bool) -> bool:
-    """Return whether a kill must not forget that a host asked for this wait; `failed`: it gave no
-    answer.
+    """Return whether a kill must not forget that a host asked for this wait.
+
+    `failed`: it gave no answer.
     """
     return wait >= LONG_WAIT or (failed and wait > 0)
 

@@ -213,10 +213,12 @@ class HostStates:
             self.activate(host)
 
     def next_back(self, now: float) -> Host | None:
-        """Return the next host that was set aside and whose time has come, or None. The caller
-        holds it.
+        """Return the next host that was set aside and whose time has come, or None.
+
+        The caller holds it.
 
         It is parked, but in no queue.
+
         """
         for _ in range(FAR_LOOKS):
             entry = self._aside.pop(now)
@@ -251,8 +253,9 @@ class HostStates:
             self._queues.parked.push(host.name.encode())
 
     def joined(self, host: Host, now: float) -> None:
-        """Note that an inactive host has got a URL: if it is aside for the time of another URL
-        only, it comes back.
+        """Note that an inactive host has got a URL.
+
+        If it is aside for the time of another URL only, it comes back.
         """
         if host.state is State.ASIDE and self._aside.joined(host, now):
             self.recall(host)

@@ -1,5 +1,6 @@
-"""Host records: what a polite crawler must remember about every host (Mischel's domain records), in
-bounded memory.
+"""Host records: the memory of a polite crawler about every host, in bounded room.
+
+Mischel calls them domain records.
 """
 
 from __future__ import annotations
@@ -119,8 +120,9 @@ class Host:
         return max(ready, self.later[0][0])
 
     def _first_due(self, origins: Iterable[Host]) -> float:
-        """Return the time at which the first of its origins is due; never if all that have URLs are
-        being asked.
+        """Return the time at which the first of its origins is due.
+
+        It is never if all that have URLs are being asked.
         """
         if self.has_due_always():
             return 0.0
@@ -134,8 +136,9 @@ class Host:
         return min(times, default=NEVER)
 
     def failing(self) -> int:
-        """Return the failures in a row of the host; of the origin that fails least if all its URLs
-        wait for origins.
+        """Return the failures in a row of the host.
+
+        If all its URLs wait for origins, they are those of the origin that fails least.
         """
         if self.origins is None or self.has_due_always() or self.later:
             return self.failures
@@ -145,7 +148,7 @@ class Host:
         )
 
     def flights(self) -> Collection[bytes]:
-        """All records in flight."""
+        """Return all records in flight."""
         if self.lanes is not None:
             return self.lanes.flights.values()
         return [self.given] if self.given is not None else []
@@ -160,14 +163,14 @@ class Host:
         )
 
     def queues(self) -> tuple[Fifo, ...]:
-        """All queues that it has."""
+        """Return all queues that it has."""
         own = self.own_queues()
         if self.origins is None:
             return own
         return (*own, *(queue for one in self.origins.values() for queue in one.queues()))
 
     def own_queues(self) -> tuple[Fifo, ...]:
-        """The queues of this record, without those of its origins."""
+        """Return the queues of this record, without those of its origins."""
         if self.ranked is None:
             return (self.queue,)
         return (self.queue, *(queue for _, queue in self.ranked.queues))
@@ -248,7 +251,7 @@ class HostTable:
         return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)} {self._rows!r}>"
 
     def get(self, name: str) -> Host:
-        """The host's record; the caller holds it until `put_away`."""
+        """Return the host's record; the caller holds it until `put_away`."""
         self._held += 1
         host = self._idle.pop(name, None)
         if host is None:
@@ -260,7 +263,7 @@ class HostTable:
         return host
 
     def active(self) -> Iterator[Host]:
-        """The hosts that the last checkpoint left in the back-end."""
+        """Yield the hosts that the last checkpoint left in the back-end."""
         for row in self._rows.active():
             self._held += 1
             host = self._unpack(*row)
@@ -321,7 +324,7 @@ class HostTable:
             self._ranked(one, priority, saved)
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
-        """The queue that a record of this host belongs in."""
+        """Return the queue that a record of this host belongs in."""
         if self.revisits and is_revisit(record):
             return self._ranked(host, REVISITS)
         if host.listed is not None and is_listed(record):
@@ -341,7 +344,7 @@ class HostTable:
         return queue
 
     def put_away(self, host: Host) -> None:
-        """Releases a host; it stays an object while there is room."""
+        """Release a host; it stays an object while there is room."""
         self._held -= 1
         self._idle[host.name] = host
         if self._held + len(self._idle) > self._room:
@@ -382,17 +385,18 @@ class HostTable:
         self._rows.delete(host.name)
 
     def touch(self, host: Host) -> None:
-        """Marks the host as changed since it was last written."""
+        """Mark the host as changed since it was last written."""
         if not host.dirty:
             host.dirty = True
             self._dirty[host.name] = host
 
     def prepare(self) -> Iterator[None]:
-        """Writes changed hosts in slices, then those that changed meanwhile, as long as they get
+        """Write changed hosts in slices, then those that changed meanwhile, as long as they get
         fewer.
 
         Rows are written in the table's order, thousands at a time, so that each of its pages is
         visited once.
+
         """
         before = len(self._dirty) + len(self._rows.changed) + 1
         while 0 < (count := len(self._dirty) + len(self._rows.changed)) < before:

@@ -1,6 +1,4 @@
-"""Hosts set aside because their next turn is far away: their number and that of their URLs, and how
-they come back.
-"""
+"""Hosts set aside because their next turn is far away, and their way back."""
 
 from __future__ import annotations
 
@@ -21,12 +19,14 @@ Entry = tuple[float, str]
 
 
 class AsideHosts:
-    """Names of hosts, each with the time when it is due. Entries that no longer count are the
-    caller's to skip.
+    """Names of hosts, each with the time when it is due.
+
+    Entries that no longer count are the caller's to skip.
 
     Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before.
     Each length has a FIFO queue on disk: among equal waits, who came first is due first. So memory
     does not grow with the hosts.
+
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class AsideHosts:
         return self.heads[0][0] if self.heads else None
 
     def pop(self, now: float) -> Entry | None:
-        """Removes and returns the next host that is due: when it came back, and its name."""
+        """Remove and return the next host that is due: when it came back, and its name."""
         if not self.heads or self.heads[0][0] > now:
             return None
         _, length, record = heappop(self.heads)
@@ -83,7 +83,7 @@ class AsideHosts:
 
 
 def unpack(record: bytes) -> Entry:
-    """An entry of these bytes; ValueError if they are none."""
+    """Return an entry of these bytes; ValueError if they are none."""
     if len(record) <= AT.size:
         raise ValueError("not the name of a host")
     return AT.unpack_from(record)[0], record[AT.size :].decode()
@@ -127,9 +127,10 @@ class SetAside:
         return host.failing() >= self.failures or behind_wall(host)
 
     def keeps(self, host: Host) -> bool:
-        """True if a host with URLs must not be active because it is paused.
+        """Return whether a host with URLs must not be active because it is paused.
 
         URLs of one given up end all the same.
+
         """
         return bool(self.held) and host.name in self.held and not host.retired
 

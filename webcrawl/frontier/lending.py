@@ -1,5 +1,4 @@
-"""Hosts lent to inline downloads, which somebody awaits: a callback, a media pipeline, a spider's
-`start`.
+"""Hosts lent to inline downloads, which a callback, a pipeline or a spider's `start` awaits.
 
 Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a
 host that is in flight is only asked while the download lasts, not while its page is processed, and
@@ -8,7 +7,7 @@ so it can be lent from then on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.base.url_text import host_of
@@ -46,11 +45,10 @@ class HostLender:
         self._urls: dict[str, str] = {}  # host name -> what it is asked for
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
-        """Lends the link's host, and returns what to ask it for: None for the link, or another Link
-        (robots.txt) first.
+        """Lend the link's host, and return what to ask it for.
 
-        Otherwise nothing is lent: a time says when to try again, a Status that the link is not to
-        be fetched.
+        None stands for the link; another Link (robots.txt) goes first. Otherwise nothing is lent: a
+        time says when to try again, a Status that the link is not to be fetched.
         """
         name = host_of(link.url)
         if self._core.is_foreign(name):
@@ -64,10 +62,8 @@ class HostLender:
         try:
             decision = self._decide(host, link, now, in_flight)
             if not decision or isinstance(decision, Link):
-                self.lent[name], self._urls[name] = (
-                    host.ip,
-                    decision.url if isinstance(decision, Link) else link.url,
-                )
+                self.lent[name] = host.ip
+                self._urls[name] = decision.url if isinstance(decision, Link) else link.url
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -75,15 +71,19 @@ class HostLender:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        """Return None or another link to fetch now, a time to try again at, or the Status with
-        which the link ends.
+        """Decide on a download that somebody awaits.
+
+        Return None or another link to fetch now, a time to try again at, or the Status with which
+        the link ends.
         """
         origin = self._core.origins.own(host, link.url)
-        for record in (host, origin):
-            if record is not None and given_up(record) and not returns(record, now):
-                return record.retired
+        records = (host,) if origin is None else (host, origin)
+        end = _given_up(records, now)
+        if end:
+            return end
         decision = self._core.admission(link, now) if self._core.admission is not None else None
-        if decision and not isinstance(decision, Link):
+        may_be_fetched = not decision or isinstance(decision, Link)
+        if not may_be_fetched:
             return decision
         ready = self._ready(host, in_flight)
         if origin is not None and origin.ready_at > max(ready, now):
@@ -101,8 +101,9 @@ class HostLender:
         return origin.ready_at
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
-        """Return when the host may be requested, as far as is known now; NEVER while a request is
-        in flight.
+        """Return when the host may be requested, as far as is known now.
+
+        NEVER while a request is in flight.
         """
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
@@ -128,8 +129,9 @@ class HostLender:
         return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether to try a link once more; its host's turn says when, and whether the host
-        is retired.
+        """Return whether to try a link once more.
+
+        Its host's turn says when, and whether the host is retired.
         """
         return self._book.is_worth(link, outcome)
 
@@ -139,18 +141,16 @@ class HostLender:
             return NEVER
         with self._core.opened(name) as host:
             ready = host.ready_at
-        return (
-            max(ready, self._addresses.ready_at(host.ip))
-            if self._addresses is not None and host.ip
-            else ready
-        )
+        if self._addresses is None or not host.ip:
+            return ready
+        return max(ready, self._addresses.ready_at(host.ip))
 
     def is_retired(self, name: str) -> bool:
         with self._core.opened(name) as host:
             return host.retired != 0
 
     def wait(self, name: str) -> float:
-        """Seconds between two requests to the host if none fails."""
+        """Return the seconds between two requests to the host if none fails."""
         with self._core.opened(name) as host:
             return self._book.wait(host)
 
@@ -159,7 +159,8 @@ class HostLender:
 
         Without an outcome it was asked, and nobody knows how that ended.
         """
-        ip, url = self.lent.pop(name), self._urls.pop(name)
+        ip = self.lent.pop(name)
+        url = self._urls.pop(name)
         host, active = self._core.open(name)
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
@@ -205,7 +206,7 @@ class HostLender:
             origins.set_apart_lent(host, url, outcome, row, ready_at, now)
 
     def release(self, name: str, now: float) -> None:
-        """Nobody waits for the host any more: `take` may hand it out again."""
+        """Let `take` hand the host out again, as no caller waits for it any more."""
         self.reserved.discard(name)
         host = self._core.back.active.get(name)
         if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
@@ -213,3 +214,11 @@ class HostLender:
             # its record may say something else now; its entry is replaced
             self._core.back.slots.judge(host)
             self._core.back.schedule(host, now if host.retired else host.due())
+
+
+def _given_up(records: Iterable[Host], now: float) -> int:
+    """Return the Status of the first record that is given up and gets no other chance; else 0."""
+    for record in records:
+        if given_up(record) and not returns(record, now):
+            return record.retired
+    return 0

@@ -1,6 +1,4 @@
-"""While our own network is out: which hosts are asked all the same, and what failures did that were
-its fault.
-"""
+"""An outage of our own network: the hosts that are asked all the same, and the pardon after it."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ class Outage:
         self._counters = core.counters
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
-        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather
-        of another.
+        """Return a link of a due host: of one that answered last time, if there is one.
+
+        `anyone`: of another host rather.
         """
         self._rotation.begin()
         order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
@@ -76,17 +75,16 @@ class Outage:
             self._back.schedule(host, host.due())
 
     def _pass_on(self, gate: Gate, charge: Charge) -> None:
-        """The host has gone with its record, and a link that comes again with its attempts; one
-        that ended does too.
-        """
+        """Forget what was noted of a host that has gone with its record, and of its links."""
         if charge.retry is None and _comes_back(charge):
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
             gate.pass_on(charge.link.pack())
 
     def _restore(self, host: Host, charge: Charge) -> None:
-        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is
-        needed.
+        """Give a link its attempt back, also if it was the last one.
+
+        A robots.txt comes when it is needed.
         """
         retry = charge.retry
         if retry is None:
@@ -102,7 +100,7 @@ class Outage:
             self._counters["tried again"] -= 1
 
     def _return(self, host: Host) -> None:
-        """Puts away a host that is not active, or lets it in if it has something to fetch."""
+        """Put away a host that is not active, or let it in if it has something to fetch."""
         if host.state is State.IDLE and host.waiting():
             self._states.wake(host)
         else:
@@ -110,11 +108,13 @@ class Outage:
 
 
 def _comes_back(charge: Charge) -> bool:
-    """Return True if a link whose attempts were used up comes again; for none a host was lent or a
-    download cut.
+    """Return whether a link whose attempts were used up comes again.
+
+    No host was lent for such a link, and no download was cut.
 
     Of its own request's end a spider was told. A page that is fetched again has its next time
     already.
+
     """
     link = charge.link
     return bool(link.url) and not link.history and not link.is_own and not link.request

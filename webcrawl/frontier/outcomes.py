@@ -10,15 +10,11 @@ from webcrawl.base.model import REDIRECTS, Link, Outcome, Status
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`again`: the URL comes again. `failed`: the host as a whole may have failed, and waits longer
-    each time.
+    """The meaning of an outcome."""
 
-    `charged`: one of the URL's attempts is used up.
-    """
-
-    again: bool
-    failed: bool
-    charged: bool = True
+    again: bool  # the URL comes again
+    failed: bool  # the host as a whole may have failed, and waits longer each time
+    charged: bool = True  # one of the URL's attempts is used up
 
 
 FINAL = Rule(again=False, failed=False)
@@ -43,17 +39,13 @@ RULES: dict[int, Rule] = {
 
 
 STALLED = "time"  # of Outcome.short
-STALLS = (
-    # attempts of a URL whose body is not whole in time: a host that always drips holds a slot no
-    # longer than that
-    2
-)
+# attempts of a URL whose body is not whole in time: a host that always drips holds a slot no
+# longer than that
+STALLS = 2
 
 
 def is_plain(outcome: Outcome) -> bool:
-    """Return whether this is an answer like most: its URL is done, and its host is well, whatever
-    was asked for.
-    """
+    """Return whether this is an answer like most: its URL is done, and its host is well."""
     status = outcome.status
     if not 0 < status < 500 or status in RULES:
         return False
@@ -63,13 +55,12 @@ def is_plain(outcome: Outcome) -> bool:
 
 
 def rule(outcome: Outcome) -> Rule:
-    """A certificate that is not accepted will not be in a minute either, and is no fault of the
-    host's other URLs.
-
-    A name that leads inside says the same of all of them, whatever an exclusion of one URL means.
-    """
+    """Return what an outcome means for its URL and its host."""
+    # A name that leads inside says the same of all its URLs; an exclusion of one URL does not.
     if outcome.doubtful and outcome.status == Status.EXCLUDED:
         return HOST
+    # A certificate that is not accepted will not be in a minute either, and is no fault of the
+    # host's other URLs.
     if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
         return FINAL
     # it is not there yet, and the server says when to come again
@@ -85,8 +76,11 @@ def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
 
     `usual` is RETRY_TIMES + 1, and `codes` are RETRY_HTTP_CODES.
     """
-    plain = outcome.status < 0 or codes is None or outcome.short
-    if not (rule(outcome).again if plain else codes is not None and outcome.status in codes):
+    if codes is None or outcome.status < 0 or outcome.short:
+        comes_again = rule(outcome).again
+    else:
+        comes_again = outcome.status in codes
+    if not comes_again:
         return 0
     if outcome.retries is not None:
         return outcome.retries + 1
@@ -99,8 +93,9 @@ def is_cut_short(outcome: Outcome) -> bool:
 
 
 def is_kept_short(link: Link, outcome: Outcome) -> bool:
-    """True if this is the end of a page of which a part is missing; a robots.txt is none, and asked
-    for again.
+    """Return whether this is the end of a page of which a part is missing.
+
+    A robots.txt is no page, and is asked for again.
     """
     return is_cut_short(outcome) and not link.is_prerequisite
 
@@ -113,9 +108,8 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
     """
     if outcome.answered:
         return False
-    return rule(outcome).failed or (
-        link.is_prerequisite and (outcome.status >= 500 or outcome.permanent)
-    )
+    cannot_be_read = outcome.status >= 500 or outcome.permanent
+    return rule(outcome).failed or (link.is_prerequisite and cannot_be_read)
 
 
 def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:

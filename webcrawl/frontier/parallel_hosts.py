@@ -1,4 +1,4 @@
-"""What differs for hosts that may have several requests at once (HOST_CONNECTIONS).
+"""The rules for hosts that may have several requests at once (HOST_CONNECTIONS).
 
 Such a host has lanes (hosts.py) while it is active, and one entry in the back-end as long as a lane
 is free. A host without a rule has none, and costs the look that finds this out. robots.txt is asked
@@ -21,7 +21,7 @@ PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
 
 class ParallelHosts:
-    """The rules of the frontier that are other ones for these hosts."""
+    """The rules of the frontier that differ for these hosts."""
 
     def __init__(self, core: Core, must_yield: Callable[[Host, float], bool]) -> None:
         """`must_yield`: whether a host has to give way to others."""
@@ -32,48 +32,61 @@ class ParallelHosts:
         self.on = self._is_on()
 
     def _is_on(self) -> bool:
-        """Where addresses count, each has one request at a time, and so has every host."""
+        """Return whether hosts may have several requests at once.
+
+        Where addresses count, each has one request at a time, and so has every host.
+        """
         return self._core.addresses is None and self._book.varies_connections
 
     # -- which hosts
 
     def enter(self, host: Host) -> None:
-        """A host is about to become active."""
+        """Prepare a host that is about to become active."""
         most = self._book.connections(host)
         if most > 1:
             host.lanes = Lanes(most)
 
     def renew(self) -> None:
-        """There may be other rules."""
-        before, self.on = self.on, self._is_on()
-        if before or self.on:
+        """Apply the rules, which may be other ones now, to all active hosts."""
+        was_on = self.on
+        self.on = self._is_on()
+        if was_on or self.on:
             for host in self._back.active.values():
                 self.change(host)
 
     def change(self, host: Host) -> None:
-        """An active host may have another number of lanes.
+        """Give an active host as many lanes as the rules say now.
 
         What is in flight beyond them ends as ever.
         """
         most = self._book.connections(host) if self.on else 1
         lanes = host.lanes
-        if lanes is None and most > 1:
-            lanes = host.lanes = Lanes(most)
-            if host.given is not None:
-                lanes.begin(unpack(host.given))
-        elif lanes is None or lanes.most == most:
+        if lanes is None:
+            if most <= 1:
+                return
+            self._begin_lanes(host, most)
+        elif lanes.most == most:
             return
-        lanes.most = most
+        else:
+            lanes.most = most
         if host.given is not None:
             self.go_on(host, self._back.now)
         elif host.ticket and not host.retired:
             self._back.schedule(host, host.due())
 
+    def _begin_lanes(self, host: Host, most: int) -> None:
+        """Give a host lanes; what is in flight already has one of them."""
+        lanes = Lanes(most)
+        host.lanes = lanes
+        if host.given is not None:
+            lanes.begin(unpack(host.given))
+
     # -- out
 
     def may_go_on(self, host: Host, now: float) -> bool:
-        """True if a host in flight may be asked for one more URL now; if it may later, it is
-        scheduled for then.
+        """Return whether a host in flight may be asked for one more URL now.
+
+        If it may later, it is scheduled for then.
         """
         # its URLs end, which takes no lane, unless some may be asked for: then one after another
         if host.retired:
@@ -97,7 +110,7 @@ class ParallelHosts:
         return not (self._core.aside.wants(host, host.due(), now) or self._must_yield(host, now))
 
     def waits(self, host: Host, link: Link) -> bool:
-        """True if a link has to wait until nothing else of its host is in flight.
+        """Return whether a link has to wait until nothing else of its host is in flight.
 
         Then nothing else goes before it.
         """
@@ -109,14 +122,15 @@ class ParallelHosts:
         return lanes.alone
 
     def handed_out(self, host: Host, link: Link, now: float) -> None:
-        """A link of the host is in flight now."""
+        """Book that a link of the host is in flight now."""
         if host.lanes is not None:
             host.lanes.begin(link)
             self.go_on(host, now)
 
     def go_on(self, host: Host, now: float) -> None:
-        """Schedules a host in flight that may be asked for more, behind those that already wait for
-        a fetcher.
+        """Schedule a host in flight that may be asked for more.
+
+        It goes behind those that already wait for a fetcher.
         """
         if host.given is None or not host.waiting():
             return
@@ -129,26 +143,26 @@ class ParallelHosts:
     # -- done
 
     def ended(self, host: Host, link: Link) -> None:
-        """A link of the host is not in flight any more."""
+        """Book that a link of the host is not in flight any more."""
         lanes = host.lanes
         if lanes is not None:
             lanes.end(link)
             host.given = next(reversed(lanes.flights.values()), None)
 
     def is_news(self, host: Host, link: Link) -> bool:
-        """Return whether a failure of this link would say something of its host that the last
-        failure did not.
-        """
+        """Return whether a failure of this link would say more of its host than the last one did."""
         return host.lanes is None or not host.failures or host.lanes.is_news(link)
 
     def book(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Books the outcome: the wait is one lane's, unless the host has failed or asked for it."""
-        lanes, ready, failures = host.lanes, host.ready_at, host.failures
+        """Book the outcome: the wait is one lane's, unless the host has failed or asked for it."""
+        lanes = host.lanes
+        ready = host.ready_at
+        failures = host.failures
         if lanes is None:
             return self._book.book(host, link, outcome, now)
-        # so that it is the wait after this one alone
-        news, host.ready_at = self.is_news(host, link), 0.0
-        again = self._book.book(host, link, outcome, now, news=news)
+        is_news = self.is_news(host, link)
+        host.ready_at = 0.0  # so that it is the wait after this one alone
+        again = self._book.book(host, link, outcome, now, news=is_news)
         if host.failures > failures:
             lanes.failed()
         if host.failures > failures or outcome.wait:

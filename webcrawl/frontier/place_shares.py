@@ -93,8 +93,9 @@ class PlaceShares:
         return {self._groups[host.name].domain for host in hosts}
 
     def origin_of(self, record: Packed, domain: str) -> Group:
-        """Return the origin of a link to a host of `domain`; empty if the link is a seed or comes
-        from that domain.
+        """Return the origin of a link to a host of `domain`.
+
+        Empty if the link is a seed or comes from that domain.
         """
         via = via_of(record)
         if not via:

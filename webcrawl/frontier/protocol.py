@@ -23,10 +23,12 @@ InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
 class Queue(Protocol):
-    """Links go in, come out when their hosts may be asked, and end. Never two of a host are out at
-    once.
+    """Links go in, come out when their hosts may be asked, and end.
+
+    Never two of a host are out at once.
 
     All of it is saved with every checkpoint: what was out by then comes out again.
+
     """
 
     counters: Counter[str]  # at least `added`, `taken` and `finished`
@@ -49,8 +51,9 @@ class Queue(Protocol):
         """One that others wait for: it comes out before all others of its host."""
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
-        """A link whose host is due, and which the admission check lets through; without `spare`,
-        none that may wait.
+        """Return a link whose host is due, and which the admission check lets through.
+
+        Without `spare`, none that may wait.
         """
 
     def next_ready(self) -> float | None:
@@ -68,13 +71,15 @@ class Queue(Protocol):
         """End a link for which no host was asked."""
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Takes back a link that could not be requested for so many seconds: it comes first again,
-        as it was.
+        """Take back a link that could not be requested for so many seconds.
+
+        It comes first again, as it was.
         """
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Takes back a link that had its slot for too long: it comes again, and its host is asked
-        later.
+        """Take back a link that had its slot for too long.
+
+        It comes again, and its host is asked later.
         """
 
     def crawl_delay(self, name: str, seconds: float) -> None:
@@ -128,13 +133,12 @@ class Looks(Protocol):
         """Return the names of a few hosts that earlier runs have reached."""
 
     def pause(self, name: str) -> tuple[float, str]:
-        """Seconds for which it was left alone before the request that is made now, and by which
-        rule.
-        """
+        """Return for how long it was left alone before the request of now, and by which rule."""
 
     def next_turn(self, link: Link) -> float | None:
-        """Estimated seconds until the next request to the host of a link just taken; None if none
-        of its URLs wait.
+        """Estimate the seconds until the next request to the host of a link just taken.
+
+        None if none of its URLs wait.
         """
 
     def waits(self, now: float) -> Waits:
@@ -163,7 +167,7 @@ class Demands(Protocol):
         """There are so many slots from now on; 0: no limit."""
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Downloads that may be cut because others wait for their slots; `full`: none is free."""
+        """Download that may be cut because others wait for their slots; `full`: none is free."""
 
     def starved(self, now: float, *, full: bool) -> int:
         """Return the number of hosts that wait for a slot."""
@@ -173,7 +177,7 @@ class Outages(Protocol):
     """While our own network is out, and what that has cost: `outage_pardon.py`."""
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
-        """A link of a host that answered last time, or with `anyone` of another."""
+        """Return a link of a host that answered last time, or with `anyone` of another."""
 
     def pardon(self, since: float) -> int:
         """Take back everything since then, and return how many failures."""
@@ -186,21 +190,25 @@ class Notes(Protocol):
         """Tells of the page with which a host has given so many, unless there is no count of them."""
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
-        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is
-        given.
+        """Return what is kept of a host's answer for a URL that cannot exist.
+
+        It is replaced by `shown`, if that is given.
         """
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """Return whether a host speaks only HTTP/2, as far as is known; from now on it is, if
-        `learned`.
+        """Return whether a host speaks only HTTP/2, as far as is known.
+
+        From now on it is, if `learned`.
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
         HTTP/1.1. Without `learned`: whether it would count.
+
         """
 
     def take_listed(self, url: str, urls: int) -> int:
-        """Of so many URLs that the sitemap `url` names, how many its host may have; what they name
-        has turns now.
+        """Return how many of the URLs that the sitemap `url` names its host may have.
+
+        Their turns begin.
         """
 
 
@@ -245,9 +253,7 @@ class Frontier(Queue, Protocol):
         """Return whether nothing is left but what need not be done now."""
 
     def may_recover(self) -> bool:
-        """While resting: return whether a host that answered before is to be asked once more all
-        the same.
-        """
+        """Return whether a host that answered before is asked again although the crawl rests."""
 
     @property
     def over_budget(self) -> int:
@@ -270,6 +276,7 @@ class FrontierFactory(Protocol):
         random: Random,
         now: float = 0.0,
     ) -> Frontier:
-        """`now`: the last run did not stop cleanly, so that every host waits its turn from then;
-        else 0.
+        """`now`: the time from which every host waits its turn, after a run that did not stop cleanly.
+
+        It is 0 if the run did.
         """

@@ -209,19 +209,21 @@ class Reputation:
 
     @property
     def waits(self) -> bool:
-        """True if links were heard that are not yet written."""
+        """Return whether links were heard that are not yet written."""
         return len(self._votes) > 0
 
     def links_to(self, domain: str) -> int:
-        """The number of other domains that link to this one, as far as it is written; no more than
-        MOST are counted.
+        """Return the number of other domains that link to this one, as far as it is written.
+
+        No more than MOST are counted.
         """
         rows = self._db.query(LOAD, (self._number(domain),))
         return len(rows[0][0]) // TAG if rows else 0
 
     def take(self, domain: str) -> bytes:
-        """Remove and return what is written of those that link to a domain; `save` writes the rest
-        first.
+        """Remove and return what is written of those that link to a domain.
+
+        `save` writes the rest first.
         """
         number = self._number(domain)
         rows = self._db.query(LOAD, (number,))
@@ -256,5 +258,5 @@ class Reputation:
 
 
 def _tag(number: int) -> int:
-    """The low four bytes of a domain's hash, by which a row knows it."""
+    """Return the low four bytes of a domain's hash, by which a row knows it."""
     return number & 0xFFFF_FFFF

@@ -1,6 +1,4 @@
-"""The hosts that have a queue in the back-end: they enter in turns and give way; n follows the
-demand.
-"""
+"""The hosts that have a queue in the back-end: they enter in turns, and their number follows demand."""
 
 from __future__ import annotations
 
@@ -26,11 +24,10 @@ EARLY = 1.0
 
 
 class Rotation:
-    """Mercator 3.1's refill, BUbiNG's required front, and turns for hosts when there is no room for
-    all.
+    """Gives hosts their places: Mercator 3.1's refill, and BUbiNG's required front.
 
-    Hosts of a domain that has its share of the places wait in a line of that domain:
-    docs/frontier.md.
+    Hosts take turns when there is no room for all. Hosts of a domain that has its share of the
+    places wait in a line of that domain: docs/frontier.md.
     """
 
     def __init__(self, core: Core, states: HostStates, least: int) -> None:
@@ -70,33 +67,32 @@ class Rotation:
         return look_at is not None and look_at <= self._back.now
 
     def next_look(self) -> float | None:
-        """Return when fetchers that starve may look at budgets; None if no URL would be found, or
-        has a place.
+        """Return when fetchers that starve may look at budgets.
+
+        None if no URL would be found, or none has a place.
         """
         if not self._budgets.unsettled or self.states.is_full():
             return None
         return self._look_at if self._back.active and not self._budgets.idle else 0.0
 
     def others_wait(self) -> bool:
-        """Return whether there are URLs outside the back-end, other than those of domains that have
-        their share.
-        """
+        """Return whether URLs wait outside the back-end whose domains do not have their share."""
         return self._queues.others_wait(self._back.now)
 
     def next_aside(self) -> float | None:
-        """The time at which the next host that is set aside could come back; None if there is none,
-        or no place.
+        """Return when the next host that is set aside could come back.
+
+        None if there is none, or no place.
         """
         return None if self.states.is_full() else self._aside.next_due()
 
     @property
     def lines_wait(self) -> bool:
-        """True if hosts wait because their domain or address has its share."""
+        """Return whether hosts wait because their domain or address has its share."""
         return bool(self._lines.queues)
 
     def grow(self, *, anyone: bool = False) -> bool:
-        """Add a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required
-        front).
+        """Add a queue, because fetchers starve while URLs wait (BUbiNG's required front).
 
         Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share,
         then one of them.
@@ -113,35 +109,46 @@ class Rotation:
         self._core.width = max(self._core.width - 1, self._least)
 
     def refill(self) -> bool:
-        """Makes a host active: from the parked ones, the front-end, domains' lines, what had no
-        budget, in turns.
+        """Make a host active. Return False if there is none.
+
+        The sources take turns: parked hosts, the front-end, domains' lines, those set aside, what
+        had no budget.
         """
-        queues, states = self._queues, self.states
+        queues = self._queues
         others = (
             queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
         )
-        if self._front.filled and not others:  # nearly always
-            if self._from_front():
-                states.source = FRONT
+        if others:
+            if self._from_next_source():
                 return True
-        elif others:
-            for _ in self._sources:
-                states.source = (states.source + 1) % len(self._sources)
-                if self._sources[states.source]():
-                    return True
+        elif self._front.filled and self._from_front():  # nearly always
+            self.states.source = FRONT
+            return True
+        return self._from_unsettled()
+
+    def _from_next_source(self) -> bool:
+        states = self.states
+        for _ in self._sources:
+            states.source = (states.source + 1) % len(self._sources)
+            if self._sources[states.source]():
+                return True
+        return False
+
+    def _from_unsettled(self) -> bool:
+        """Make a host active if nothing is left but URLs at which no look has been taken since.
+
+        They are over their domains' budgets, or folded.
+        """
         if self._back.active or not self._budgets.unsettled:
             return False
-        # Nothing is left but URLs over their domains' budgets, or folded, at which nobody has
-        # looked since.
         self._look()
         return self._from_budgets()
 
     def _look(self) -> None:
-        """Look for domains that may go on, in a few steps. While hosts are active, the next look
-        comes later.
+        """Look for domains that may go on, in a few steps.
 
-        If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows
-        would get its slots.
+        While hosts are active, the next look comes later. If a look had fewer domains, or an idle
+        one waited for the next, hosts that nobody knows would get its slots.
         """
         budgets, now = self._budgets, self._back.now
         budgets.try_idle(self._shares.has_active)
@@ -154,15 +161,16 @@ class Rotation:
         self._look_at = now + (STEPS_APART if budgets.is_looking else LOOKS_APART)
 
     def _domains_at_work(self) -> set[str]:
-        """Return the domains of active hosts that answer well: a host that fails or is slow holds
-        up no other URL.
+        """Return the domains of active hosts that answer well.
+
+        A host that fails or is slow holds up no other URL.
         """
         return self._shares.domains_of(
             host for host in self._back.active.values() if host.standing == PROVEN
         )
 
     def begin(self) -> None:
-        """A new look for the next link begins: it may move MOVES URLs from the front-end again."""
+        """Begin a look for the next link, which may move MOVES URLs from the front-end."""
         self._moves = MOVES
         if len(self._back.active) < self._core.width:
             self.refill()
@@ -173,7 +181,8 @@ class Rotation:
 
     def _from_front(self) -> bool:
         """Move URLs from the front-end until one makes a host active."""
-        front, gate = self._front, self._core.gate
+        front = self._front
+        gate = self._core.gate
         if front.sift is not None:  # once: what is moved beyond has a turn at its host
             front.choose()
         while front.filled and self._moves:
@@ -185,18 +194,20 @@ class Rotation:
             if gate is not None and gate.foreign(name):
                 gate.turn_away(record, False)
                 continue
-            again = self._hosts.revisits and is_revisit(record)
-            if (
-                again or self._budgets.admits(self._shares.domain_of(name), record)
-            ) and self._route(record, name):
+            needs_no_budget = self._hosts.revisits and is_revisit(record)
+            if not needs_no_budget and not self._budgets.admits(
+                self._shares.domain_of(name), record
+            ):
+                continue
+            if self._route(record, name):
                 return True
         return False
 
     def bring(self, most: int) -> None:
-        """Let in what is fetched again, beyond the width: it is let into the front-end only as fast
-        as is wanted.
+        """Let in what is fetched again, beyond the width.
 
-        Behind long queues of hosts that have a place it would never come to its turn.
+        It is let into the front-end only as fast as is wanted. Behind long queues of hosts that
+        have a place it would never come to its turn.
         """
         front, gate = self._front, self._core.gate
         for _ in range(most):
@@ -221,8 +232,9 @@ class Rotation:
         return False
 
     def _from_lines(self, *, anyone: bool = False) -> bool:
-        """Move URLs from the lines of domains that have room, or of all, until one makes a host
-        active.
+        """Move URLs from the lines of domains that have room until one makes a host active.
+
+        `anyone`: of all domains.
         """
         for _ in range(MOVES if self._lines.queues else 0):
             record = self._lines.pop(_never if anyone else self._shares.is_full)
@@ -248,7 +260,7 @@ class Rotation:
         return self._admit(host)
 
     def _resume(self, name: bytes, *, anyone: bool = False) -> bool:
-        """Makes a parked host active, unless it has to wait in a line."""
+        """Make a parked host active, unless it has to wait in a line."""
         return self._admit(self._hosts.get(name.decode()), anyone=anyone)
 
     def _admit(self, host: Host, *, anyone: bool = False) -> bool:
@@ -271,10 +283,10 @@ class Rotation:
         return self.states.wake(host)
 
     def _route(self, record: bytes, name: str, *, anyone: bool = False) -> bool:
-        """Move a URL to its host `name`, whatever that host's state. Return whether it made the
-        host active.
+        """Move a URL to its host `name`, whatever that host's state.
 
-        `anyone`: it may, even if the host's domain has its share of the places.
+        Return whether it made the host active. `anyone`: it may, even if the host's domain has its
+        share of the places.
         """
         gate = self._core.gate
         if gate is not None and gate.foreign(name):
@@ -345,13 +357,11 @@ class Rotation:
         )
 
     def _sets_apart(self, host: Host, record: bytes) -> bool:
-        """Return whether the host has failed for another origin alone than that of a URL that has
-        come.
-        """
+        """Set another origin apart if the host has failed for that alone. Return whether it did."""
         return host.failures > 0 and self._core.origins.set_apart_for(host, url_of(record))
 
     def _has_more(self, host: Host) -> None:
-        """An active host had no URL that is due but for those in flight, and now it has one."""
+        """Schedule an active host that had no URL that is due, and now has one."""
         if host.ticket:  # it was scheduled for a retry
             self._back.renew(host)
         elif host.lanes is not None:
@@ -366,7 +376,7 @@ BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one tu
 
 
 class Revisits:
-    """Its part of all turns is the front-end's `share`."""
+    """Lets in what is fetched again. Its part of all turns is the front-end's `share`."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:
         self._core = core
@@ -381,14 +391,12 @@ class Revisits:
         self._core.counters["due again"] += len(records)
 
     def bring(self, now: float) -> None:
-        """Moves these to their hosts, as far as there are places."""
+        """Move these to their hosts, as far as there are places."""
         old = self._front.old
         if old is not None and old.count:
             self._core.back.now = now
             self._rotation.bring(BRINGS)
 
     def set_share(self, share: float) -> None:
-        """From now on this part of the turns is for what is fetched again: of the front-end, and of
-        each host.
-        """
+        """Give this part of the turns to what is fetched again, in the front-end and at each host."""
         self._front.set_revisit_share(share)

@@ -83,11 +83,13 @@ def open_frontier(
     now: float = 0.0,
     kind: Callable[..., Frontier] = Frontier,
 ) -> Frontier:
-    """Open the frontier as of the last checkpoint. `now`: every host waits its turn again, counted
-    from then.
+    """Open the frontier as of the last checkpoint.
+
+    `now`: every host waits its turn again, counted from then.
 
     `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are
     unknown. `kind`: Frontier, or what is made of it.
+
     """
     data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}

@@ -1,6 +1,4 @@
-"""Selects what a host is asked for next: its first URL that may be, or what must be asked for
-before it.
-"""
+"""Selects what a host is asked for next: its first URL that may be, or what must come before it."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, row_of
 from webcrawl.frontier.host_origins import turns
-from webcrawl.frontier.host_queues import LISTED, REVISITS
+from webcrawl.frontier.host_queues import LISTED, REVISITS, PriorityQueues
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import ROBOTS
@@ -58,27 +56,31 @@ class UrlSelection:
         self._addresses = core.addresses
 
     def hand_out(self, host: Host, now: float) -> Link | None:
-        """What a host that is due is asked for; None if it cannot be asked now, and then it is
-        where it belongs.
+        """Return what a host that is due is asked for.
+
+        None if it cannot be asked now; then it is where it belongs.
         """
-        if self._reserved and host.name in self._reserved:
-            return None  # inline downloads go first; then it is scheduled again
-        if host.given is not None and not self._several.may_go_on(host, now):
-            return None
-        if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
+        if not self._may_be_asked(host, now):
             return None
         if host.row is not None:
             self._lead_with_another(host)
-        given = (
-            self._first_of(host, host, now)
-            if host.origins is None
-            else self._first_of_origins(host, now)
-        )
+        is_plain = host.origins is None
+        given = self._first_of(host, host, now) if is_plain else self._first_of_origins(host, now)
         if given is None:
             self._states.settle(host, now)
         elif host.lanes is not None:
             self._several.handed_out(host, given, now)
         return given
+
+    def _may_be_asked(self, host: Host, now: float) -> bool:
+        """Return whether the turn of this host has come; if not, its next turn is scheduled."""
+        if self._reserved and host.name in self._reserved:
+            return False  # inline downloads go first; then it is scheduled again
+        if host.given is not None and not self._several.may_go_on(host, now):
+            return False
+        if self._addresses is None or not host.ip:
+            return True
+        return self._holds(self._addresses, host, now)
 
     def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
         """Return whether the host has its address for itself; otherwise it gets its turn later."""
@@ -148,9 +150,7 @@ class UrlSelection:
     def _is_settled(
         self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float
     ) -> bool:
-        """Return True if a URL that may not be asked for has ended, or waits with all of its
-        origin.
-        """
+        """Return whether a URL that may not be asked for has ended, or waits with its origin."""
         if isinstance(decision, int):
             self._core.drop(link, decision)
             return True
@@ -163,8 +163,9 @@ class UrlSelection:
     def _waits_elsewhere(
         self, host: Host, one: Host, link: Link, record: bytes, now: float
     ) -> bool:
-        """Puts a URL where it waits: its origin has a record of its own, or its family waits behind
-        its domain.
+        """Put a URL where it waits, and return whether it waits elsewhere.
+
+        Its origin may have a record of its own, or its family wait behind its domain.
         """
         if host.origins is not None and one is host:
             own = self._core.origins.own(host, link.url)
@@ -174,16 +175,18 @@ class UrlSelection:
         return self._folds is not None and not host.retired and self._folds(link, record)
 
     def _is_held_up(self, host: Host, one: Host, link: Link) -> bool:
-        """True if this is not the turn of a URL: its host was given up for another origin, or is
-        asked for others.
+        """Return whether this is not yet the turn of a URL.
+
+        Its host was given up for another origin, or is asked for others.
         """
         if host.retired and one is host and self._core.origins.set_apart_for(host, link.url):
             return True
         return host.given is not None and self._several.waits(host, link)
 
     def _lead_with_another(self, host: Host) -> None:
-        """Let a URL of another kind than those that have failed go first, if one more of theirs
-        would be the host's.
+        """Let a URL of another kind than those that have failed go first.
+
+        It does so if one more failure would be the host's.
 
         A server may fail at all that one of its programs makes, eight links in a row, and be well.
         """
@@ -203,55 +206,61 @@ class UrlSelection:
         self._hosts.touch(host)
 
     def _next(self, host: Host, now: float) -> bytes | None:
-        """Return the host's next record: due retries, then by priority; for a retired host the
-        order does not matter.
+        """Return the host's next record: due retries first, then by priority.
+
+        For a retired host the order does not matter.
+        """
+        if self._front.sift is not None:
+            self._choose(self._front.sift, host)
+        if host.later:
+            may_be_retried = host.later[0][0] <= now or host.retired
+            if may_be_retried and _retry_goes_first(host):
+                return heappop(host.later)[1]
+        ranked = host.ranked
+        if ranked is None or not ranked.queues:  # most hosts have one queue
+            return host.queue.pop()
+        return self._next_by_priority(host, ranked)
+
+    def _next_by_priority(self, host: Host, ranked: PriorityQueues) -> bytes | None:
+        """Return the next record of a host that has several queues.
 
         What is fetched again takes turns with all others, and so does what sitemaps name with what
         pages link to.
         """
-        if self._front.sift is not None:
-            self._choose(self._front.sift, host)
-        if host.later and (host.later[0][0] <= now or host.retired) and _retry_goes_first(host):
-            return heappop(host.later)[1]
-        ranked = host.ranked
-        if ranked is None or not ranked.queues:
-            return host.queue.pop()
-        old = ranked.place(REVISITS)
-        if old and self._front.old_goes_first():
-            return ranked.pop(old)
+        revisits = ranked.place(REVISITS)
+        if revisits and self._front.old_goes_first():
+            return ranked.pop(revisits)
         if ranked.before():
             return ranked.pop()
         listed = ranked.place(LISTED)
-        if listed:
-            is_listed_turn = not host.queue.count or host.listed is None or host.listed.has_turn()
-            return ranked.pop(listed) if is_listed_turn else host.queue.pop()
-        return host.queue.pop() if host.queue.count else ranked.pop()
+        if listed and _is_turn_of_listed(host):
+            return ranked.pop(listed)
+        if host.queue.count:
+            return host.queue.pop()
+        return ranked.pop()
 
     def _choose(self, sift: Sift[bytes], host: Host) -> None:
         """Let the best of what is next go first; for a retired host the order does not matter."""
-        if (
-            host.queue.count > 1
-            and not host.retired
-            and not (host.ranked is not None and host.ranked.before())
-        ):
+        if host.queue.count <= 1 or host.retired:
+            return
+        has_urls_before = host.ranked is not None and host.ranked.before()
+        if not has_urls_before:
             sift.choose(host.queue, self._hosts.chosen(host))
 
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        if host.listed is not None and host.listed.full:
+            would_name_urls = is_sitemap(link.path) and not link.history
+            if would_name_urls:
+                return Status.HOST_BUDGET  # they would be left out
         decision = self._ends(host, link, now) if host.retired else None
-        if (
-            host.listed is not None
-            and host.listed.full
-            and is_sitemap(link.path)
-            and not link.history
-        ):
-            decision = Status.HOST_BUDGET  # its URLs would be left out
-        return decision or (
-            self._core.admission(link, now) if self._core.admission is not None else None
-        )
+        if decision or self._core.admission is None:
+            return decision
+        return self._core.admission(link, now)
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
-        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their
-        turn.
+        """Return how URLs of a retired host end.
+
+        HOST_MAX_PAGES is about new pages only: others wait for their turn.
         """
         if host.retired != Status.HOST_BUDGET or not link.is_revisit:
             return host.retired
@@ -266,11 +275,13 @@ class UrlSelection:
         now: float,
         given: Link | None,
     ) -> Link | None:
-        """Put back URLs that let others pass: those that wait for long, and those that need a
-        request to be repeated.
+        """Put back URLs that let others pass.
+
+        They wait for long, or need a request to be repeated.
 
         A host may be down by http and up by https. If there is nothing else, the request that was
         made least often is repeated, or the host waits.
+
         """
         repeated: Link | None = None
         until = NEVER
@@ -298,7 +309,7 @@ class UrlSelection:
         return link
 
     def put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
-        """Makes the record the host's first again, or its last."""
+        """Put the record back, as the host's first or its last."""
         if last:
             self._hosts.queue_for(host, record).push(record)
         else:
@@ -307,8 +318,9 @@ class UrlSelection:
 
 
 def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
-    """Return the place of the first whose wide family has not failed, or else its close one; 0 if
-    there is none.
+    """Return the place of the first whose wide family has not failed, or else its close one.
+
+    0 if there is none.
     """
     wide, close = ({families[level] for families in failed} for level in (WIDE, CLOSE))
     second: int | None = None
@@ -330,8 +342,9 @@ def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
 
 
 def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
-    """Return True if its turn ends here: it waits with this URL, or the turn has cost too much, for
-    which it rests.
+    """Return whether a host's turn ends with this URL.
+
+    It does if the host waits with it, or if the turn has cost too much; then the host rests.
     """
     if isinstance(decision, OriginWait) and decision > now + MOMENT:
         return one is not host
@@ -341,6 +354,13 @@ def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now:
         return False
     host.ready_at = max(host.ready_at, now + REST * spent)
     return True
+
+
+def _is_turn_of_listed(host: Host) -> bool:
+    """Return whether a URL that a sitemap names is next, and none that a page links to."""
+    if not host.queue.count:
+        return True
+    return host.listed is None or host.listed.has_turn()
 
 
 def _retry_goes_first(host: Host) -> bool:

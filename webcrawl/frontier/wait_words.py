@@ -41,14 +41,12 @@ SAID = {
 
 @dataclass(slots=True)
 class Waits:
-    """Hosts that are left alone, counted by rule; and the next of them, with the seconds until its
-    turn.
-    """
+    """Hosts that are left alone, counted by rule; and the next of them to have its turn."""
 
     rules: Counter[str] = field(default_factory=Counter)
     host: str = ""
     origin: str = ""  # scheme, host and port, if only URLs of this origin wait
-    seconds: float = 0.0
+    seconds: float = 0.0  # until the turn of `host`
     rule: str = ""
     wall: str = ""  # the vendor of its wall, if it is behind one
     said: int = 0  # the status of its last failure, if that is known
@@ -59,7 +57,7 @@ class Waits:
 
     @property
     def why(self) -> str:
-        """For what it waits, in words."""
+        """Return for what the crawl waits, in words."""
         said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
         why = WHY.get(self.rule, "between requests to {host} (politeness)")
         host = self.origin or self.host

@@ -1,6 +1,4 @@
-"""The members of `scrapy lab`: studies of URL caches, orders of crawling and random walks; the
-synthetic web.
-"""
+"""The members of `scrapy lab`: the synthetic web, and studies of caches, orders and walks."""
 
 from __future__ import annotations
 

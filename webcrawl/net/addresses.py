@@ -114,7 +114,7 @@ class Families:
         return True
 
     def prefer(self, host: str, address: str) -> None:
-        """The address has accepted a connection, and one that was tried before it had not."""
+        """Book that an address accepted a connection, and one that was tried before did not."""
         _note(self._best, host, address)
         if self._worst.get(host) == address:  # the other ones are no better
             del self._worst[host]
@@ -133,7 +133,7 @@ class Families:
         return NoFamily(str(error), wait=max(families[0].until - self._clock(), 0.0))
 
     def connected(self, address: str) -> None:
-        """An address of its family has accepted a connection."""
+        """Book that an address of this family has accepted a connection."""
         number = _version(address)
         family = self._of[number]
         family.connected = True
@@ -149,7 +149,7 @@ class Families:
         self.failed(address, no_route=False)
 
     def failed(self, address: str, *, no_route: bool) -> None:
-        """An address did not accept one; `no_route`: this machine knows no way there."""
+        """Book that an address accepted none; `no_route`: this machine knows no way there."""
         number = _version(address)
         family, other = self._of[number], self._of[10 - number]
         if family.pause.last:
@@ -212,11 +212,13 @@ async def race(
     more: Callable[[], Coroutine[Any, Any, list[str]]] | None = None,
     most: int = MOST_TRIED,
 ) -> C:
-    """The connection to the first of these that accepts; raises the error that says most of the
-    host.
+    """Return the connection to the first of these that accepts.
+
+    Raise the error that says most of the host.
 
     `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of
     the silent ones.
+
     """
     first = addresses[0]
 
@@ -273,8 +275,9 @@ class _Rivals(Generic[C]):
             self._first.cancel()
 
     def won(self) -> C | None:
-        """The connection by which the first address was overtaken; None if somebody else has
-        cancelled the attempt.
+        """Return the connection by which the first address was overtaken.
+
+        None if somebody else has cancelled the attempt.
         """
         if (
             self._first is None
@@ -314,5 +317,5 @@ def _result(task: asyncio.Task[C | None]) -> C | None:
 
 
 def _weight(error: FetchError) -> int:
-    """A host that is away is charged for that, and not for what is said of its other addresses."""
+    """Return how much an error says: an absence of the host most, whatever other addresses say."""
     return isinstance(error, ConnectFailed) + (error.sign in DOUBTFUL)

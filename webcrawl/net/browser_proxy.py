@@ -1,5 +1,4 @@
-"""The only way out for a browser: a proxy on loopback that asks the crawl for everything, https
-included.
+"""The only way out for a browser: a proxy on loopback that asks the crawl for everything.
 
 It opens no connection itself. A request names its page by a password; without one it is refused,
 and so is whatever the browser does on its own account. It answers as every https server with a key
@@ -72,7 +71,7 @@ class BrowserRequest:
     headers: Headers
 
     def header(self, name: bytes) -> bytes:
-        """The first value of a header, by its name in lower case; empty if there is none."""
+        """Return the first value of a header, by its name in lower case; empty if there is none."""
         return next((value for given, value in self.headers if given.lower() == name), b"")
 
     @property
@@ -87,7 +86,7 @@ class BrowserRequest:
             return ""
 
     def onward(self) -> Headers:
-        """The headers that go to the server."""
+        """Return the headers that go to the server."""
         return [
             (name, value)
             for name, value in self.headers
@@ -104,7 +103,7 @@ class BrowserAnswer:
     body: bytes = b""
 
     def encode(self, *, bodiless: bool = False) -> bytes:
-        """The message. A header that could end its line is left out."""
+        """Return the message. A header that could end its line is left out."""
         lines = [b"HTTP/1.1 %d \r\n" % self.status]
         lines += [
             b"%b: %b\r\n" % (name, value) for name, value in self.headers if _may_pass(name, value)
@@ -114,12 +113,12 @@ class BrowserAnswer:
 
 
 def refusal(status: int, why: str) -> BrowserAnswer:
-    """An answer of the proxy's own."""
+    """Return an answer of the proxy's own."""
     return BrowserAnswer(status, [(b"Content-Type", b"text/plain; charset=utf-8")], why.encode())
 
 
 def read_ask(head: bytes) -> BrowserRequest:
-    """The request that this head is; raises BadMessage."""
+    """Return the request that this head is; raises BadMessage."""
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
@@ -219,7 +218,7 @@ class BrowserProxy:
         self.address = ""
 
     async def start(self) -> None:
-        """Listens on a free port of 127.0.0.1."""
+        """Listen on a free port of 127.0.0.1."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
         self.address = "http://{}:{}".format(*self._server.sockets[0].getsockname())
 
@@ -231,7 +230,10 @@ class BrowserProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def admit(self, page: str = "") -> str:
-        """A new page, or one in the place of another that was dismissed; its name is its password."""
+        """Return a new page, or one in the place of another that was dismissed.
+
+        Its name is its password.
+        """
         page = page or secrets.token_urlsafe(24)
         self._pages[page] = set()
         return page
@@ -270,7 +272,7 @@ class BrowserProxy:
             writer.transport.abort()
 
     def page_of(self, ask: BrowserRequest) -> str:
-        """The page that asks; empty for anybody else."""
+        """Return the page that asks; empty for anybody else."""
         return password if (password := ask.password) in self._pages else ""
 
     def enter(self, page: str) -> None:
@@ -290,8 +292,9 @@ class BrowserProxy:
         return await self._fetch(page, ask, url)
 
     async def encrypt(self, writer: asyncio.StreamWriter) -> None:
-        """Answers as the server that the browser wants to reach by TLS; SSLError if it speaks
-        something else.
+        """Answer as the server that the browser wants to reach by TLS.
+
+        Raise SSLError if it speaks something else.
         """
         try:
             await writer.start_tls(self._tls)
@@ -374,7 +377,7 @@ class SharedResources:
         self._kept: dict[str, tuple[float, Headers, BrowserAnswer, int]] = {}
 
     def find(self, url: str, ask: BrowserRequest, now: float) -> BrowserAnswer | None:
-        """The answer to this request, if there is one that still holds."""
+        """Return the answer to this request, if there is one that still holds."""
         until, varied, told, _ = self._kept.get(url, (0.0, [], None, 0))
         if told is None or not _may_be_shared(ask):
             return None
@@ -411,7 +414,7 @@ def _may_be_shared(ask: BrowserRequest) -> bool:
 
 
 def _holds_for(headers: Headers, now: float) -> float:
-    """Seconds from now."""
+    """Return the seconds from now."""
     if max_age(headers) is not None or any(
         header(headers, name) is not None for name in (b"expires", b"pragma")
     ):
@@ -425,8 +428,9 @@ def _holds_for(headers: Headers, now: float) -> float:
 
 
 def _varies_by(headers: Headers) -> list[bytes]:
-    """Return the names of the request's headers by which the answer differs, in lower case; `*` is
-    any header.
+    """Return the names of the request's headers by which the answer differs, in lower case.
+
+    `*` is any header.
     """
     names = b",".join(_all(headers, b"vary")).split(b",")
     return [name.strip().lower() for name in names if name.strip()]

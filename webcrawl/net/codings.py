@@ -1,6 +1,4 @@
-"""Content codings (gzip, deflate, br, zstd), decoded while the body arrives, with a bound on every
-stage's output.
-"""
+"""Content codings, decoded while the body arrives, with a bound on every stage's output."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ class Coding(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """True if all output for the input so far has been returned."""
+        """Return whether all output for the input so far has been returned."""
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
@@ -98,7 +96,8 @@ class Members:
             if not self._magic.match(data) or self._members == _MAX_MEMBERS:
                 self._ended = True
                 return b""
-            self._inner, self._members = self._new(), self._members + 1
+            self._inner = self._new()
+            self._members += 1
         made = self._inner.decompress(data, max_length)
         if self._inner.eof:
             self._rest = self._inner.unused_data
@@ -175,8 +174,9 @@ class Gunzip:
 
 
 def _header_is_whole(data: bytes) -> bool:
-    """True if a header with optional fields ends within these bytes; True if they are no such
-    header.
+    """Return whether a header with optional fields ends within these bytes.
+
+    It also returns True if they are no such header.
     """
     if data[:3] != _GZIP[: len(data)]:
         return True
@@ -186,8 +186,9 @@ def _header_is_whole(data: bytes) -> bool:
 
 
 def _header_end(data: bytes) -> int:
-    """Where a header with optional fields ends, which may be behind these bytes; 0 if that is not
-    known yet.
+    """Return where a header with optional fields ends; 0 if that is not known yet.
+
+    The place may be behind these bytes.
     """
     flags, end = data[3], _SHORTEST_HEADER
     if flags & _EXTRA:
@@ -240,7 +241,8 @@ class Brotli:
         # it accepts input while output is pending; only a short result says there is none left
         self._drained = True
         self._fed: list[bytes] = []  # all input, up to _REDONE
-        self._came = self._made = 0
+        self._came = 0
+        self._made = 0
 
     @property
     def eof(self) -> bool:
@@ -318,8 +320,9 @@ _SLACK = 65536  # bytes that a coding may take beyond what it contains
 
 
 def most_coded(decoded: int) -> int:
-    """Return how many bytes of coded data are read at most for a limit of decoded bytes: junk may
-    be larger.
+    """Return how many bytes of coded data are read at most for a limit of decoded bytes.
+
+    Junk may be larger.
     """
     return 2 * decoded + _SLACK
 
@@ -356,8 +359,9 @@ class Decoder:
             self.broken = True
 
     def finish(self) -> None:
-        """Mark the body as complete: a coded stream that has not ended is broken, and cut if
-        content is missing.
+        """Mark the body as complete.
+
+        A coded stream that has not ended is broken, and cut if content is missing.
         """
         unended = next((stage for stage in self._stages if not stage.eof), None)
         if unended is not None and not self.full and not self.broken:
@@ -413,7 +417,10 @@ def _lacks_checksum(stage: Coding) -> bool:
 
 
 def decoder(codings: Sequence[bytes], limit: int) -> Decoder | None:
-    """A decoder for these codings, None if there is nothing to decode; raises UnknownCoding."""
+    """Return a decoder for these codings, None if there is nothing to decode.
+
+    Raise UnknownCoding.
+    """
     names = [name for name in codings if name not in _NOTHING]
     if len(names) > _MAX_CODINGS or not CODINGS.keys() >= set(names):
         raise UnknownCoding(b", ".join(names[:10]).decode("latin-1"))

@@ -1,6 +1,4 @@
-"""One connection to an HTTP server: sends a request and collects the response, which may have to
-wait to be read.
-"""
+"""One connection to an HTTP server: sends a request and collects the response."""
 
 from __future__ import annotations
 
@@ -70,7 +68,9 @@ class HttpConnection(asyncio.Protocol):
         self.first_byte = 0.0  # when the response to the last request began
         self.ip = ""
         # the last is what the server has chosen of what ALPN offers
-        self.tls = self.certificate = self.spoken = ""
+        self.tls = ""
+        self.certificate = ""
+        self.spoken = ""
         self.http2: Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
         self.unasked = False  # whether the server has sent what no request had asked for
@@ -103,7 +103,8 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
             raise
         finally:
-            self._answer = self._waiter = None
+            self._answer = None
+            self._waiter = None
 
     async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
         """Start TLS on the connection; raises OSError."""
@@ -140,8 +141,9 @@ class HttpConnection(asyncio.Protocol):
                 socket.setsockopt(SOL_SOCKET, SO_RCVBUF, size)
 
     def pause(self) -> None:
-        """Read nothing for a while: the server's packets are not acknowledged, and it sends no
-        more.
+        """Read nothing for a while.
+
+        The server's packets are not acknowledged, and it sends no more.
         """
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
@@ -259,8 +261,9 @@ class MeteredAnswer(AnswerParser):
         return message
 
     def lost(self, *, reset: bool) -> Message:
-        """Raise Untried if the server has probably not waited as long as this answer had to: it is
-        asked again.
+        """Raise Untried if the server has probably not waited as long as this answer had to.
+
+        It is asked again.
         """
         self._ends()
         message = super().lost(reset=reset)
@@ -307,8 +310,9 @@ class MeteredAnswer(AnswerParser):
         self._connection.resume(self)
 
     def _ends(self) -> None:
-        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next
-        answer is to be read.
+        """Read on, so that the next answer can be read.
+
+        Frames of HTTP/2 may come with the one that was too much, the last one too.
         """
         if self._since is not None:
             self._read_on()

@@ -1,5 +1,4 @@
-"""Opens HTTP connections: connect, then TLS, with the flaws of certificates, which the crawl
-accepts anyway.
+"""Opens HTTP connections: connect, then TLS; flaws of certificates are noted, and accepted.
 
 `Http2Offers` says which servers are offered HTTP/2: all, none, or those that speak nothing else.
 """
@@ -59,7 +58,7 @@ ALERTS = (
 
 
 def session_of(connection: HttpConnection) -> Session | None:
-    """What speaks HTTP/2 on it; None without the library."""
+    """Return what speaks HTTP/2 on this connection; None without the library."""
     if without_http2_library():
         return None
     from webcrawl.net.http2 import Session  # noqa: PLC0415 - 30 ms and 3 MB, where it is needed
@@ -71,7 +70,7 @@ Recorded = Callable[..., bool]  # Frontier.http2
 
 
 def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool:
-    """The memory of a client that has no frontier."""
+    """Return the memory of a client that has no frontier."""
     return learned or by_page
 
 
@@ -85,13 +84,15 @@ def _refuses_handshake(cause: BaseException | None) -> bool:
 
 
 class Http2Offers:
-    """A server that ends the handshake for HTTP/1.1 gets a second one, with both protocols; the
-    first request too.
+    """Offers a server that ends the handshake for HTTP/1.1 a second one, with both protocols.
+
+    That is so for the first request, too.
     """
 
     def __init__(self, way: str = OFF, context: Callable[[], ssl.SSLContext] | None = None) -> None:
         """`context` makes that of a handshake which offers both."""
-        self._way, self._make = way, context or (lambda: tls_context(protocols=PROTOCOLS))
+        self._way = way
+        self._make = context or (lambda: tls_context(protocols=PROTOCOLS))
         self._known: OrderedDict[Key, tuple[bool, float]] = OrderedDict()  # and until when
         self._turned_down: set[Key] = set()  # of them those that wanted HTTP/1.1 for one URL
         # of those that chose HTTP/1.1, until when it counts
@@ -112,8 +113,9 @@ class Http2Offers:
     def may_help(
         self, key: Key, error: FetchError, connection: HttpConnection | None = None
     ) -> bool:
-        """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open
-        by then.
+        """Return whether a server that failed so may answer to HTTP/2.
+
+        `connection`: the one that was open by then.
         """
         if not self.may_be_spoken(key):
             return False
@@ -135,10 +137,12 @@ class Http2Offers:
         )
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1,
-        one is in frames.
+        """Return whether the next request is soon enough.
+
+        Pages of the host have come by HTTP/1.1, one is in frames.
 
         If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
+
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False
@@ -157,17 +161,20 @@ class Http2Offers:
         self._turned_down.add(key)
 
     def learn(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
-        """A second handshake has shown whether the server speaks HTTP/2; `by_page`: its answer to
-        one URL led to it.
+        """A second handshake has shown whether the server speaks HTTP/2.
+
+        `by_page`: its answer to one URL led to it.
 
         If other pages have come by HTTP/1.1, that is so of the one URL alone.
+
         """
         if not speaks or self.recorded(host, learned=True, by_page=by_page):
             self._note(key, speaks=speaks)
 
     def declined(self, key: Key) -> None:
-        """A server has chosen HTTP/1.1: a later handshake that ends without a word is no reason to
-        change that.
+        """A server has chosen HTTP/1.1.
+
+        A later handshake that ends without a word is no reason to change that.
         """
         if self._way != OFF:
             self._chose.pop(key, None)
@@ -341,9 +348,10 @@ def fingerprint(der: bytes) -> str:
 
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
-    """The flaws that a browser would complain about: dates, names, self-issued.
+    """Return the flaws that a browser would complain about: dates, names, self-issued.
 
     The chain is not verified.
+
     """
     certificate = _read(der)
     return (

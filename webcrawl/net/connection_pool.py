@@ -1,6 +1,4 @@
-"""The connections of an HTTP client: those kept open because their host is due again soon, and
-deadlines for others.
-"""
+"""The idle connections of an HTTP client, and the deadlines of those in use."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class ConnectionPool:
         return self._count
 
     def take(self, key: Key) -> HttpConnection | None:
-        """The connection kept last to this server of those that are still open."""
+        """Return the open connection to this server that was kept last; None without one."""
         kept = self._kept.get(key)
         while kept:
             connection, _ = kept.pop()
@@ -81,8 +79,9 @@ class ConnectionPool:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
     def distrust(self, key: Key) -> None:
-        """The server left a request on a kept connection without an answer, or sent more than one:
-        no more of them.
+        """Close the connections to this server, and keep none for UNKEPT seconds.
+
+        It left a request on a kept connection without an answer, or sent more than one answer.
         """
         while (connection := self.take(key)) is not None:
             connection.abort()
@@ -92,18 +91,14 @@ class ConnectionPool:
             del self._unkept[next(iter(self._unkept))]
 
     def _evict(self) -> bool:
-        """Makes room, if there is a spare connection."""
+        """Close the spare connection that was kept first. Return False if there is none."""
         if not self._spare or self.limit <= 0:
             return False
         spare = next(iter(self._spare))
         key = self._spare.pop(spare)
         spare.abort()
         self._count -= 1
-        left = [one for one in self._kept[key] if one[0] is not spare]
-        if left:
-            self._kept[key] = left
-        else:
-            del self._kept[key]
+        self._replace(key, [entry for entry in self._kept[key] if entry[0] is not spare])
         return True
 
     def give_up(self) -> None:
@@ -122,27 +117,33 @@ class ConnectionPool:
         self.give_up()
 
     def _sweep(self) -> None:
+        """Close the connections that have expired, or that the server has closed."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         for key, kept in list(self._kept.items()):
             for connection, until in kept:
-                if not connection.open or until <= now:
+                if not connection.open or until <= now:  # seldom: no call for those that stay
+                    self._keep_only_alive(key, now)
                     break
-            else:  # nearly always
-                continue
-            alive = [
-                (connection, until) for connection, until in kept if connection.open and until > now
-            ]
-            for connection, until in kept:
-                if not connection.open or until <= now:
-                    self._spare.pop(connection, None)
-                    connection.abort()
-            self._count -= len(kept) - len(alive)
-            if alive:
-                self._kept[key] = alive
-            else:
-                del self._kept[key]
         self._sweeper = loop.call_later(_SWEEP, self._sweep) if self._kept else None
+
+    def _keep_only_alive(self, key: Key, now: float) -> None:
+        alive: list[tuple[HttpConnection, float]] = []
+        for connection, until in self._kept[key]:
+            if connection.open and until > now:
+                alive.append((connection, until))
+                continue
+            self._spare.pop(connection, None)
+            self._count -= 1
+            connection.abort()
+        self._replace(key, alive)
+
+    def _replace(self, key: Key, left: list[tuple[HttpConnection, float]]) -> None:
+        """Keep these connections to the server, and no others; no server has an empty list."""
+        if left:
+            self._kept[key] = left
+        else:
+            del self._kept[key]
 
 
 AGAIN = 0.5  # seconds between two looks at an answer that comes slowly
@@ -171,8 +172,9 @@ class Deadlines:
         self._bounds = bounds
 
     def add(self, connection: HttpConnection, deadline: float) -> float:
-        """Watch a request that is sent now, and return the clock's time; `deadline` is in the
-        loop's.
+        """Watch a request that is sent now, up to `deadline` in the loop's time.
+
+        Return the clock's time.
         """
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
@@ -195,7 +197,8 @@ class Deadlines:
     def _look_at(self, when: float) -> None:
         self.close()
         loop = asyncio.get_running_loop()
-        self._at, self._due = when, loop.time() + max(when - self._clock(), 0.0)
+        self._at = when
+        self._due = loop.time() + max(when - self._clock(), 0.0)
         self._timer = loop.call_at(self._due, self._look)
 
     def _look(self) -> None:

@@ -85,8 +85,9 @@ class Reach(Generic[C]):
         return connection
 
     async def open_trusted(self, addresses: list[str], port: int, bind: Bind | None = None) -> C:
-        """Connect to a server that the operator has named, whatever guard and ports say of it;
-        raises FetchError.
+        """Connect to a server that the operator has named, whatever guard and ports say of it.
+
+        Raise FetchError.
         """
         # The proxy's address says nothing of families
         return await race(addresses, partial(self._connect, port=port, bind=bind), lambda _: None)
@@ -111,7 +112,7 @@ class Reach(Generic[C]):
             self._none.set()
 
     async def _first(self, host: str, addresses: list[str], port: int, bind: Bind | None) -> C:
-        """A connection to the first address of the host that accepts one."""
+        """Return a connection to the first address of the host that accepts one."""
         families, resolver, ordered = self._access.families, self._access.resolver, list[str]()
 
         async def more() -> list[str]:

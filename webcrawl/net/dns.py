@@ -1,6 +1,4 @@
-"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator
-3.3).
-"""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time."""
 
 from __future__ import annotations
 
@@ -75,9 +73,10 @@ class CachingResolver:
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first; raises DnsFailed or Untried.
+        """Return the host's addresses, best first; raises DnsFailed or Untried.
 
         A cached name costs 1 us.
+
         """
         answer = self._remembered(host)
         if answer is None:
@@ -91,8 +90,9 @@ class CachingResolver:
         return list(answer.addresses)
 
     async def others(self, host: str) -> list[str]:
-        """All addresses of a name of which only the IPv4 ones were asked for, once it has others;
-        else none.
+        """Return all addresses of a name of which only the IPv4 ones were asked for.
+
+        There are none unless it has others.
         """
         name = host.lower().removesuffix(".")
         kept = self._kept.get(name)
@@ -226,8 +226,9 @@ class CachingResolver:
             self._kept.popitem(last=False)
 
     def forget_failures(self) -> None:
-        """Asks again for names that could not be resolved: what was wrong with our own network is
-        over.
+        """Ask again for names that could not be resolved.
+
+        What was wrong with our own network is over.
         """
         for name in [
             name for name, (_, answer) in self._kept.items() if not self._witnesses.leads(answer)

@@ -1,5 +1,4 @@
-"""What name servers answer: the result of a query, the answers that need none, and doubts about
-both.
+"""The answers of name servers, the answers that need no query, and the doubts about both.
 
 No query is needed for literal addresses, for what cannot be a name, and for the names of
 HOSTS_FILE. `Silence` notices that no name server answers: then names that cannot be resolved are
@@ -70,11 +69,14 @@ class Lookup(Protocol):
     """Queries a name, without caching: CachingResolver does that."""
 
     async def ask(self, host: str) -> DnsAnswer:
-        """The answer for a lower-case name without trailing dot. Every failure is a DnsAnswer."""
+        """Return the answer for a lower-case name without trailing dot.
+
+        Every failure is a DnsAnswer.
+        """
         ...
 
     async def ask_six(self, host: str) -> DnsAnswer:
-        """The IPv6 addresses of a name whose answer was half."""
+        """Return the IPv6 addresses of a name whose answer was half."""
         ...
 
     async def probe(self) -> None:
@@ -82,8 +84,9 @@ class Lookup(Protocol):
         ...
 
     async def check(self, host: str) -> DnsAnswer:
-        """Ask the servers for a name now, past any cache; addresses may be missing, and are not
-        judged then.
+        """Ask the servers for a name now, past any cache.
+
+        Addresses may be missing, and are not judged then.
         """
         ...
 
@@ -102,10 +105,11 @@ _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
 def known_without_asking(host: str) -> DnsAnswer | None:
-    """The answer for an address in the URL Standard's spelling, this machine's own name or an
-    invalid one.
+    """Return the answer for an address in the URL Standard's spelling, this machine's own name or
+    an invalid one.
 
     None if a query is needed.
+
     """
     if ":" in host or _NUMBER(host):
         return _literal(host)
@@ -176,10 +180,12 @@ class Silence:
         self._failed: set[str] = set()
         self._good: deque[str] = deque(maxlen=GOOD)
         self._task: asyncio.Task[None] | None = None
-        self._next = self._began = self._told = 0.0
+        self._next = 0.0  # when the next name may be asked for
+        self._began = 0.0
+        self._told = 0.0  # when the log last said so
 
     def heard(self, name: str, answer: DnsAnswer, begun: float) -> None:
-        """The answer to a question that was asked at `begun`."""
+        """Take note of the answer to a question that was asked at `begun`."""
         if answer.failure in WORDS:
             self._word_at = self._clock()
             self._failed.clear()
@@ -205,13 +211,13 @@ class Silence:
         return True
 
     async def close(self) -> None:
-        """Asks no more."""
+        """Ask no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _watch(self) -> None:
-        """Asks for known names until one has an answer."""
+        """Ask for known names until one has an answer."""
         try:
             while len(self._failed) >= ENOUGH:
                 if self._good:
@@ -248,20 +254,22 @@ class Silence:
 
 
 Admits = Callable[[str], bool]
-"""True if the crawl may connect to an address."""
+"""Returns whether the crawl may connect to an address."""
 
 SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
 FRESH = 10.0  # seconds for which what was learnt of the name servers holds
 
 
 class Witnesses:
-    """Hears every answer. Where a name is denied, names that led somewhere are asked for again,
-    past any cache.
+    """Hears every answer.
+
+    Where a name is denied, names that led somewhere are asked for again, past any cache.
 
     If all of these are denied as well, the name servers lie: those of a hotel that wants to be
     paid, or of a network that is filtered. Where they do not, this costs nothing as long as names
     are found: one question in FRESH seconds, and one for those that were denied a moment before, is
     the most.
+
     """
 
     def __init__(
@@ -276,15 +284,16 @@ class Witnesses:
         self.names: deque[str] = deque(maxlen=GOOD)
         self._denied: set[str] = set()  # before any name led somewhere
         self._lock = asyncio.Lock()
-        self._found_at = self._lied_at = -FRESH
+        self._found_at = -FRESH
+        self._lied_at = -FRESH
         self._lies = False
 
     def leads(self, answer: DnsAnswer) -> bool:
-        """True if it has an address that the crawl may connect to."""
+        """Return whether an answer has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
     async def confirm(self, name: str, answer: DnsAnswer, since: float = -FRESH) -> DnsAnswer:
-        """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
+        """Return the answer; or another one if it denies the name, and may be a lie.
 
         `since`: when it was denied before. A host is given up by the second denial, so only what
         was found between the two speaks for it.
@@ -304,21 +313,22 @@ class Witnesses:
             return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
-        """Return whether a denial may be believed: name servers still lead to hosts that were found
-        before.
+        """Return whether a denial may be believed.
+
+        It may if name servers still lead to a host that was found before.
         """
         now = self._clock()
         was_found_since = now - self._found_at < FRESH and self._found_at >= since
         if not self.names or was_found_since:
             return True
-        if now - self._lied_at < FRESH:
+        have_just_lied = now - self._lied_at < FRESH
+        if have_just_lied:
             return False
         answers = []
         for name in [*self.names]:  # another one may be found meanwhile
             answer = await self._check(name)
             answers.append(answer)
-            is_alias = answer.failure is None and not answer.addresses
-            if is_alias or self.leads(answer):
+            if self._exists(answer):
                 self._found()
             if self._found_at >= now:
                 return True
@@ -326,6 +336,11 @@ class Witnesses:
         if all(answer.failure in WORDS for answer in answers):
             self._lie()
         return False
+
+    def _exists(self, answer: DnsAnswer) -> bool:
+        """Return whether the name leads somewhere, or is at least an alias without addresses."""
+        is_alias = answer.failure is None and not answer.addresses
+        return is_alias or self.leads(answer)
 
     def _found(self) -> None:
         self._found_at = self._clock()

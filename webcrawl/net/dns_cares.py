@@ -1,5 +1,6 @@
-"""Queries name servers directly and concurrently, through c-ares (Mercator 3.3: system resolvers
-query one by one).
+"""Queries name servers directly and concurrently, through c-ares.
+
+System resolvers query one by one (Mercator 3.3).
 
 A Channel runs on the event loop's sockets and timer, without a thread.
 """
@@ -89,8 +90,9 @@ class Channel:
             self._loop.call_soon(self.close)  # not from inside c-ares' callback
 
     def _tick(self) -> None:
-        """Has c-ares look at the time; before that at what came while this process was busy, which
-        is no time-out.
+        """Have c-ares look at the time.
+
+        Before that it looks at what came while this process was busy, which is no time-out.
         """
         self._timer = None
         for fd in tuple(self._sockets):
@@ -195,8 +197,9 @@ FAILURES = {
 
 
 class NameServers:
-    """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each
-    time.
+    """Asks `servers`, by default the system's.
+
+    Each is tried `tries` times, waiting longer each time.
 
     c-ares begins with a quarter of a second, whatever `timeout` is, once it has some quick answers:
     names that the server has to ask for itself take longer, and so does a busy machine. So it is
@@ -205,6 +208,7 @@ class NameServers:
 
     IPv4 first, IPv6 for a name without it, or if no connection opens soon: one question per name
     instead of two. Raises DnsFailed if a server is given by a name that the system cannot resolve.
+
     """
 
     def __init__(
@@ -233,7 +237,7 @@ class NameServers:
         return await self._ask(host, pycares.QUERY_TYPE_AAAA)
 
     async def _ask(self, host: str, qtype: int) -> DnsAnswer:
-        """Follows CNAMEs that the name server has not followed itself."""
+        """Follow CNAMEs that the name server has not followed itself."""
         chain = Chain(host)
         for _ in range(HOPS):
             if self._closed:
@@ -251,8 +255,9 @@ class NameServers:
         return DnsAnswer(failure=DnsFailure.BAD_ANSWER)
 
     def _current(self) -> Channel | None:
-        """The channel for the next query: an old one if there is no descriptor or memory to make
-        one, or None.
+        """Return the channel for the next query, or None.
+
+        It is an old one if there is no descriptor or memory to make one.
         """
         if (
             not self._channels
@@ -321,8 +326,9 @@ async def _once(channel: Channel, host: str, qtype: int) -> DnsAnswer:
 
 
 def places(host: str, port: int) -> list[str]:
-    """`address:port` of each address of this host: c-ares takes no names, and ignores what it
-    cannot read.
+    """Return `address:port` of each address of this host.
+
+    c-ares takes no names, and ignores what it cannot read.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
@@ -347,7 +353,7 @@ class ReverseNames:
             raise DnsFailed(DnsFailure.NO_SOCKET.words) from error
 
     async def names(self, address: str) -> tuple[str, ...] | None:
-        """The names of an address, none if it has none; None if there is no answer."""
+        """Return the names of an address, none if it has none; None if there is no answer."""
         records = await self._ask(ip_address(address).reverse_pointer, pycares.QUERY_TYPE_PTR)
         if records is None:
             return None
@@ -359,7 +365,7 @@ class ReverseNames:
         return tuple(name.lower().removesuffix(".") for name in found)
 
     async def addresses(self, name: str) -> tuple[str, ...] | None:
-        """The addresses of a name, of both families; None if there is no answer."""
+        """Return the addresses of a name, of both families; None if there is no answer."""
         found: list[str] = []
         for qtype in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA):
             records = await self._ask(name, qtype)

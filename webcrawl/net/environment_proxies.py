@@ -1,6 +1,4 @@
-"""The proxies that the environment names: http_proxy and https_proxy, but for the hosts in
-no_proxy.
-"""
+"""The proxies that the environment names, and the hosts that need none (no_proxy)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the
-stats.
+"""The errors of a fetch: each has a status for the log and a name for the stats.
 
 Each also has a Sign: what it says of our own network.
 """
@@ -162,8 +161,9 @@ class ConnectionLost(FetchError, name="lost", status=Status.CONNECTION_LOST, sig
 
 
 class CutShort(ConnectionLost, name="cut_short"):
-    """The connection ended within the response's body, or its chunks cannot be read, and a whole
-    one is wanted.
+    """The connection ended within the response's body, or its chunks cannot be read.
+
+    It is raised where a whole body is wanted.
     """
 
 

@@ -1,6 +1,4 @@
-"""A failed request in words, with what would mend it: for the seeds, of which somebody waits to
-hear.
-"""
+"""A failed request in words, with what would mend it: for seeds, whose fate is told at once."""
 
 from __future__ import annotations
 
@@ -65,32 +63,40 @@ def without_http2_library() -> str:
 
 def lack_for_http2(*, secure: bool) -> str:
     """Return what is missing for HTTP/2, in words; empty if it is the setting."""
-    return (
-        without_http2_library()
-        if secure
-        else "without TLS HTTP/2 is not spoken here: https:// may be meant"
-    )
+    if secure:
+        return without_http2_library()
+    return "without TLS HTTP/2 is not spoken here: https:// may be meant"
 
 
 def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     """Return what went wrong, in one line. `others`: hosts that may have been meant."""
-    server, said = url.split("/", 3)[2], str(error)[:LOST]
     if isinstance(error, AddressRefused) and error.address:
         return refused_address(error.address, error.reason, host_of(url), error.allowed)
-    if isinstance(error, PortRefused):
-        return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
-    if isinstance(error, Http2Only):
-        return f"{server}: what answers there speaks only HTTP/2{_way_to_http2(error, url)}"
     if isinstance(error, DnsFailed):
-        meant = guess(host_of(url), others) if error.permanent else ""
-        return f"{said}; is {meant} meant?" if meant else said
+        return _unresolved(error, host_of(url), others)
+    server = url.split("/", 3)[2]
+    return f"{server}: {_server_failure(error, url)}"
+
+
+def _unresolved(error: DnsFailed, host: str, others: Iterable[str]) -> str:
+    said = str(error)[:LOST]
+    is_denied = error.permanent  # only such a name can be a misspelt one
+    meant = guess(host, others) if is_denied else ""
+    return f"{said}; is {meant} meant?" if meant else said
+
+
+def _server_failure(error: FetchError, url: str) -> str:
+    """Return what went wrong with the server of this URL, to follow its name."""
+    said = str(error)[:LOST]
+    if isinstance(error, PortRefused):
+        return f"{said}; -s PORTS_ALLOWED= with that port opens it"
+    if isinstance(error, Http2Only):
+        return f"what answers there speaks only HTTP/2{_way_to_http2(error, url)}"
     if isinstance(error, ConnectFailed):
-        return _unconnected(error, server, said)
+        return _unconnected(error, said)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
-        said = f"TLS breaks off after the handshake ({str(error.__cause__)[:LOST]})"
-    else:
-        said = next((words for kind, words in WORDS if isinstance(error, kind)), said)
-    return f"{server}: {said}"
+        return f"TLS breaks off after the handshake ({str(error.__cause__)[:LOST]})"
+    return next((words for kind, words in WORDS if isinstance(error, kind)), said)
 
 
 def _way_to_http2(error: Http2Only, url: str) -> str:
@@ -101,23 +107,25 @@ def _way_to_http2(error: Http2Only, url: str) -> str:
     return "; -s HTTP2=needed lets the crawl in" if error.off else UNCHOSEN
 
 
-def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
+def _unconnected(error: ConnectFailed, said: str) -> str:
+    """Return why there is no connection to a server, to follow its name."""
     if isinstance(error, CertificateRefused):
-        return f"{server}: {said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"
+        return f"{said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"
     if isinstance(error, TlsFailed):
         if "ALERT" in said:  # that is TLS
-            return f"{server}: the TLS handshake is refused ({said})"
-        return f"{server}: no TLS ({said}); http:// may be meant"
+            return f"the TLS handshake is refused ({said})"
+        return f"no TLS ({said}); http:// may be meant"
     if isinstance(error, ConnectTimeout):
-        return f"{server}: no answer to a connection in time"
+        return "no answer to a connection in time"
     if isinstance(error.__cause__, ConnectionRefusedError):
-        return f"{server}: the connection is refused: nothing listens there"
-    return f"{server}: {said}"
+        return "the connection is refused: nothing listens there"
+    return said
 
 
 def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]) -> str:
-    """Return the guard's verdict, with the setting that would open the way and keep open what it
-    opens now.
+    """Return the guard's verdict, with the setting that would open the way.
+
+    The setting keeps open what it opens now.
     """
     where = (
         f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
@@ -127,7 +135,7 @@ def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]
 
 
 def guess(host: str, others: Iterable[str]) -> str:
-    """The name that was probably meant; empty if none is near."""
+    """Return the name that was probably meant; empty if none is near."""
     near = get_close_matches(host, [name for name in others if name != host], 1, NEAR)
     name, _, end = host.rpartition(".")
     if near or not name or suffixes_of(host.rstrip(".")).public:

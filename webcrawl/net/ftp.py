@@ -1,5 +1,6 @@
-"""An FTP client for crawling: one file or listing per login, everything bounded
-(docs/net.md#ftp-and-gopher).
+"""An FTP client for crawling: one file or listing per login, everything bounded.
+
+See docs/net.md#ftp-and-gopher.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def split_type(path: str) -> tuple[str, str]:
 
 
 def as_folder(url: str) -> str:
-    """The URL of a folder, with a final `/` so that its entries can be relative to it."""
+    """Return the URL of a folder, with a final `/` so that its entries can be relative to it."""
     return quote(split_type(url.partition("#")[0])[0], safe="!$%&'()*+,/:;=@[]~") + "/"
 
 
@@ -120,8 +121,9 @@ class FtpClient:
         options: Options = PLAIN,
         watch: FetchProgress | None = None,
     ) -> Exchange:
-        """Fetch the file or listing that the URL names, within `timeout` seconds; raises
-        FetchError.
+        """Fetch the file or listing that the URL names, within `timeout` seconds.
+
+        Raise FetchError.
         """
         if method != "GET":
             raise BadUrl(f"{method} of {url[:200]!r}")

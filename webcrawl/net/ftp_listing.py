@@ -40,21 +40,44 @@ _LEAP = 2000  # where no year is named
 
 
 def is_day(text: bytes) -> bool:
-    """True if a date, which may have a time, is one of the calendar, in one of the orders that
-    servers use.
+    """Return whether a date, perhaps with a time, is one of the calendar.
+
+    It may be in any of the orders that servers use.
     """
     text = _CLOCK.sub(b"", text)
     if text.isdigit():
         return _exists(int(text[:4]), int(text[4:6]), int(text[6:]))
     numbers = [int(digits) for digits in re.findall(rb"[0-9]+", text)]
     word = _WORD.search(text)
-    if text.isascii() and word is None:
-        return _is_numbered(*numbers)
-    year = numbers[-1] if numbers[-1] > 31 else _LEAP
     if word is not None:
-        days = _DAYS.get(word[0][:3].lower(), 0)
-        return 0 < numbers[0] <= days - (days == 29 and not isleap(year))
-    return len(numbers) == 1 or numbers[1] == year or _exists(year, numbers[0], numbers[1])
+        return _is_of_month(word[0], numbers)
+    if text.isascii():
+        return _is_numbered(*numbers)
+    return _is_signed(numbers)
+
+
+def _is_of_month(name: bytes, numbers: list[int]) -> bool:
+    """Return whether the month with this name has the day, which is the first number."""
+    days = _DAYS.get(name[:3].lower(), 0)
+    is_february = days == 29
+    if is_february and not isleap(_year(numbers)):
+        days = 28
+    return 0 < numbers[0] <= days
+
+
+def _is_signed(numbers: list[int]) -> bool:
+    """Return whether a date with signs behind its numbers can be one.
+
+    The month is a number, or else a word of letters beyond ASCII, of which nothing is known.
+    """
+    year = _year(numbers)
+    month_is_a_word = len(numbers) == 1 or numbers[1] == year
+    return month_is_a_word or _exists(year, numbers[0], numbers[1])
+
+
+def _year(numbers: list[int]) -> int:
+    last = numbers[-1]
+    return last if last > 31 else _LEAP  # up to 31 it is a day, and the year is not named
 
 
 def _is_numbered(first: int, second: int, third: int) -> bool:
@@ -107,9 +130,7 @@ _DOS = (
 
 @cache
 def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """The patterns of a Unix line and of a DOS line, compiled on first use, for most crawls see no
-    listing.
-    """
+    """Compile the patterns of a Unix line and of a DOS line; most crawls see no listing."""
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
 
 
@@ -122,7 +143,7 @@ class FtpEntry(NamedTuple):
 
 
 def entries(listing: bytes, *, mlsd: bool) -> Iterator[FtpEntry]:
-    """The readable lines, in order."""
+    """Yield the entries of the readable lines, in order."""
     read = mlsd_entry if mlsd else list_entry
     for line in listing.split(b"\n"):
         if len(line) <= _MAX_LINE and (entry := read(line.removesuffix(b"\r"))) is not None:
@@ -133,23 +154,38 @@ def mlsd_entry(line: bytes) -> FtpEntry | None:
     """Return the entry of a line of MLSD, or None if the line has none.
 
     RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
-    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
     """
-    facts, space, name = (b"", b" ", line[1:]) if line.startswith(b" ") else line.partition(b"; ")
-    if not space or not name:
+    if line.startswith(b" "):  # no facts
+        facts, name = b"", line[1:]
+    else:
+        facts, _, name = line.partition(b"; ")
+    if not name:
         return None
-    found = {}
-    for fact in facts.split(b";") if facts else ():
-        match = _FACT.fullmatch(fact)
-        if match is None:
-            return None
-        found[match[1].lower()] = match[2]
+    found = _facts(facts)
+    if found is None:
+        return None
     size = found.get(b"size", found.get(b"sizd", b""))
     if size and not size.isdigit():
         return None
     if b"modify" in found and not _is_time(found[b"modify"]):
         return None
     return FtpEntry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(size))
+
+
+def _facts(written: bytes) -> dict[bytes, bytes] | None:
+    """Return the facts of a line by their names in small letters; None if one is malformed.
+
+    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
+    """
+    found: dict[bytes, bytes] = {}
+    if not written:
+        return found
+    for fact in written.split(b";"):
+        match = _FACT.fullmatch(fact)
+        if match is None:
+            return None
+        found[match[1].lower()] = match[2]
+    return found
 
 
 def _is_time(stamp: bytes) -> bool:

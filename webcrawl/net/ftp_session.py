@@ -58,7 +58,7 @@ class ReplyReader:
         self._at = 0
 
     def take(self) -> Reply | None:
-        """The next reply, None while it is incomplete; raises BadAnswer."""
+        """Return the next reply, None while it is incomplete; raises BadAnswer."""
         while True:
             start = self._at
             end = self._buffer.find(b"\n", start)
@@ -94,15 +94,16 @@ class ReplyReader:
 
 
 def extended_port(reply: Reply) -> int:
-    """The port of a reply to EPSV (RFC 2428 3); raises NotFtp."""
+    """Return the port of a reply to EPSV (RFC 2428 3); raises NotFtp."""
     match = _EXTENDED.search(reply.text)
     return _port(int(match[2]) if match else 0, reply)
 
 
 def passive_port(reply: Reply) -> int:
-    """The port of a reply to PASV; raises NotFtp.
+    """Return the port of a reply to PASV; raises NotFtp.
 
     Its address is ignored: it could be anyone's (RFC 2577 3).
+
     """
     match = _PASSIVE.search(reply.text)
     return _port(int(match[1]) * 256 + int(match[2]) if match else 0, reply)
@@ -115,7 +116,7 @@ def _port(port: int, reply: Reply) -> int:
 
 
 def http_date(when: str) -> str:
-    """The date of an MDTM reply (RFC 3659 2.3) in HTTP format; empty if invalid."""
+    """Return the date of an MDTM reply (RFC 3659 2.3) in HTTP format; empty if invalid."""
     try:
         return format_datetime(
             datetime.strptime(when[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC), usegmt=True
@@ -158,7 +159,8 @@ class FtpSession:
         self._control = control
         self._reach = reach
         self._replies = ReplyReader()
-        self._heard = self._left = False
+        self._heard = False
+        self._left = False
         self._extended = True  # use EPSV, until the server refuses it
         self._data: Stream | None = None
         self._final: Reply | None = None
@@ -185,7 +187,10 @@ class FtpSession:
         return (await self.command(b"CWD " + name)).kind == 2
 
     async def fact(self, command: bytes) -> str:
-        """The reply to SIZE or MDTM (RFC 3659), empty if refused; many servers know neither."""
+        """Return the reply to SIZE or MDTM (RFC 3659), empty if refused.
+
+        Many servers know neither.
+        """
         reply = await self.command(command)
         return reply.text.strip() if reply.code == 213 else ""
 
@@ -232,8 +237,9 @@ class FtpSession:
         return reply
 
     async def passive(self) -> None:
-        """Open a data connection, always to the same server: the address in a PASV reply is
-        ignored.
+        """Open a data connection, always to the same server.
+
+        The address in a PASV reply is ignored.
         """
         if self._extended:
             reply = await self.command(b"EPSV")
@@ -260,7 +266,10 @@ class FtpSession:
 
 
 def refusal(reply: Reply) -> FtpRefused:
-    """The error that a negative reply means; raises NotFtp if the reply makes no sense here."""
+    """Return the error that a negative reply means.
+
+    Raise NotFtp if the reply makes no sense here.
+    """
     status = STATUSES.get(reply.code) or BY_HUNDRED.get(reply.kind)
     if status is None:
         raise NotFtp(f"unexpected reply {reply.code}")

@@ -48,7 +48,7 @@ class Item(NamedTuple):
 
 
 def items(menu: bytes) -> Iterator[Item]:
-    """The items up to a line with only a dot, or the end; other lines are skipped."""
+    """Yield the items up to a line with only a dot, or the end; other lines are skipped."""
     for raw in menu.split(b"\n"):
         line = raw.removesuffix(b"\r")
         if line == b".":
@@ -59,7 +59,7 @@ def items(menu: bytes) -> Iterator[Item]:
 
 
 def item_url(item: Item) -> str:
-    """The URL of an item; empty if a crawl cannot follow it."""
+    """Return the URL of an item; empty if a crawl cannot follow it."""
     if item.kind in NO_LINKS or not "!" <= item.kind <= "~":
         return ""
     if item.kind == "h":  # Gopher's convention for web links: a URL as selector
@@ -76,7 +76,7 @@ def item_url(item: Item) -> str:
 
 
 def is_refusal(answer: bytes) -> bool:
-    """True if an answer is only an error: Gopher has no status, only items of type 3."""
+    """Return whether an answer is only an error: Gopher has no status, only items of type 3."""
     if not answer.startswith(b"3") or len(answer) > _MAX_LINE:
         return False
     lines = [line for line in answer.split(b"\n") if line.strip(b"\r.")]
@@ -88,13 +88,14 @@ _STUFFED = re.compile(rb"(?:\A|(?<=\n))\.\.")
 
 
 def ends(tail: bytes) -> bool:
-    """True if these last bytes of an answer end it."""
+    """Return whether these last bytes of an answer end it."""
     return tail == b".\r\n" or tail.endswith(b"\n.\r\n")
 
 
 def plain(text: bytes) -> bytes:
-    """The text without the final dot, leading dots undoubled; unchanged without a final dot, as
-    from many servers.
+    """Return the text without the final dot, leading dots undoubled.
+
+    Unchanged without a final dot, as from many servers.
     """
     for end in (b".\r\n", b".\n", b"."):
         start = len(text) - len(end)

@@ -42,15 +42,16 @@ class Validators(NamedTuple):
         return [(name, value) for name, value in given if value]
 
     def completed(self, before: Validators) -> Validators:
-        """The validators after a 304: what it does not repeat still holds."""
+        """Return the validators after a 304: what it does not repeat still holds."""
         return Validators(self.etag or before.etag, self.modified or before.modified)
 
 
 def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -> Validators:
-    """Those of an answer that came at this time; an entity tag has at most so many bytes.
+    """Return those of an answer that came at this time; an entity tag has at most so many bytes.
 
     A date that is still to come is none (8.8.2.1): until then, a server that compares dates would
     say that nothing changes.
+
     """
     etag, modified = header(headers, b"etag") or b"", header(headers, b"last-modified") or b""
     if len(etag) > longest or not _ETAG.fullmatch(etag):
@@ -61,8 +62,9 @@ def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -
 
 
 def _is_after(modified: bytes, at: float) -> bool:
-    """True if this date is later than `at`; some servers compare as text what cannot be read as a
-    date.
+    """Return whether this date is later than `at`.
+
+    Some servers compare as text what cannot be read as a date.
     """
     seconds = read_http_date(modified)
     if seconds is not None:  # as nearly all are, and a tenth of the time
@@ -79,7 +81,7 @@ _AGE = re.compile(rb"\d+")
 
 
 def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """Seconds from now; None if it does not say."""
+    """Return the seconds from now; None if it does not say."""
     said = header(headers, b"cache-control")
     if said is None:
         return None
@@ -93,8 +95,9 @@ def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
 
 
 def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds from now by `max_age`, or else by `Expires`, which counts from the answer's `Date`; 0
-    if neither says.
+    """Return the seconds from now by `max_age`, or else by `Expires`; 0 if neither says.
+
+    `Expires` counts from the answer's `Date`.
     """
     said = max_age(headers)
     if said is not None:
@@ -108,7 +111,7 @@ def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
 
 def _age(headers: list[tuple[bytes, bytes]]) -> float:
-    """Seconds that the answer has spent in caches."""
+    """Return the seconds that the answer has spent in caches."""
     age = header(headers, b"age")
     return float(age) if age is not None and _AGE.fullmatch(age) else 0.0
 
@@ -156,10 +159,12 @@ _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")
 
 
 def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for
-    nonsense.
+    """Return the seconds that the host asks for before the next request.
+
+    0 if it asks for nothing, or for nonsense.
 
     It does only in headers of these NAMES: whoever knows that there are none need not call.
+
     """
     again, told, sent = 0.0, dict[str, str](), _sent(headers)
 
@@ -178,8 +183,9 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
 
 def _limited(told: dict[str, str], left: Left) -> float:
-    """Spread the requests that are left evenly over the time that is left; without any, all of it
-    is to pass.
+    """Spread the requests that are left evenly over the time that is left.
+
+    Without any, all of it is to pass.
     """
     field = told.get("ratelimit", "")
     policies = dict(_items(told.get("ratelimit-policy", "")))
@@ -200,8 +206,9 @@ def _limited(told: dict[str, str], left: Left) -> float:
 
 
 def _items(field: str) -> list[tuple[str, dict[str, str]]]:
-    """The members of a list, and their parameters; those that count something else than requests
-    are left out.
+    """Return the members of a list, and their parameters.
+
+    Those that count something else than requests are left out.
     """
     found = []
     for text, token, parameters in _ITEM.findall(field):

@@ -251,8 +251,9 @@ class HttpClient:
     async def _by_http2(
         self, visit: Visit, head: Head
     ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
-        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL; None if its own answer is
-        all that there is.
+        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL.
+
+        None if its own answer is all that there is.
         """
         if (
             visit.method not in SAFE
@@ -272,9 +273,10 @@ class HttpClient:
     async def _ask_second(
         self, visit: Visit, second: HttpConnection | None
     ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
-        """The answer by a second connection; None if that does not speak HTTP/2 either.
+        """Return the answer by a second connection; None if that does not speak HTTP/2 either.
 
         Raises FetchError.
+
         """
         if second is None:
             return None
@@ -297,9 +299,7 @@ class HttpClient:
         return second, answer, asked, message
 
     def _claim(self, bounds: FetchLimits, options: Options) -> Claim | None:
-        """Return the claim of a body that may be longer than others; in most crawls a sitemap's
-        alone.
-        """
+        """Return the claim of a body that may be longer than others: in most crawls, a sitemap."""
         longest = MOST if options.long and not bounds.strict else 0
         spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
         return Claim(self._room, spare, may_wait=longest <= bounds.truncate) if spare > 0 else None
@@ -336,9 +336,10 @@ class HttpClient:
         return connection
 
     async def _second(self, visit: Visit, *, by_page: bool = False) -> HttpConnection | None:
-        """A connection that was offered HTTP/2; None if this does not help either.
+        """Return a connection that was offered HTTP/2; None if this does not help either.
 
         `by_page`: after an answer.
+
         """
         try:
             connection = await self._open(visit, http2=True)
@@ -380,8 +381,9 @@ _NAMES_HTTP2 = re.compile(rb"\b(h2|HTTP/2(\.0)?)\b", re.IGNORECASE)
 
 
 def _may_want_http2(head: Head) -> bool:
-    """Return whether HTTP/2 may get another answer: a 426 names in Upgrade what it wants, often a
-    web socket.
+    """Return whether HTTP/2 may get another answer.
+
+    A 426 names in Upgrade what it wants, often a web socket.
     """
     wanted = [value for name, value in head.headers if name.lower() == b"upgrade"]
     return (
@@ -410,8 +412,9 @@ def _is_less(head: Head, request: bytes) -> bool:
 
 
 def _by_way(key: Key, options: Options) -> Key:
-    """The key of a connection to a server made with these options: only a proxy and a local address
-    matter to it.
+    """Return the key of a connection to a server that was made with these options.
+
+    Only a proxy and a local address matter to it.
     """
     if options.proxy is None and options.bind is None:
         return key

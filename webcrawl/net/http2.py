@@ -1,5 +1,6 @@
-"""HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read
-like all others.
+"""HTTP/2 on one connection, one request at a time.
+
+Answers are put into HTTP/1.1's form, and read like all others.
 
 `h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the
 AnswerParser that reads HTTP/1.1: bounds, truncation and errors are the same.
@@ -90,7 +91,9 @@ class Session:
         h2.initiate_connection()
         h2.increment_flow_control_window(WINDOW - 65_535)
         self._buffer = bytearray()
-        self._stream = self._frames = self._heads = 0
+        self._stream = 0  # the number of the last one; 0: none has begun
+        self._frames = 0  # since the last request
+        self._heads = 0  # bytes of compressed heads since then
         self._rest = b""  # of the request's body, which waits for room
         self._settled = False  # whether the server's first frame has come
         self._ended = True  # whether the last stream has
@@ -98,16 +101,18 @@ class Session:
         self.refused = False  # whether the server wants HTTP/1.1 for this
 
     def reusable(self, message: Message) -> bool:
-        """True if another request may follow this answer."""
+        """Return whether another request may follow this answer."""
         worn = self._stream >= LAST or len(self._h2.remote_settings) >= MOST_SETTINGS
         return message.complete and not self._over and not worn
 
     def request(self, head: bytes, body: bytes) -> bytes:
-        """The frames for a request that is written in HTTP/1.1's form; raises EmptyAnswer if there
-        can be none.
+        """Return the frames for a request that is written in HTTP/1.1's form.
+
+        Raise EmptyAnswer if there can be none.
         """
         h2 = self._h2
-        self._frames = self._heads = 0
+        self._frames = 0
+        self._heads = 0
         try:
             if not self._ended:  # its body was complete: only its end is missing
                 h2.reset_stream(self._stream, ErrorCodes.CANCEL)
@@ -121,12 +126,13 @@ class Session:
         return h2.data_to_send()
 
     def feed(self, data: bytes, answer: AnswerParser) -> Message | None:
-        """Read what arrived; returns the message once it is finished; raises FetchError."""
+        """Read what arrived, and return the message once it is finished. Raise FetchError."""
         return self._feed(data, answer)
 
     def between(self, data: bytes) -> bool:
-        """Read what arrived while no answer is waited for; False if it leaves no use of the
-        connection.
+        """Read what arrived while no answer is waited for.
+
+        Return whether the connection can still be used.
         """
         try:
             self._feed(data, None)
@@ -136,21 +142,31 @@ class Session:
 
     def _feed(self, data: bytes, answer: AnswerParser | None) -> Message | None:
         self._buffer += data
-        message: Message | None = None
         try:
-            while not self._over or message is None:
-                frame = self._next()
-                if frame is None:
-                    break
-                found = self._read(frame, answer if message is None else None)
-                message = message or found
-        except _Broken as broken:
-            self._over = True
-            if answer is not None and message is None:
-                message = answer.break_off(broken.error)
+            return self._read_frames(answer)
         finally:
             if self._stream and (out := self._h2.data_to_send()):
                 self._write(out)
+
+    def _read_frames(self, answer: AnswerParser | None) -> Message | None:
+        """Read the frames that are whole, and return the message if they finish it.
+
+        What follows the message is read for the connection's sake, unless the connection is over.
+        """
+        message: Message | None = None
+        try:
+            while message is None or not self._over:
+                frame = self._next()
+                if frame is None:
+                    break
+                found = self._read(frame, answer)
+                if found is not None:
+                    message = found
+                    answer = None  # the frames behind the message are none of its own
+        except _Broken as broken:
+            self._over = True
+            if answer is not None:
+                return answer.break_off(broken.error)
         return message
 
     def _next(self) -> bytes | None:
@@ -183,8 +199,10 @@ class Session:
             raise _Broken(BadHead(str(error))) from error
         message: Message | None = None
         for event in events:
-            found = self._hear(event, answer if message is None else None)
-            message = message or found
+            found = self._hear(event, answer)
+            if found is not None:
+                message = found
+                answer = None  # the events behind the message are none of its own
         return message
 
     def _count(self, frame: bytes, answer: AnswerParser | None) -> None:
@@ -207,6 +225,7 @@ class Session:
             raise _Broken(HeadTooLong(f"{self._heads} bytes"))
 
     def _hear(self, event: Event, answer: AnswerParser | None) -> Message | None:
+        """Act on what h2 has read; return the message if that finishes it."""
         if isinstance(event, WindowUpdated | RemoteSettingsChanged):
             self._send_rest()
             return None
@@ -218,16 +237,23 @@ class Session:
         if isinstance(event, ResponseReceived | InformationalResponseReceived):
             return answer.feed(response_head(event.headers)) if answer is not None else None
         if isinstance(event, StreamEnded | StreamReset):
-            self._over = self._over or bool(self._rest)  # answered before the request was sent
-            self._ended = True
-            self._rest = b""
-            self.refused = getattr(event, "error_code", None) == ErrorCodes.HTTP_1_1_REQUIRED
-            if answer is not None:
-                return answer.lost(reset=isinstance(event, StreamReset))
+            return self._end_stream(event, answer)
         return None
 
+    def _end_stream(
+        self, event: StreamEnded | StreamReset, answer: AnswerParser | None
+    ) -> Message | None:
+        was_answered_early = bool(self._rest)  # before the whole request was sent
+        self._over = self._over or was_answered_early
+        self._ended = True
+        self._rest = b""
+        self.refused = getattr(event, "error_code", None) == ErrorCodes.HTTP_1_1_REQUIRED
+        if answer is None:
+            return None
+        return answer.lost(reset=isinstance(event, StreamReset))
+
     def _goes_away(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
-        """The server ends the connection, after this stream or before it."""
+        """End the connection as the server does, after this stream or before it."""
         self._over = True
         if len(frame) < _GOAWAY_LEAST:
             raise _Broken(BadHead("a short frame"))
@@ -235,8 +261,9 @@ class Session:
         return answer.lost(reset=True) if answer is not None and last < self._stream else None
 
     def _mismatch(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
-        """A body that is longer or shorter than its length: h2 goes no further, but HTTP/1.1's
-        reader does.
+        """Go on with a body that is longer or shorter than its length.
+
+        h2 refuses it, but HTTP/1.1's reader does not.
         """
         self._over = True
         if answer is None:
@@ -253,7 +280,8 @@ class Session:
             room = min(h2.local_flow_control_window(stream), h2.max_outbound_frame_size)
             if room <= 0:
                 return
-            part, self._rest = self._rest[:room], self._rest[room:]
+            part = self._rest[:room]
+            self._rest = self._rest[room:]
             h2.send_data(stream, part, end_stream=not self._rest)
 
 
@@ -266,7 +294,7 @@ class _Broken(Exception):  # noqa: N818 - reads as what it is
 
 
 def request_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """The fields of HTTP/2 for a request in HTTP/1.1's form."""
+    """Return the fields of HTTP/2 for a request in HTTP/1.1's form."""
     line, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     method, path, _ = line.split(b" ")
     fields = [(name.lower(), value) for name, _, value in (one.partition(b": ") for one in lines)]
@@ -281,7 +309,7 @@ def request_fields(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def response_head(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A head in HTTP/1.1's form, with the names as they came; raises BadHead."""
+    """Return a head in HTTP/1.1's form, with the names as they came. Raise BadHead."""
     (name, status), *rest = [*fields] or [(b"", b"")]
     if name != b":status" or not _STATUS.fullmatch(status):
         raise BadHead(f"not a status: {name[:40]!r}: {status[:40]!r}")

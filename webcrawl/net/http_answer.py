@@ -43,7 +43,7 @@ class BodyFraming:
 
 
 def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
-    """The framing that this head declares; `bodiless`: the response to HEAD."""
+    """Return the framing that this head declares; `bodiless`: the response to HEAD."""
     told: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
         if (lower := name.lower()) in _TELLING:
@@ -137,8 +137,9 @@ class Message:
         return self.go_on()
 
     def go_on(self) -> bool:
-        """Take as much room as what arrived needs; True if no more data is needed, False too while
-        it waits.
+        """Take as much room as what arrived needs. Return whether no more data is needed.
+
+        While it waits for room, it returns False too.
         """
         self.waits = False
         if self._over() and not self._grows():
@@ -148,9 +149,7 @@ class Message:
         return not self.waits and (self.complete or bool(self.truncated))
 
     def lost(self, *, reset: bool) -> None:
-        """The connection has ended: this completes a body that lasts until the close, and truncates
-        any other.
-        """
+        """End the body with its connection: truncate it unless it lasts until then."""
         if self._chunks is not None:
             self._chunks.end()
             self.complete = self._chunks.complete
@@ -164,7 +163,10 @@ class Message:
         self.truncated = self.truncated or reason
 
     def forms(self) -> tuple[bytes, bytes, bytes]:
-        """The body as received, without transfer coding, and decoded. Call once, at the end."""
+        """Return the body as received, without transfer coding, and decoded.
+
+        Call once, at the end.
+        """
         if self._chunks is None:
             wire = payload = self._plain()
         else:
@@ -213,7 +215,7 @@ class Message:
         return self.received > self._truncate
 
     def _grows(self) -> bool:
-        """True if there is room for more: then what came so far is not too long any more."""
+        """Return whether there is room for more: then what came so far is not too long any more."""
         claim, decoding = self.claim, self._decoder
         while claim is not None and self._can_grow() and (extra := claim.more()):
             self._truncate += extra
@@ -289,8 +291,9 @@ class AnswerParser:
         return message if message is not None and message.feed(data) else None
 
     def lost(self, *, reset: bool) -> Message:
-        """The connection has ended, cleanly or by a reset; raises ConnectionLost if the head is
-        incomplete.
+        """Return the message of a connection that has ended, cleanly or by a reset.
+
+        Raise ConnectionLost if the head is incomplete.
         """
         if self._message is not None:
             self._message.lost(reset=reset)
@@ -315,7 +318,7 @@ class AnswerParser:
         return self._message is not None and self._message.waits
 
     def expire(self) -> Message:
-        """The time is up: a truncated message; raises TimedOut if the head is incomplete."""
+        """Return a truncated message: time is up. Raise TimedOut if the head is incomplete."""
         if self._message is None:
             raise TimedOut("no head in time")
         self._message.stop("time")

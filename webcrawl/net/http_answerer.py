@@ -33,8 +33,9 @@ def split_host(header: str) -> tuple[str, int | None]:
 
 
 def is_own_name(name: str, bound: str) -> bool:
-    """Return whether this can be the name of a server on the address `bound`: none that anybody can
-    register.
+    """Return whether this can be the name of a server on the address `bound`.
+
+    A name that anybody can register cannot.
     """
     if name in ("localhost", bound):
         return True
@@ -63,7 +64,7 @@ class CannotListen(OSError):  # noqa: N818 - reads as what it is
 
 
 def bound(host: str, port: int, setting: str) -> socket.socket:
-    """A socket that listens. Raises CannotListen, which names the setting."""
+    """Return a socket that listens. Raises CannotListen, which names the setting."""
     family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
     listener = None
     try:
@@ -83,11 +84,13 @@ def bound(host: str, port: int, setting: str) -> socket.socket:
 
 
 def is_named(host: str, bound_to: str) -> bool:
-    """Return whether a Host header names the server on this address; the port may be another,
-    behind a tunnel.
+    """Return whether a Host header names the server on this address.
+
+    The port may be another, behind a tunnel.
 
     The name of this machine does, except on loopback: nobody needs it there. So does a longer one
     that /etc/hosts has for it, as that of a pod behind a headless service, or the beginning of one.
+
     """
     name, _ = split_host(host)
     if is_own_name(name, bound_to):
@@ -155,8 +158,10 @@ class ServerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._parser = httptools.HttpRequestParser(self)
-        self._head = self._rest = 0  # bytes that came until the head was complete, and since
-        self._is_complete = self._is_whole = False  # the head, and the request
+        self._head = 0  # bytes that came until the head was complete
+        self._rest = 0  # bytes that came since
+        self._is_complete = False  # the head
+        self._is_whole = False  # the request
         self.target = b""
         self.headers: list[tuple[bytes, bytes]] = []  # names in lower case
         self.body = bytearray()
@@ -177,7 +182,7 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def is_over(self) -> bool:
-        """True if nothing more is to be read or answered."""
+        """Return whether nothing more is to be read or answered."""
         return self._transport is None or self._transport.is_closing()
 
     def reply(

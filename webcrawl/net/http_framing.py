@@ -1,5 +1,4 @@
-"""The framing of an HTTP/1.1 response, read by llhttp: where its head ends, and the chunks of its
-body.
+"""The framing of an HTTP/1.1 response, read by llhttp: the end of its head, and its chunks.
 
 Broken heads are repaired the way browsers read them; the parser still decides. Chunks (RFC 9112
 7.1) are read line by line where llhttp refuses what is well-formed.
@@ -30,8 +29,9 @@ _LONGEST = 2**63 - 1
 
 
 def mend(raw: bytes) -> bytes:
-    """The head as its sender may have meant it: CRLF line ends, only valid fields, at most one
-    length.
+    """Return the head as its sender may have meant it.
+
+    It has CRLF line ends, only valid fields, and at most one length.
     """
     status_line, *rest = raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
     lines = [_status(status_line)]
@@ -55,7 +55,7 @@ def mend(raw: bytes) -> bytes:
 
 
 def head_fields(raw: bytes) -> list[tuple[bytes, bytes]]:
-    """The valid fields of any head, whatever they say."""
+    """Return the valid fields of any head, whatever they say."""
     return _fields(raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")[1:])
 
 
@@ -246,8 +246,9 @@ class ChunkLines:
         self.excess = self.complete and bool(data[at:].strip(b"\r\n"))
 
     def _whole(self, data: bytes, at: int) -> int:
-        """Reads the chunks that are here as a whole, from byte `at` on; line by line they would
-        take twice as long.
+        """Read the chunks that are here as a whole, from byte `at` on.
+
+        Line by line they would take twice as long.
         """
         payload, match = self.payload, _SIZE.match
         while self._chunks < MOST_CHUNKS and (found := match(data, at)) is not None:
@@ -357,8 +358,9 @@ class Chunks:
         self.excess = lines.excess
 
     def end(self) -> None:
-        """The connection has ended: the body is complete if only the empty line after the last
-        chunk is missing.
+        """Judge the body of a connection that has ended.
+
+        It is complete if only the empty line after the last chunk is missing.
         """
         size = len(self.payload)
         self.feed(b"\r\n")

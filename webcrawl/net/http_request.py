@@ -1,6 +1,4 @@
-"""Parses URLs into what a connection and a request line need, and writes the heads of HTTP
-requests.
-"""
+"""Parses URLs for connections and request lines, and writes the heads of HTTP requests."""
 
 from __future__ import annotations
 
@@ -121,9 +119,10 @@ class RequestWriter:
         keep: bool,
         length: int = 0,
     ) -> bytes:
-        """The head for this target.
+        """Return the head for this target.
 
         `headers` replace the defaults, except those that frame the message.
+
         """
         if not _METHOD.fullmatch(method):
             raise BadUrl(f"not a method: {method[:40]!r}")
@@ -142,7 +141,7 @@ class RequestWriter:
 
 
 def with_fields(head: bytes, fields: bytes) -> bytes:
-    """The head with more fields, each with its line's end."""
+    """Return the head with more fields, each with its line's end."""
     return head[:-2] + fields + b"\r\n"
 
 

@@ -1,5 +1,6 @@
-"""Tells an outage of our own network from hosts that are dead. It does no I/O, and time is an
-argument.
+"""Tells an outage of our own network from hosts that are dead.
+
+It does no I/O, and time is an argument.
 
 Evidence is counted in points. An unrelated host that answered last time and now fails is one point,
 any answer takes three away, and at nine points our own network is out: docs/decisions/net-outage.md
@@ -83,9 +84,9 @@ class Detector:
         self._raised = 0.0
 
     def failed(self, failure: FailedDownload, begun: float, now: float) -> bool:
-        """A download that lasted from `begun` until now failed.
+        """Book that a download failed, which lasted from `begun` until now.
 
-        Returns True if an outage is recognised by it.
+        Return whether an outage is recognised by it.
         """
         record = failure.record
         if self.out:
@@ -114,7 +115,7 @@ class Detector:
         return True
 
     def answered(self, host: str, now: float) -> bool:
-        """Something came back from a host. Returns True if that ends an outage."""
+        """Book that something came back from a host. Return whether that ends an outage."""
         self.answers += 1
         self.answered_at = now
         if not self.out:
@@ -141,25 +142,35 @@ class Detector:
             return NO_ROUTE
         if failure.sign is Sign.NO_NAME and not is_known:
             return 0.0  # lists are full of names that nobody has
-        nothing_answered = not self.answered_at
-        if is_known or (is_new and nothing_answered):
+        if is_known:
+            return self._known_worth()
+        return self._take_new_worth(begun) if is_new else 0.0
+
+    def _take_new_worth(self, begun: float) -> float:
+        """Return the points of a host that was never asked, and book them: they are limited."""
+        nothing_has_answered = not self.answered_at
+        if nothing_has_answered:
             return self._known_worth()
         # Of a thousand hosts that are asked at once, all dead ones time out at once too: after
         # others have answered.
         began_before_an_answer = begun <= self.answered_at
-        if not is_new or began_before_an_answer or self._new >= NEW_IN_ALL:
+        if began_before_an_answer or self._new >= NEW_IN_ALL:
             return 0.0
         self._new += NEW
         return NEW
 
     def _known_worth(self) -> float:
+        """Return the points of a host that answered last time."""
         failed, outcomes = self._usual
         rate = max(failed / (outcomes + self.answers), USUAL)
-        return max(log(OUT / rate) / log(OUT / USUAL), LEAST) if rate < OUT else LEAST
+        if rate >= OUT:
+            return LEAST
+        return max(log(OUT / rate) / log(OUT / USUAL), LEAST)
 
     def _begin(self, now: float) -> None:
-        """The first failure after a calm: what fails from the last answer on may be due to an
-        outage.
+        """Book the first failure after a calm.
+
+        What fails from the last answer on may be due to an outage.
         """
         if self._factor > 1.0 and now - self._raised > CALM:
             self._factor = 1.0
@@ -177,7 +188,7 @@ class Detector:
         self.stirred = False
 
     def _settle(self, failed: int) -> None:
-        """Adds what has come to the usual rate of failures of known hosts."""
+        """Add what has come to the usual rate of failures of known hosts."""
         before, outcomes = self._usual
         total = outcomes + self.answers + failed
         shrink = min(SPAN / total, 1.0)

@@ -87,7 +87,7 @@ class FetchLimits:
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
     def asked(self, options: Options) -> FetchLimits:
-        """The bounds of a request with these options."""
+        """Return the bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         timeout, strict = options.timeout or self.timeout, strict and not options.cut
         # as for nearly every robots.txt
@@ -96,15 +96,17 @@ class FetchLimits:
         return replace(self, truncate=limit, timeout=timeout, strict=strict)
 
     def check(self, truncated: str) -> None:
-        """Raise TooLarge for a body that was truncated although it should not be; the argument is
-        WARC's reason.
+        """Raise TooLarge for a body that was truncated although it should not be.
+
+        The argument is WARC's reason.
         """
         if self.strict and truncated == "length":
             raise TooLarge(f"more than {self.truncate} bytes")
 
     def patience(self, asked: float, received: int) -> float:
-        """The time at which an answer with only these bytes is too slow; `asked` is when the
-        request was sent.
+        """Return the time at which an answer with only these bytes is too slow.
+
+        `asked` is when the request was sent.
         """
         return asked + self.grace + received / self.rate if self.rate else float("inf")
 
@@ -128,18 +130,21 @@ class FetchProgress(Protocol):
 
     @property
     def spare(self) -> bool:
-        """True if no further request to the server is known: others' connections are kept rather
-        than this one.
+        """Return whether no further request to the server is known.
+
+        Others' connections are kept rather than this one.
         """
         ...
 
 
 class ProtocolModule(Protocol):
-    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol
-    lacks.
+    """A client of one protocol (Mercator 2), used by a download handler.
+
+    It ignores what its protocol lacks.
 
     An option that it lacks is another matter: it must raise BadOption. A request without options
     may come without the argument.
+
     """
 
     async def fetch(
@@ -153,13 +158,17 @@ class ProtocolModule(Protocol):
         options: Options = PLAIN,
         watch: FetchProgress | None = None,
     ) -> Exchange:
-        """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
+        """Return the answer, whatever its status, within bounds of bytes and time.
+
+        Raise FetchError.
+        """
         ...
 
 
 def local_address(value: Any) -> Bind:
-    """The address as `bindaddress` has it: text, or a pair with port 0; raises ValueError with the
-    reason.
+    """Return the address as `bindaddress` has it: text, or a pair with port 0.
+
+    Raise ValueError with the reason.
     """
     host, port = value if isinstance(value, list | tuple) and len(value) == 2 else (value, 0)
     if port:

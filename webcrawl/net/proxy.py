@@ -1,5 +1,6 @@
-"""HTTP proxies: what is said to one (CONNECT for https, the whole URL for http), and connections
-through it.
+"""HTTP proxies: the requests to one, and connections through it.
+
+A proxy gets CONNECT for https, and the whole URL for http.
 
 Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are
 away, and whether a failure is the proxy's: that charges nobody.
@@ -44,11 +45,13 @@ _VALUE = re.compile(rb"[ -~]*")
 
 
 def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
-    """Return the proxy at this URL, whose scheme may be missing; credentials in it count if `auth`
-    is empty.
+    """Return the proxy at this URL, whose scheme may be missing.
+
+    Credentials in it count if `auth` is empty.
 
     They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its
     credentials cannot be sent.
+
     """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
@@ -76,18 +79,18 @@ def _basic(parts: SplitResult, encoding: str) -> bytes:
 
 
 def whole_url(target: RequestTarget) -> RequestTarget:
-    """The target for a request line in absolute form (RFC 9112 3.2.2)."""
+    """Return the target for a request line in absolute form (RFC 9112 3.2.2)."""
     secure, host, port, authority, path = target
     return RequestTarget(secure, host, port, authority, f"http://{authority}{path}")
 
 
 def with_credentials(head: bytes, proxy: Proxy) -> bytes:
-    """The head that the proxy gets; the archive has the one without."""
+    """Return the head that the proxy gets; the archive has the one without."""
     return head[:-2] + b"Proxy-Authorization: %b\r\n\r\n" % proxy.auth if proxy.auth else head
 
 
 def connect_head(target: RequestTarget, proxy: Proxy, user_agent: str) -> bytes:
-    """Asks for a tunnel (RFC 9110 9.3.6)."""
+    """Ask for a tunnel (RFC 9110 9.3.6)."""
     server = host_port(target.host, target.port)
     return with_credentials(
         f"CONNECT {server} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: {user_agent}\r\n\r\n".encode(),
@@ -168,7 +171,7 @@ class Proxies:
             raise _failed(proxy, "away", rest)
 
     def failed(self, proxy: Proxy, why: object) -> ProxyFailed:
-        """The proxy cannot be reached, or wants other credentials: everything that needs it waits."""
+        """Let all that needs the proxy wait: it cannot be reached, or wants other credentials."""
         state, now = self._state(proxy), self._clock()
         if now >= state.until:  # not another of the requests that were under way together
             state.until = now + state.pause.next()
@@ -181,9 +184,10 @@ class Proxies:
         return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
-        """A failure that may be the proxy's or the host's: the error to raise.
+        """Return the error to raise for a failure that may be the proxy's or the host's.
 
         It is the host's if it comes again and again while the proxy gets answers from other hosts.
+
         """
         state, now = self._state(proxy), self._clock()
         since, count = state.doubts.pop(host, (now, 0))
@@ -230,9 +234,7 @@ _GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: 
 
 
 class ProxiedOpener:
-    """Opens connections to servers that only the proxy sees: it resolves their names
-    (docs/scrapy.md).
-    """
+    """Opens connections to servers through a proxy, which resolves their names (docs/scrapy.md)."""
 
     def __init__(self, access: Access, opener: Opener, user_agent: str) -> None:
         self._access = access
@@ -271,9 +273,7 @@ class ProxiedOpener:
         return connection
 
     def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
-        """An answer has come; raises ProxyFailed if it is the proxy's own demand for other
-        credentials.
-        """
+        """Judge an answer: raise ProxyFailed if it is the proxy's demand for other credentials."""
         if status == 407 and not target.secure:
             raise self._proxies.failed(proxy, "407 to a request")
         if target.secure or status not in _GATEWAY:
@@ -336,8 +336,9 @@ class ProxiedOpener:
 
 
 async def _addresses(proxy: Proxy) -> list[str]:
-    """Resolve the proxy's name as other programs do, by the system: the proxy is the operator's,
-    not the web's.
+    """Resolve the proxy's name as other programs do, by the system.
+
+    The proxy is the operator's, not the web's.
     """
     try:
         return [str(ip_address(proxy.host))]

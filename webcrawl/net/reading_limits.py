@@ -49,7 +49,8 @@ class Bandwidth:
         self.held = False
         # called when something may be handed out again
         self.on_end: Callable[[], None] = lambda: None
-        self._level = self._at = 0.0  # bytes in the bucket; below 0 they are owed
+        self._level = 0.0  # bytes in the bucket; below 0 they are owed
+        self._at = 0.0
         self._reserved = 0.0  # bytes taken for answers that have not come yet
         self._open = 0  # requests handed out
         # bytes of earlier answers, and their number, both fading
@@ -61,8 +62,9 @@ class Bandwidth:
         self._due = 0.0  # when it fires, by the clock
 
     def limit(self, rate: int) -> None:
-        """Set the rate, in bytes per second; what is on its way counts only if there was a limit
-        before.
+        """Set the rate, in bytes per second.
+
+        What is on its way counts only if there was a limit before.
         """
         self._refill()
         if not rate or not self.rate:
@@ -111,7 +113,7 @@ class Bandwidth:
         return self._level < 0
 
     def wait(self, answer: PausableAnswer) -> None:
-        """Reads on when there is room."""
+        """Read on when there is room."""
         answer.hold()
         self._waiting.append(answer)
         self._portion = 1
@@ -123,7 +125,8 @@ class Bandwidth:
         `size`: bytes of its answer, if others may be expected to be like it.
         """
         if size is not None:
-            self._sum, self._ends = MEMORY * self._sum + size, MEMORY * self._ends + 1
+            self._sum = MEMORY * self._sum + size
+            self._ends = MEMORY * self._ends + 1
         if not self._open or not self.rate:  # it was handed out before there was a limit
             return
         self._open -= 1
@@ -162,7 +165,7 @@ class Bandwidth:
         self._timer = None
 
     def _look(self) -> None:
-        """Answers that wait are read on one by one, then two by two: each may bring much at once."""
+        """Read on the answers that wait, one by one, then two by two: each may bring much."""
         self._timer = None
         self._refill()
         if self._level > 0:
@@ -257,8 +260,9 @@ class BodyRoom:
                 self._loop.call_soon_threadsafe(self._look)
 
     def _may_exceed(self, claim: Claim) -> bool:
-        """Return whether a claim may exceed the room: the eldest may, if no other claim will give
-        any back.
+        """Return whether a claim may exceed the room.
+
+        The eldest may, if no other claim will give any back.
         """
         return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
 
@@ -307,7 +311,7 @@ class Claim:
         self.held = 0.0  # seconds for which `turn` has waited
 
     def more(self) -> int:
-        """The next bytes that it may have, 0 if there are none."""
+        """Return the next bytes that it may have, 0 if there are none."""
         wanted = min(STEP, self._spare - self._taken)
         if wanted <= 0 or self._is_loaded:
             return 0
@@ -339,7 +343,7 @@ class Claim:
             self._room.loaded(self, self._taken)
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        """A page that another process gets, or a copy of it, has none of this room."""
+        """Leave the room behind: a page that another process gets, or a copy, has none of it."""
         return _no_claim, ()
 
     def __del__(self) -> None:

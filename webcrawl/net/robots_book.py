@@ -1,5 +1,4 @@
-"""The robots.txt rules of all hosts: whether a URL may be fetched now, or its robots.txt must be
-fetched first.
+"""The robots.txt rules of all hosts, and their verdicts on URLs that are due.
 
 docs/robots.md has the steps. The only I/O is reading and writing the table's rows.
 """
@@ -107,31 +106,27 @@ class RobotsBook:
         if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
             return RobotsDecision.ALLOWED
         entry = self._entry(origin)
-        if (
-            entry is None
-            or entry.looks_early(now)
-            or (entry.until <= now and not entry.owes_now(now))
-        ):
+        if entry is None or entry.looks_early(now):
             return RobotsDecision.FETCH
-        if entry.rules is None:
-            return RobotsDecision.WAIT if entry.tries else RobotsDecision.UNREACHABLE
-        if not entry.rules.allowed(url):
-            return RobotsDecision.FORBIDDEN
-        entry.owes = False
-        entry.asked += 1
-        return RobotsDecision.ALLOWED
+        has_expired = entry.until <= now
+        if has_expired and not entry.owes_now(now):
+            return RobotsDecision.FETCH
+        return _verdict_of(entry, url)
 
     def would_say(self, url: str, now: float) -> RobotsDecision:
         """Return the verdict without recording that the URL was asked about."""
         entry = self._entry(origin_of(url))
-        before = (entry.owes, entry.asked) if entry is not None else (False, 0)
+        if entry is None:
+            return self.verdict(url, now)
+        owes = entry.owes
+        asked = entry.asked
         verdict = self.verdict(url, now)
-        if entry is not None:
-            entry.owes, entry.asked = before
+        entry.owes = owes
+        entry.asked = asked
         return verdict
 
     def said(self, url: str) -> RobotsSaid | None:
-        """The preferences for the use of pages in the robots.txt of its host, if there are any."""
+        """Return what the robots.txt of its host says of the use of pages; None for nothing."""
         if not url.startswith(SCHEMES):
             return None
         origin = origin_of(url)
@@ -139,41 +134,41 @@ class RobotsBook:
         return entry.rules.said if entry is not None and entry.rules is not None else None
 
     def sitemaps(self, url: str) -> Sequence[str]:
-        """The sitemaps that the robots.txt of its host names, the first ones of very many."""
+        """Return the sitemaps that the robots.txt of its host names, the first ones of very many."""
         entry = self._entry(origin_of(url))
         return (entry.fresh.sitemaps or ()) if entry is not None and entry.fresh is not None else ()
 
     def next_try(self, url: str) -> float:
-        """The time at which to try a waiting URL again."""
+        """Return the time at which to try a waiting URL again."""
         entry = self._entry(origin_of(url))
         return entry.until if entry is not None else 0.0
 
     def tries(self, origin: str) -> int:
-        """The number of failed fetches of its robots.txt in a row."""
+        """Return the number of failed fetches of its robots.txt in a row."""
         entry = self._entry(origin)
         return entry.tries if entry is not None else 0
 
     def is_gone(self, url: str) -> bool:
-        """Return whether it is useless to await this URL: its robots.txt has failed often, and no
-        rules are known.
+        """Return whether it is useless to await this URL.
+
+        It is if its robots.txt has failed often, and no rules are known.
         """
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
 
     def origins(self, host: str) -> list[str]:
-        """Return the origins of a host whose robots.txt is known, for commands that inspect a
-        crawl.
-        """
+        """Return a host's origins whose robots.txt is known, for commands that inspect a crawl."""
         return self._table.origins(host, ORIGINS)
 
     def in_force(self, origin: str) -> RobotsEntry | None:
-        """Return what is known of an origin's robots.txt, for commands that inspect a crawl; None
-        if nothing is.
+        """Return what is known of an origin's robots.txt, or None.
+
+        It is for commands that inspect a crawl.
         """
         return self._entry(origin)
 
     def try_again(self, origin: str, now: float) -> None:
-        """Fetches an unreachable robots.txt as soon as its host has its next turn."""
+        """Fetch an unreachable robots.txt as soon as its host has its next turn."""
         entry = self._entry(origin)
         if entry is not None and entry.until > now and (entry.tries or entry.rules is None):
             self._keep(origin, replace(entry, until=now, owes=False))
@@ -190,9 +185,7 @@ class RobotsBook:
     def answered(
         self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD
     ) -> Heard:
-        """Record the response to a robots.txt request: the last hop's, for the origin of the first
-        hop.
-        """
+        """Record the response to a robots.txt request: the last hop's, for the first hop's origin."""
         before = self._entry(origin)
         known_rules = before.rules if before is not None else None
         effect = meaning(status)
@@ -231,7 +224,7 @@ class RobotsBook:
         head: RobotsHead,
         sitemaps: tuple[str, ...] | None,
     ) -> Fresh:
-        """The time of the next look, by what is known of the file's changes."""
+        """Return when to look again, by what is known of the file's changes."""
         if before is None or before.rules is None:
             return look(now, None, changed=False, head=head, sitemaps=sitemaps)
         changed = rules is not before.rules and pack(rules, self._agent) != pack(
@@ -245,13 +238,13 @@ class RobotsBook:
         return self._table.robots(origin)
 
     def restore(self, origin: str, row: Row) -> None:
-        """Makes that what is known of it again."""
+        """Make this row what is known of the origin again."""
         self._store(origin, *(row or (0.0, pack_away(RobotsOutage(0, 0.0), None))))
         old = self._entries.pop(origin, None)
         self._weight -= old.weight if old is not None else 0
 
     def _failed(self, before: RobotsEntry | None, now: float) -> RobotsEntry:
-        """One more failure: wait longer than the last time, and in the end give up.
+        """Return the entry after one more failure: it waits longer, and is given up in the end.
 
         Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for
         twice the planned time at most, as far as we know: a crawl may have been stopped, or the
@@ -282,8 +275,9 @@ class RobotsBook:
         return wait_after(tries, self._retry_wait, KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
-        """The delay that this host's origins ask for: its http and https share one turn, so the
-        longer delay holds.
+        """Return the delay that this host's origins ask for.
+
+        Its http and https share one turn, so the longer delay holds.
         """
         scheme, _, authority = origin.partition(":")
         other = self._entry(f"{SIBLINGS[scheme]}:{authority}") if scheme in SIBLINGS else None
@@ -327,8 +321,19 @@ class RobotsBook:
             self._weight -= old.weight
 
 
+def _verdict_of(entry: RobotsEntry, url: str) -> RobotsDecision:
+    """Decide by an entry that is valid, and book in it that a URL is allowed by it."""
+    if entry.rules is None:
+        return RobotsDecision.WAIT if entry.tries else RobotsDecision.UNREACHABLE
+    if not entry.rules.allowed(url):
+        return RobotsDecision.FORBIDDEN
+    entry.owes = False
+    entry.asked += 1
+    return RobotsDecision.ALLOWED
+
+
 def _kept(sitemaps: Iterable[str]) -> Iterator[str]:
-    """The first ones, as far as there is room."""
+    """Yield the first ones, as far as there is room."""
     room = NAMES
     for one in sitemaps:
         room -= len(one)
@@ -338,7 +343,7 @@ def _kept(sitemaps: Iterable[str]) -> Iterator[str]:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a canonical URL."""
+    """Return scheme, host and port of a canonical URL."""
     return url[: url.index("/", url.index("//") + 2)]
 
 

@@ -1,5 +1,4 @@
-"""The state of an origin's robots.txt: what its status meant, when it is fetched again, and the row
-that keeps it.
+"""The state of an origin's robots.txt, when it is fetched again, and the row that keeps it.
 
 The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again
 has the reasons for looking before the rules expire.
@@ -108,7 +107,7 @@ class RobotsHead(NamedTuple):
     max_age: float | None = None  # seconds; None if it does not say
 
     def completed(self, before: Fresh | None) -> RobotsHead:
-        """The head after a 304: what it does not repeat still holds."""
+        """Return the head after a 304: what it does not repeat still holds."""
         if before is None:
             return self
         return self._replace(validators=self.validators.completed(before.validators))
@@ -153,7 +152,7 @@ class RobotsTable(Protocol):
     """Persistent storage for rules: webcrawl.frontier.host_rows.RobotsRows."""
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """The time at which the row expires, and the row."""
+        """Return the time at which the row expires, and the row."""
         ...
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
@@ -196,8 +195,9 @@ class RobotsEntry:
     asked: int = 0  # URLs that they have allowed since they were loaded
 
     def looks_early(self, now: float) -> bool:
-        """True if rules that are valid are asked for all the same: their host is busy enough for
-        that.
+        """Return whether rules that are valid are asked for all the same.
+
+        Their host is busy enough for that.
         """
         fresh = self.fresh
         return (
@@ -208,13 +208,14 @@ class RobotsEntry:
         )
 
     def owes_now(self, now: float) -> bool:
-        """True if a URL goes before the next try."""
+        """Return whether a URL goes before the next try."""
         return self.owes and now < self.until + KEEP
 
     @property
     def fetched(self) -> float | None:
-        """The time at which the rules came; None if that is not known: robots.txt has been
-        unreachable since.
+        """Return the time at which the rules came.
+
+        None if that is not known: robots.txt has been unreachable since.
         """
         return None if self.tries or self.rules is None else self.until - KEEP
 
@@ -230,7 +231,7 @@ IS_FRESH = {True: b"@", False: b"?"}  # whether there are rules
 
 
 def pack(rules: Rules, agent: str) -> bytes:
-    """The row for these rules; empty if everything is allowed."""
+    """Return the row for these rules; empty if everything is allowed."""
     if not len(rules) and not rules.crawl_delay and rules.said is None:
         return b""
     lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
@@ -240,7 +241,10 @@ def pack(rules: Rules, agent: str) -> bytes:
 
 
 def unpack(data: bytes, agent: str) -> Rules | None:
-    """The rules; None if they are another crawler's (USER_AGENT was changed) or unreadable."""
+    """Return the rules.
+
+    None if they are another crawler's (USER_AGENT was changed) or unreadable.
+    """
     if not data:
         return Rules({})
     try:
@@ -255,8 +259,9 @@ def unpack(data: bytes, agent: str) -> Rules | None:
 
 
 def _said_lines(said: RobotsSaid) -> Iterator[str]:
-    """The fields in small letters, by which they differ from rules; a statement in figures, then
-    its path.
+    """Yield the fields in small letters, by which they differ from rules.
+
+    Each is a statement in figures, then its path.
     """
     for name, paths in said.fields().items():
         yield from (f"{name}: {statement:x} {path}" for path, statement in paths.items())
@@ -277,8 +282,9 @@ def _said(lines: list[str]) -> RobotsSaid | None:
 
 
 class RobotsOutage(NamedTuple):
-    """Since when an origin's robots.txt is unreachable, and how many tries have failed; none if it
-    is given up.
+    """The time since which an origin's robots.txt is unreachable, and the tries that have failed.
+
+    There are none if it is given up.
     """
 
     tries: int
@@ -286,22 +292,23 @@ class RobotsOutage(NamedTuple):
 
 
 def pack_away(away: RobotsOutage, rules: bytes | None) -> bytes:
-    """The row of an unreachable robots.txt, with the packed rules in force; None if there are none."""
+    """Return the row of an unreachable robots.txt, with the packed rules in force.
+
+    None if there are none.
+    """
     head = IS_AWAY + f"{away.tries} {away.since!r}".encode()
     return head if rules is None else head + IN_FORCE + rules
 
 
 def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
-    """The packed rules, with when and how to look again."""
+    """Return the packed rules, with when and how to look again."""
     named = fresh.sitemaps or fresh.sitemaps is not None
     packed: bytes = msgpack.packb([fresh.soon, fresh.step, *fresh.validators, named, rules])
     return IS_FRESH[bool(rules)] + packed
 
 
 class RowParts(NamedTuple):
-    """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked
-    at again.
-    """
+    """A row, split into the outage of robots.txt, the packed rules in force, and the next look."""
 
     away: RobotsOutage | None
     rules: bytes | None
@@ -318,7 +325,7 @@ def row_of(entry: RobotsEntry, agent: str) -> bytes:
 
 
 def entry_of(until: float, row: bytes, agent: str) -> RobotsEntry | None:
-    """The entry that a row has kept; None if its rules are of no use to this crawler."""
+    """Return the entry that a row has kept; None if its rules are of no use to this crawler."""
     away, packed, fresh = split(row)
     rules = unpack(packed, agent) if packed is not None else None
     if away is not None:
@@ -359,7 +366,7 @@ AWAY_FORM = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")
 
 
 def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads each row once; counts them."""
+    """Read and count each row once."""
     queues = SavedQueues(snapshot)
     for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
         found["robots"] += 1

@@ -1,5 +1,4 @@
-"""The resources that this process may lack: descriptors, ports, memory for sockets, and time of its
-own to run.
+"""The resources that this process may lack: descriptors, ports, memory for sockets, and time.
 
 `room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline
 noticed late; RunningClock stands while this process does not run.
@@ -30,8 +29,9 @@ LATE = 1.0
 
 
 class until:  # noqa: N801 - it reads as asyncio.timeout_at
-    """Like asyncio.timeout_at, but Untried if the deadline was noticed late: what came meanwhile is
-    not read yet.
+    """Like asyncio.timeout_at, but Untried if the deadline was noticed late.
+
+    What came meanwhile is not read yet then.
 
     No generator: a new host has three of these, and each would cost 20 calls more.
     """
@@ -86,7 +86,7 @@ class ConnectionRoom:
 
 
 def raise_limit() -> int:
-    """Raises this process's limit of open files as far as the system allows; returns it."""
+    """Raise this process's limit of open files as far as the system allows, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -115,11 +115,13 @@ def worth_keeping(queues: int, fetches: int, factor: float) -> int:
 
 
 def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
-    """Fit the wanted fetches and kept connections below the limit; `fetches` = 0 wants as many as
-    possible.
+    """Fit the wanted fetches and kept connections below the limit.
+
+    `fetches` = 0 wants as many as possible.
 
     Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's
     other files get half.
+
     """
     free = max(limit - used, 0)
     sockets = free - min(OTHERS, free // 2)
@@ -155,7 +157,7 @@ class Shortage:
         self._waiters: list[asyncio.Future[None]] = []
 
     def begins(self, why: object) -> NoSocket:
-        """Starts a pause unless there is one; returns the error to raise."""
+        """Start a pause unless there is one, and return the error to raise."""
         if not self.paused:
             if not self._pause.last:  # no shortage until now
                 logger.warning(
@@ -171,7 +173,7 @@ class Shortage:
         return NoSocket(str(why))
 
     async def end(self) -> None:
-        """Waits while there is a pause."""
+        """Wait while there is a pause."""
         while self.paused:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -207,7 +209,7 @@ class Shortage:
 
 
 def is_ours(error: OSError) -> bool:
-    """True if this error says that our own machine lacks something."""
+    """Return whether this error says that our own machine lacks something."""
     return error.errno in _OURS or getattr(error, "reason", None) == _NO_MEMORY
 
 
@@ -247,8 +249,9 @@ def _probed(address: str, port: int) -> OSError | None:
 
 
 def missing_socket() -> OSError | None:
-    """Why no socket can be opened right now, or None: for libraries that do not say why they
-    failed.
+    """Return why no socket can be opened right now, or None.
+
+    It is for libraries that do not say why they failed.
     """
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
@@ -303,8 +306,9 @@ class RunningClock:
         self._beats = False
 
     def lost_since(self, begun: float) -> float:
-        """Return the seconds in which the process did not run since then; `begun` is by
-        `time.monotonic`.
+        """Return the seconds in which the process did not run since then.
+
+        `begun` is by `time.monotonic`.
         """
         self()
         return sum(lost for ended, lost in self._stops if ended > begun)

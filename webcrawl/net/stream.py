@@ -18,7 +18,10 @@ _PACKED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "ap
 
 
 def type_of(name: bytes) -> str:
-    """The content type for this file name; empty if unknown, and then the body may be sniffed."""
+    """Return the content type for this file name.
+
+    Empty if unknown, and then the body may be sniffed.
+    """
     ending = name[-20:].rpartition(b"/")[2].decode("latin-1")
     kind, packing = _TYPES.guess_type(f"x{ending}")
     return _PACKED.get(packing, "application/octet-stream") if packing else kind or ""
@@ -50,7 +53,8 @@ class Stream(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._waiter: asyncio.Future[None] | None = None
-        self._ended = self._paused = False
+        self._ended = False
+        self._paused = False
         self.reset = False  # whether it ended uncleanly
         self.received = 0  # bytes
         self.first_byte = 0.0  # when it arrived, in the loop's time
@@ -128,13 +132,15 @@ async def read_body(
     bandwidth: Bandwidth | None = None,
     claim: Claim | None = None,
 ) -> tuple[bytes, str]:
-    """Return at most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is
-    in the loop's time.
+    """Return at most `limit` bytes of body, and why it is truncated, in WARC's words.
+
+    `deadline` is in the loop's time.
 
     If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or
     send more. With `bounds`, it must send as fast as they say. The bytes count against `bandwidth`,
     which does not hold them back. What is beyond the first 2 MiB waits for room by the `claim`.
     Raises Untried if the time is noticed to be up too late to judge the server.
+
     """
     loop = asyncio.get_running_loop()
     asked = loop.time()

@@ -23,14 +23,16 @@ def tls_context(
     ciphers: str = ANY,
     protocols: Sequence[str] = ("http/1.1",),
 ) -> ssl.SSLContext:
-    """A context for clients that accepts TLS 1.0 and weak ciphers; `verify` refuses untrusted
-    certificates.
+    """Return a context for clients that accepts TLS 1.0 and weak ciphers.
+
+    `verify` refuses untrusted certificates.
 
     `least` and `most` are versions by their names above, `ciphers` a list as OpenSSL has it,
     `protocols` what ALPN offers; raises ssl.SSLError.
 
     A crawler reads public pages and sends no secrets: a bad certificate is worth a note in the log,
     not the loss of the page.
+
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(protocols)

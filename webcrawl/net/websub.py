@@ -1,5 +1,4 @@
-"""WebSub: the table `subscription`, which hubs are asked to tell of which pages; and the callback
-that hubs reach.
+"""WebSub: the subscriptions of pages at hubs, and the callback that hubs reach.
 
 The table decides only; the requests are sent by whoever asks `due`. Callback and secret of a
 subscription are derived from the crawl's key. So nothing secret is in the table, and what a crash
@@ -45,19 +44,25 @@ def offer(
     entries: Iterable[ListingEntry],
     site_of: Callable[[str], str],
 ) -> Offer | None:
-    """Return the offer of a page that came from `url`, by its headers or, if they have none, its
-    content.
+    """Return the offer of a page that came from `url`; None if it names no usable hub.
 
-    A page may call itself only by a name of its own site: else a stranger's hub could speak for it.
+    The headers go before the content. A page may call itself only by a name of its own site: else
+    a stranger's hub could speak for it.
     """
     hubs, names = _of_headers(headers)
     if not hubs:
-        hubs = [entry.url for entry in entries if entry.role == "hub"]
-        names = names or [entry.url for entry in entries if entry.role == "self"]
+        in_content = [*entries]
+        hubs = _with_role(in_content, "hub")
+        names = names or _with_role(in_content, "self")
     usable = [hub for written in hubs[: 4 * HUBS] if (hub := address(written, url))]
     if not usable:
         return None
-    return Offer(_own_name(names, url, site_of), list(dict.fromkeys(usable))[:HUBS])
+    different = list(dict.fromkeys(usable))
+    return Offer(_own_name(names, url, site_of), different[:HUBS])
+
+
+def _with_role(entries: Iterable[ListingEntry], role: str) -> list[str]:
+    return [entry.url for entry in entries if entry.role == role]
 
 
 def _own_name(names: Sequence[str], url: str, site_of: Callable[[str], str]) -> str:
@@ -77,7 +82,7 @@ def _of_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], list
 
 
 def address(written: str, base: str) -> str:
-    """The canonical form of an address of the web; empty if this is none."""
+    """Return the canonical form of an address of the web; empty if this is none."""
     try:
         found = canonical(written, base, LONGEST)
     except InvalidUrl:
@@ -89,8 +94,9 @@ METHODS = frozenset(("sha1", "sha256", "sha384", "sha512"))  # all that the spec
 
 
 def is_signed(header: str, body: bytes, secret: str) -> bool:
-    """True if this is the body's signature by the secret, `method=hexadecimal`; compared in
-    constant time.
+    """Return whether this is the body's signature by the secret, `method=hexadecimal`.
+
+    They are compared in constant time.
     """
     method, _, given = header.strip().partition("=")
     method = method.strip().lower()
@@ -171,7 +177,7 @@ class Subscriptions:
         return self._read(rows[0]) if rows else None
 
     def active(self, now: float) -> int:
-        """The number of leases."""
+        """Return the number of leases."""
         sql = "SELECT count(*) FROM subscription WHERE state IN (2, 3) AND until > ?"
         return int(self._db.query(sql, (now,))[0][0])
 
@@ -220,7 +226,7 @@ class Subscriptions:
         return found
 
     def form(self, one: Subscription) -> bytes:
-        """The body of the request to the hub."""
+        """Return the body of the request to the hub."""
         fields = {
             "hub.callback": f"{self._address}/{one.token}",
             "hub.mode": "subscribe",
@@ -250,7 +256,7 @@ class Subscriptions:
     # -- being asked by hubs
 
     def verify(self, token: str, said: Mapping[str, str], now: float) -> str | None:
-        """The answer to a hub that asks whether we meant it; None: we did not."""
+        """Return the answer to a hub that asks whether we meant it; None: we did not."""
         one, mode = self.get(token), said.get("hub.mode", "")
         same = one is not None and hmac.compare_digest(
             one.topic.encode(), said.get("hub.topic", "").encode("utf-8", "replace")
@@ -284,13 +290,16 @@ class Subscriptions:
         return challenge
 
     def knows(self, token: str) -> bool:
-        """True if this is a callback of ours."""
+        """Return whether this is a callback of ours."""
         known = self.get(token) is not None
         self.counters["websub/unasked"] += not known
         return known
 
     def pushed(self, token: str, signature: str, body: bytes, now: float) -> Subscription | None:
-        """The subscription of a push that may be believed; None for all others, which are counted."""
+        """Return the subscription of a push that may be believed.
+
+        None for all others, which are counted.
+        """
         one = self.get(token)
         if one is None or one.state not in LIVE or one.until <= now:
             self.counters["websub/unasked"] += 1
@@ -313,7 +322,7 @@ class Subscriptions:
         return blake2b(text.encode(), key=self._key, digest_size=24, person=PERSON).hexdigest()
 
     def _makes_room(self, site: str) -> bool:
-        """True if there is room for one more; one that is gone gives way."""
+        """Return whether there is room for one more; one that is gone gives way."""
         return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in(
             "1", (), MOST
         )
@@ -328,8 +337,9 @@ class Subscriptions:
         return bool(oldest)
 
     def _failed(self, one: Subscription, now: float) -> Subscription:
-        """It is tried again, later each time; a lease that runs is kept to its end, and tried for
-        as long.
+        """Book a failure: the subscription is tried again, later each time.
+
+        A lease that runs is kept to its end, and tried for as long.
         """
         self.counters["websub/failed"] += 1
         again = replace(
@@ -369,7 +379,7 @@ def checksum(
     until: float,
     tries: int,
 ) -> int:
-    """The crc32 of a row."""
+    """Return the crc32 of a row."""
     numbers = f"{token} {topic} {hub} {site} {state} {due!r} {until!r} {tries}"
     return crc32(page, crc32(numbers.encode()))
 
@@ -407,10 +417,12 @@ Verify = Callable[[str, Mapping[str, str]], str | None]
 
 
 class Callback(Listener):
-    """The server. `verify` answers questions; `push` takes what is sent to a token that `knows`
-    knows.
+    """The server. `verify` answers questions.
+
+    `push` takes what is sent to a token that `knows` knows.
 
     Who knows no token sends no body: nothing of a stranger's is kept.
+
     """
 
     def __init__(

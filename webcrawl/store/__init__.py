@@ -1,5 +1,4 @@
-"""The crawl's state on disk: crawl.db and its checkpoint, sorted fingerprint files, outputs, locks,
-threads.
+"""The crawl's state on disk: crawl.db, its checkpoint, fingerprint files, outputs, locks.
 
 `crawldb.CrawlDB` holds the transaction, `outputs.Outputs` the files that a checkpoint notes, `runs`
 sorted fingerprints, `disk.Disk` all writing. `jobdir` is the model of what lies in a JOBDIR.

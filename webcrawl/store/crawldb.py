@@ -29,7 +29,7 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 def is_damage(error: BaseException) -> bool:
-    """True if one of ERRORS means that the file is damaged."""
+    """Return whether one of ERRORS means that the file is damaged."""
     # Python's: no SQLite code
     if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):
         return True
@@ -53,12 +53,14 @@ class Part(Protocol):
 
 
 class CrawlDB:
-    """Opens and locks a crawl's state folder. Readers see the last checkpoint, the owner also what
-    came since.
+    """Opens and locks a crawl's state folder.
+
+    Readers see the last checkpoint, the owner also what came since.
 
     The write transaction begins with the opening and again with each COMMIT, so that no other
     process can write. After an error only `close` works: SQLite may have rolled back, so memory and
     disk may disagree. Reopening restores the last checkpoint.
+
     """
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
@@ -127,7 +129,7 @@ class CrawlDB:
     # -- reading and writing in the open transaction
 
     def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
-        """The rows of this SELECT, including uncommitted ones."""
+        """Return the rows of this SELECT, including uncommitted ones."""
         if self._failure is not None:
             raise self._refusal(self._failure)
         try:
@@ -136,11 +138,11 @@ class CrawlDB:
             raise self._failed(error) from error
 
     def execute(self, sql: str, args: Sequence[Any] = ()) -> None:
-        """Makes one change in the open transaction."""
+        """Make one change in the open transaction."""
         self._change(self._db.execute, sql, args)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Makes the same change for many rows."""
+        """Make the same change for many rows."""
         self._change(self._db.executemany, sql, rows)
 
     def _change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
@@ -158,23 +160,23 @@ class CrawlDB:
             raise
 
     def need(self, *names: str) -> None:
-        """Makes these tables and indexes, which not every crawl has, unless they are there."""
+        """Make these tables and indexes, which not every crawl has, unless they are there."""
         for name in names:
             if not self.query("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
                 self.execute(LATER[name])
 
     def get(self, name: str) -> bytes | None:
-        """The small value stored under this name, or None."""
+        """Return the small value stored under this name, or None."""
         values = self._values("name = ?", name)
         return values[0][1] if values else None
 
     def named(self, prefix: str) -> list[tuple[str, bytes]]:
-        """All small values whose names start with `prefix`, as (name, value)."""
+        """Return all small values whose names start with `prefix`, as (name, value)."""
         return self._values("name GLOB ?", f"{prefix}*")
 
     def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
-        """The small values whose names are `first` or later, but before `end`, as (name, value), by
-        name.
+        """Return the small values whose names are `first` or later, but before `end`, as (name,
+        value), by name.
         """
         return self._values("name >= ? AND name < ? ORDER BY name", first, end)
 
@@ -189,15 +191,15 @@ class CrawlDB:
         self.execute(SET, (name, value, rowcrc.meta(name, value)))
 
     def set_all(self, values: Iterable[tuple[str, bytes]]) -> None:
-        """Stores many small values, as (name, value)."""
+        """Store many small values, as (name, value)."""
         self.executemany(SET, ((name, value, rowcrc.meta(name, value)) for name, value in values))
 
     def delete(self, first: str, end: str) -> None:
-        """Removes the small values that `between` would give."""
+        """Remove the small values that `between` would give."""
         self.execute("DELETE FROM meta WHERE name >= ? AND name < ?", (first, end))
 
     def _failed(self, error: BaseException) -> StoreError:
-        """Remembers the error and returns it as a StoreError."""
+        """Remember the error, and return it as a StoreError."""
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
@@ -211,25 +213,27 @@ class CrawlDB:
     # -- the checkpoint
 
     def join(self, part: Part, *, first: bool = False) -> None:
-        """Save `part` with every following checkpoint; `first`: before all others, because it may
-        feed them.
+        """Save `part` with every following checkpoint.
+
+        `first`: before all others, because it may feed them.
         """
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
-        """Removes a file after the next checkpoint, which no longer names it; if it is gone
-        already, so be it.
+        """Remove a file after the next checkpoint, which no longer names it.
+
+        If it is gone already, so be it.
         """
         self.presence.forget(path)
         self._discarded.append(path)
 
     def prepare(self, *, once: bool = False) -> Iterator[None]:
-        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a
-        thread.
+        """Do all that can be done ahead of a checkpoint, in slices; then sync the log in a thread.
 
         What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So
         after a pass that took long another one follows, as long as each takes less than half of the
         one before; `once`: not if nothing changes any more.
+
         """
         before = float("inf")
         while True:
@@ -243,9 +247,10 @@ class CrawlDB:
             before = seconds
 
     def checkpoint(self) -> None:
-        """Makes all work since the last checkpoint durable.
+        """Make all work since the last checkpoint durable.
 
         If it raises, the last checkpoint stays in force.
+
         """
         if self._failure is not None:
             raise self._refusal(self._failure)
@@ -283,15 +288,16 @@ class CrawlDB:
                 self._begin()
 
     def _remove_discarded(self) -> None:
-        """Failing here does not affect the checkpoint: a file that no checkpoint names is removed
-        at the next start.
+        """Remove the files that a checkpoint no longer names; a failure does not affect it.
+
+        A file that no checkpoint names is removed at the next start.
         """
         for path in self._discarded:
             remove_unnamed(self.disk, path)
         self._discarded.clear()
 
     def close(self) -> None:
-        """Discards all work since the last checkpoint. A second call does nothing."""
+        """Discard all work since the last checkpoint. A second call does nothing."""
         lock, self._lock = self._lock, None
         if lock is None:
             return

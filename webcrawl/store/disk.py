@@ -1,5 +1,4 @@
-"""All writing to the file system by our own code, in one small object that tests can replace by a
-failing one.
+"""All writing to the file system by our own code, in one object that tests can replace.
 
 Files are opened without waiting for anybody: a FIFO in the place of a file would wait for its other
 end.
@@ -29,14 +28,15 @@ def regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def appending(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, made if need be, to be written to at its end; OSError also for what is neither file
-    nor device.
+    """Return the file, made if need be, to be written to at its end.
+
+    Raise OSError also for what is neither file nor device.
     """
     return open(path, "ab", opener=to_append)
 
 
 def to_append(path: str | os.PathLike[str], access: int) -> int:
-    """A descriptor of the same, for this access."""
+    """Return a descriptor of the same, for this access."""
     return _opened(
         path,
         access | os.O_CREAT | os.O_APPEND,
@@ -45,9 +45,10 @@ def to_append(path: str | os.PathLike[str], access: int) -> int:
 
 
 def own_folder(path: Path) -> None:
-    """Makes a folder for what is under way.
+    """Make a folder for what is under way.
 
     One that is there must be ours: who made it could lead us elsewhere.
+
     """
     try:
         path.mkdir(0o700)
@@ -104,11 +105,11 @@ class Disk:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
     def append(self, path: Path) -> int:
-        """Opens a file for appending; creates it if it does not exist."""
+        """Open a file for appending; create it if it does not exist."""
         return to_append(path, os.O_RDWR)
 
     def write(self, fd: int, data: Buffer) -> None:
-        """Writes all of `data`: a write cut short by the kernel (full disk, signal) is continued."""
+        """Write all of `data`: a write cut short by the kernel (full disk, signal) is continued."""
         rest = memoryview(data)
         written = os.write(fd, rest)
         while written < rest.nbytes:
@@ -119,22 +120,23 @@ class Disk:
         os.fsync(fd)
 
     def let_go(self, fd: int) -> None:
-        """Tells the kernel to start writing this file out and to drop it from the page cache: it is
-        not read soon.
+        """Tell the kernel to start writing this file out and to drop it from the page cache.
+
+        It will not be read soon.
         """
         if hasattr(os, "posix_fadvise"):  # macOS has none
             with contextlib.suppress(OSError):  # it is only advice
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def make_private(self, path: Path) -> None:
-        """Takes a file away from all but its owner."""
+        """Take a file away from all but its owner."""
         path.chmod(0o600)
 
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
 
     def cut(self, path: Path, length: int) -> None:
-        """Cuts a file to this length, on the disk too."""
+        """Cut a file to this length, on the disk too."""
         fd = self.append(path)
         try:
             self.truncate(fd, length)
@@ -150,7 +152,7 @@ class Disk:
         path.unlink(missing_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
-        """Syncs a folder's entries: without this a synced file may be gone after a power cut."""
+        """Sync a folder's entries: without this a synced file may be gone after a power cut."""
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
@@ -218,11 +220,13 @@ def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
 
 
 def rewrite(path: Path, data: bytes) -> None:
-    """Replace a file that is written often, so that no reader sees half of it. It is not synced: a
-    crawl would wait.
+    """Replace a file that is written often, so that no reader sees half of it.
+
+    It is not synced: a crawl would wait.
 
     So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`,
     which the next attempt removes.
+
     """
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
@@ -232,7 +236,7 @@ def rewrite(path: Path, data: bytes) -> None:
 
 
 def remove_unnamed(disk: Disk, path: Path) -> None:
-    """Removes a file that no checkpoint names. If that fails, the next start tries again."""
+    """Remove a file that no checkpoint names. If that fails, the next start tries again."""
     try:
         disk.unlink(path)
     except OSError as error:

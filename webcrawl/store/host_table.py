@@ -1,6 +1,4 @@
-"""A table of crawl.db with one small value per host, of which those that were asked for last are in
-memory.
-"""
+"""A table of crawl.db with one small value per host; the last ones used are in memory."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ V = TypeVar("V", bound=Value)
 
 
 class HostTable(Part, Generic[V]):
-    """`table` is one of schema.LATER with the columns host, data and crc; `new` makes the value of
-    a new host.
+    """`table` is one of schema.LATER with the columns host, data and crc.
+
+    `new` makes the value of a new host.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class HostTable(Part, Generic[V]):
         return self._keep(host, self._read(rows[0]) if rows else None)
 
     def change(self, host: str) -> V:
-        """The host's value, to be changed at once; a new one if there is none."""
+        """Return the host's value, to be changed at once; a new one if there is none."""
         found = self.get(host)
         if found is None:
             found = self._new()

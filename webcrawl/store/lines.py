@@ -1,5 +1,4 @@
-"""Lines of files of any size: those between two places, the place of one in order; sorted, or in
-blocks packed by zstd.
+"""Lines of files of any size: between two places, in order, sorted, or packed by zstd.
 
 A packed block is its size, the crc32 of its bytes, and these; a size of 0 is the end.
 """
@@ -66,8 +65,9 @@ def lines_between(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
 
 
 def lines_of(file: BinaryIO, end: int, at: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines between two bytes of a file, each with its place; what is too long, in
-    pieces.
+    """Yield the lines between two bytes of a file, each with its place.
+
+    A line that is too long comes in pieces.
     """
     file.seek(at)
     while at < end and (line := file.readline(min(LONGEST_LINE, end - at))):
@@ -83,11 +83,13 @@ SCRATCH = (RUNS, ".new")  # after the new file's name: the files that are writte
 
 
 def sort_lines(disk: Disk, source: Path, target: Path) -> None:
-    """Writes the lines of `source`, sorted by their bytes, to `target`, which appears whole;
+    """Write the lines of `source`, sorted by their bytes, to `target`, which appears whole.
+
     `source` stays.
 
     Two files beside it are written meanwhile. What an attempt that was interrupted left of them
     does not matter.
+
     """
     with (
         replacing(disk, target) as out,
@@ -106,7 +108,7 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _scratch(disk: Disk, path: Path) -> Iterator[int]:
-    """A new file, removed at the end."""
+    """Yield a new file, removed at the end."""
     disk.unlink(path)
     fd = disk.create(path)
     try:
@@ -129,7 +131,7 @@ def _lines(fd: int, at: int, end: int) -> Iterator[bytes]:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines, joined to pieces that are worth a system call."""
+    """Yield the lines, joined to pieces that are worth a system call."""
     piece: list[bytes] = []
     size = 0
     for line in lines:
@@ -157,7 +159,9 @@ class BlockWriter:
         self._disk = disk
         self.path = path
         self._waiting: list[bytes] = []
-        self._size = self._bytes = self._lines = 0
+        self._size = 0
+        self._bytes = 0
+        self._lines = 0
         disk.unlink(path)
         self._fd = disk.create(path)
 
@@ -184,7 +188,7 @@ class BlockWriter:
                 self._disk.unlink(self.path)
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Adds lines; each ends in a line's end."""
+        """Add lines; each ends in a line's end."""
         for at in range(0, len(lines), AT_ONCE):
             some = lines[at : at + AT_ONCE]
             self._waiting.extend(some)

@@ -20,7 +20,10 @@ LOCK = "lock"  # the file in each folder that is locked
 
 
 def identity(file: Path | int) -> Identity | None:
-    """The identity of a file or folder, given by path or descriptor; None if there is none."""
+    """Return the identity of a file or folder, given by path or descriptor.
+
+    None if there is none.
+    """
     try:
         about = file.stat() if isinstance(file, Path) else os.fstat(file)
     except OSError:
@@ -49,7 +52,7 @@ class Presence:
         self._least.pop(path, None)
 
     def check(self) -> None:
-        """Raises TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5
+        """Raise TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5
         us per path).
         """
         found = [
@@ -61,7 +64,7 @@ class Presence:
             raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
 
     def taken_away(self) -> TakenAway | None:
-        """Returns what `check` raises."""
+        """Return what `check` raises."""
         try:
             self.check()
         except TakenAway as error:
@@ -139,7 +142,7 @@ class Lock:
         return f"<Lock held={len(self._held)}>"
 
     def add(self, folder: Path) -> None:
-        """Locks another folder of the crawl too, unless its file system has no locks on folders
+        """Lock another folder of the crawl too, unless its file system has no locks on folders
         (NFS).
         """
         try:
@@ -149,9 +152,7 @@ class Lock:
                 raise
 
     def _take(self, path: Path, flags: int) -> None:
-        """Opens and locks; once more if `path` meanwhile leads to another file than the one that is
-        now locked.
-        """
+        """Open and lock, once more if `path` leads to another file than the locked one by then."""
         while True:
             fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
             here = identity(fd)
@@ -169,7 +170,7 @@ class Lock:
             os.close(self._held.pop(here))
 
     def close(self) -> None:
-        """Releases all. A second call does nothing."""
+        """Release all. A second call does nothing."""
         while self._held:
             os.close(self._held.popitem()[1])
 

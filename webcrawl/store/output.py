@@ -40,7 +40,7 @@ class Output:
         return f"<Output {self.path} {self.tell()} bytes>"
 
     def tell(self) -> int:
-        """The position of the next byte; buffered bytes count."""
+        """Return the position of the next byte; buffered bytes count."""
         return self._file.length + self._size
 
     def mark(self) -> Mark:
@@ -63,7 +63,7 @@ class Output:
                 raise
 
     def flush(self) -> None:
-        """Writes the buffer. On an error the buffer is kept, and a partial write is cut off."""
+        """Write the buffer. On an error the buffer is kept, and a partial write is cut off."""
         if not self._waiting:
             return
         data = b"".join(self._waiting)
@@ -82,7 +82,7 @@ class Output:
             self._let_go = self._file.length
 
     def sync(self) -> None:
-        """Makes what was written so far survive a power cut."""
+        """Make what was written so far survive a power cut."""
         self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
         self._disk.sync(self._file.fd)
 
@@ -90,13 +90,15 @@ class Output:
         self.closed = True
 
     def finish(self) -> None:
-        """Closes a file whose name ends in `.open`.
+        """Close a file whose name ends in `.open`.
 
         The suffix is removed after a checkpoint has noted all of it.
+
         """
         if self.path.suffix != OPEN:
             raise ValueError(f"{self.path}: does not end in {OPEN}")
-        self.closed = self.finished = True
+        self.closed = True
+        self.finished = True
 
     def release(self) -> None:
         os.close(self._file.fd)

@@ -109,16 +109,18 @@ class Outputs:
             logger.warning(line, self._root / lone[0], len(lone))
 
     def _where(self, name: str) -> Path:
-        """The present path of a noted file."""
+        """Return the present path of a noted file."""
         path = self._root / name
         unfinished = self._root / f"{name}{OPEN}"
         return unfinished if not path.exists() and unfinished.exists() else path
 
     def _rename(self) -> None:
-        """Gives finished files their final names if a COMMIT has noted them. A failed rename is
-        retried later.
+        """Give finished files their final names if a COMMIT has noted them.
+
+        A failed rename is retried later.
 
         TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
+
         """
         if self._unnamed and self._committed():
             self._name(sorted(self._unnamed))
@@ -151,8 +153,9 @@ class Outputs:
         self._unnamed.discard(name)
 
     def _miss(self) -> None:
-        """Warns once of each file of a pipeline that does not run now, if it is gone: it would be
-        needed again.
+        """Warn once of each file of a pipeline that does not run now, if it is gone.
+
+        It would be needed again.
         """
         for name in self._noted.keys() - self._open.keys() - self._finished - self._missed:
             if not (self._root / name).exists():
@@ -163,8 +166,9 @@ class Outputs:
                 )
 
     def _committed(self) -> bool:
-        """True if the COMMIT after the last `save` succeeded: if not, the database refuses all
-        calls.
+        """Return whether the COMMIT after the last `save` succeeded.
+
+        If not, the database refuses all calls.
         """
         try:
             self._db.query("SELECT 1")
@@ -181,9 +185,10 @@ class Outputs:
             raise StoreError(f"{path}: {error}") from error
 
     def open(self, path: str) -> Output:
-        """Opens `path`, relative to the root, for appending.
+        """Open `path`, relative to the root, for appending.
 
         A file that no checkpoint has noted is emptied first.
+
         """
         output = self._open.get(path)
         if output is not None and not output.closed:
@@ -210,12 +215,13 @@ class Outputs:
         return output
 
     def holds(self, path: str) -> bool:
-        """True if a checkpoint has noted this file."""
+        """Return whether a checkpoint has noted this file."""
         return path in self._noted
 
     def finished(self) -> Iterator[tuple[str, Mark]]:
-        """The finished files that a checkpoint has noted and that have their final names; some may
-        be gone.
+        """Yield the finished files that a checkpoint has noted and that have their final names.
+
+        Some may be gone.
         """
         for name in self._finished:
             if name in self._noted and name not in self._unnamed:
@@ -227,24 +233,28 @@ class Outputs:
         return any(name.endswith(OPEN) for name in self._noted)
 
     def length(self, path: str) -> int:
-        """The length of an open file, buffered bytes included."""
+        """Return the length of an open file, buffered bytes included."""
         return self._open[path].tell()
 
     def on_close(self, call: Callable[[], None]) -> None:
-        """Calls this first when the outputs are closed: a thread may still write files beside them."""
+        """Call this first when the outputs are closed.
+
+        A thread may still write files beside them.
+        """
         self._closers.append(call)
 
     def adopt(self, path: str, mark: Mark, instead: str = "") -> None:
-        """Takes a whole, synced file that was written beside, at `path` with `.open`, as finished.
+        """Take a whole, synced file that was written beside, at `path` with `.open`, as finished.
 
         The next checkpoint notes it, and no longer the file `instead`, which is removed then.
+
         """
         self._adopted[path] = mark
         if instead:
             self._replaced.add(instead)
 
     def on_show(self, call: Callable[[], None]) -> None:
-        """Calls this before files are shown: something may be on its way to one."""
+        """Call this before files are shown: something may be on its way to one."""
         self._shown.append(call)
 
     def show(self) -> None:
@@ -254,13 +264,14 @@ class Outputs:
         self.flush()
 
     def flush(self) -> None:
-        """Writes what is buffered."""
+        """Write what is buffered."""
         for output in self._open.values():
             output.flush()
 
     def sweep(self, pattern: str) -> None:
-        """Removes files that match `pattern` and that no checkpoint has noted: their names are not
-        opened again.
+        """Remove files that match `pattern` and that no checkpoint has noted.
+
+        Their names are not opened again.
         """
         for path in self._root.glob(pattern):
             name = path.relative_to(self._root).as_posix()
@@ -277,8 +288,9 @@ class Outputs:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Names finished files, then syncs, in a thread; `save` syncs the little that is written
-        meanwhile.
+        """Name finished files, then sync, in a thread.
+
+        `save` syncs the little that is written meanwhile.
         """
         self._miss()
         self.flush()
@@ -325,28 +337,36 @@ class Outputs:
             output.release()
 
     def _note(self) -> None:
-        """Note how far each open file is the checkpoint's; a finished file has its final name from
-        now on.
+        """Note how far each open file is the checkpoint's.
+
+        A finished file has its final name from now on.
         """
         marks = {name: output.mark() for name, output in self._open.items()}
         finished = [name for name, output in self._open.items() if output.finished]
         for name in finished:
-            final = name.removesuffix(OPEN)
-            self._noted.pop(name, None)
-            marks[final] = marks.pop(name)
-            self._finished.add(final)
-            self._db.set(FINISHED + final, b"")
+            self._finish(name, marks)
         self._replace(marks)
-        changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
-        rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
-        self._db.executemany(NOTE, rows)
-        self._noted.update(changed)
+        self._write_changed(marks)
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 
+    def _finish(self, name: str, marks: dict[str, Mark]) -> None:
+        """Note a finished file under its final name."""
+        final = name.removesuffix(OPEN)
+        self._noted.pop(name, None)
+        marks[final] = marks.pop(name)
+        self._finished.add(final)
+        self._db.set(FINISHED + final, b"")
+
+    def _write_changed(self, marks: dict[str, Mark]) -> None:
+        changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
+        rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
+        self._db.executemany(NOTE, rows)
+        self._noted.update(changed)
+
     def _replace(self, marks: dict[str, Mark]) -> None:
-        """Notes the files that were adopted, under their final names, and removes the others after
+        """Note the files that were adopted, under their final names, and remove the others after
         the COMMIT.
         """
         for name in self._replaced:
@@ -366,14 +386,15 @@ class Outputs:
         self._adopted.clear()
 
     def _sync_all(self, outputs: Sequence[Output], folders: Sequence[Path]) -> None:
-        """All at once: where a sync takes seconds, one after the other would hold up the crawl's
-        end for minutes.
+        """Sync all at once.
+
+        Where a sync takes seconds, one after the other would hold up the crawl's end for minutes.
         """
         side_by_side([output.sync for output in outputs])
         side_by_side([partial(self._db.disk.sync_folder, folder) for folder in folders])
 
     def _folders_of(self, names: Iterable[str]) -> list[Path]:
-        """The folders from these files up to the root, each once: all of them may be new."""
+        """Return the folders from these files up to the root, each once: all of them may be new."""
         found: dict[Path, None] = {}
         for name in sorted(names):
             folder = (self._root / name).parent
@@ -385,7 +406,7 @@ class Outputs:
         return list(found)
 
     def close(self) -> None:
-        """Closes all files. The next start truncates what no checkpoint has noted."""
+        """Close all files. The next start truncates what no checkpoint has noted."""
         for call in self._closers:
             call()
         try:
@@ -398,7 +419,7 @@ class Outputs:
         self._rename()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each output that is shorter than the last checkpoint noted, or missing although it
+        """Yield each output that is shorter than the last checkpoint noted, or missing although it
         is not finished.
         """
         for name, (length, _) in self._noted.items():

@@ -40,7 +40,7 @@ class SyncedLog:
             raise StoreError(f"{path}: {error}") from error
 
     def write(self, line: bytes) -> None:
-        """Appends the line now, or nothing of it: StoreError."""
+        """Append the line now. Raise StoreError if it cannot be; then nothing of it is left."""
         self._unsynced = True
         try:
             self._file.append(line)
@@ -48,7 +48,7 @@ class SyncedLog:
             raise StoreError(f"{self._path}: {error}") from error
 
     def sync(self) -> None:
-        """Makes what was written survive a power cut; does nothing if all of it does already."""
+        """Make what was written survive a power cut; do nothing if all of it does already."""
         if not self._unsynced:
             return
         # set before syncing: a line that is written meanwhile needs another sync
@@ -114,7 +114,7 @@ class Windows(Part):
 
 
 def is_open(saved: SavedWindows, asked: float) -> bool:
-    """True if something was done after this checkpoint that no later one knows of."""
+    """Return whether something was done after this checkpoint that no later one knows of."""
     return not saved.over or asked > saved.at
 
 

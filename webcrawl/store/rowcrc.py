@@ -1,5 +1,6 @@
-"""The crc32 in the last column of crawl.db's rows: SQLite has no checksums, and most flipped bits
-go unnoticed.
+"""The crc32 in the last column of crawl.db's rows.
+
+SQLite has no checksums, and most flipped bits go unnoticed.
 
 Blocks and the records of `waiting` are zstd frames with checksums of their own. A row of `run` has
 none because its file repeats all that it says, one of `linked` because only its length matters.
@@ -28,9 +29,10 @@ def meta(name: str, value: bytes) -> int:
 
 
 def host(name: str, state: int, data: bytes) -> int:
-    """Takes 0.3 us.
+    """Return the crc of a row of `host`, in 0.3 us.
 
     The state is the crc's start value, so any other 32-bit state gives another crc.
+
     """
     return crc32(data, crc32(name.encode(), state))
 
@@ -65,7 +67,7 @@ def of_host(name: str, data: bytes) -> int:
 
 
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:
-    """True if the last value of this row is the crc of the others."""
+    """Return whether the last value of this row is the crc of the others."""
     try:
         return bool(formula(*row[:-1]) == row[-1])
     except MISFITS:

@@ -94,7 +94,7 @@ class Run:
         return rows.transpose(1, 0, 2).reshape(self.columns, -1)[:, :real]
 
     def between(self, low: int, high: int) -> Keys:
-        """The rows with low <= key <= high."""
+        """Return the rows with low <= key <= high."""
         first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
         if last <= first:
@@ -102,8 +102,9 @@ class Run:
         return between(self._read(first, last), low, high)
 
     def within(self, low: int, high: int) -> int:
-        """The least number of rows with low <= key <= high: those of whole pages, as nothing is
-        read.
+        """Return the least number of rows with low <= key <= high.
+
+        Whole pages are counted, as nothing is read.
         """
         first = int(np.searchsorted(self._index, np.uint64(low), "left"))
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
@@ -146,11 +147,12 @@ class Run:
         return found
 
     def holds(self, key: int, second: int) -> bool:
-        """True if the file contains this pair.
+        """Return whether the file contains this pair.
 
         Keys are hashes, so a key's position in its page can be computed to within some dozen of
         4,096 places: usually reading NEAR keys around it shows that it is absent. Otherwise the
         whole page is searched.
+
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1
@@ -170,8 +172,9 @@ class Run:
         return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
     def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
-        """Searches earlier pages: equal keys may span several, though with 64 bits only by accident
-        or attack.
+        """Search earlier pages.
+
+        Equal keys may span several, though with 64 bits only by accident or attack.
         """
         while page > 0 and self._index[page] == key:
             page -= 1
@@ -180,7 +183,7 @@ class Run:
         return False
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each page whose checksum or order is wrong."""
+        """Yield each page whose checksum or order is wrong."""
         before = -1
         for page, crc in enumerate(self._crcs):
             at = HEADER.size + page * self._page_bytes
@@ -205,7 +208,7 @@ class Run:
 
 
 def between(rows: Keys, low: int, high: int) -> Keys:
-    """The rows with low <= key <= high; keys are the first column, ascending."""
+    """Return the rows with low <= key <= high; keys are the first column, ascending."""
     keys = rows[0]
     return rows[
         :,
@@ -272,7 +275,7 @@ class RunWriter:
         return f"<RunWriter {self.path.name} count={self.count} columns={self.columns}>"
 
     def append(self, *columns: Keys) -> None:
-        """Appends keys, each above all before (equal only if the second values differ)."""
+        """Append keys, each above all before (equal only if the second values differ)."""
         rows = np.stack(columns)
         if rows.dtype != np.uint64 or len(rows) != self.columns:
             raise TypeError(f"{self.path}: {len(rows)} columns of {rows.dtype}")
@@ -303,7 +306,7 @@ class RunWriter:
         self._disk.write(self._fd, data)
 
     def finish(self) -> None:
-        """Completes and syncs the file; the next checkpoint must name it."""
+        """Complete and sync the file; the next checkpoint must name it."""
         try:
             if self._rest.shape[1]:
                 pad = np.full((self.columns, PAGE - self._rest.shape[1]), LAST)
@@ -322,7 +325,7 @@ class RunWriter:
             self._close()
 
     def abandon(self) -> None:
-        """Closes and removes a file that will not be finished."""
+        """Close and remove a file that will not be finished."""
         self._close()
         self._disk.unlink(self.path)
 

@@ -79,7 +79,7 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Creates the database under a temporary name, so that an incomplete one is never taken for a
+    """Create the database under a temporary name, so that an incomplete one is never taken for a
     crawl's.
     """
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
@@ -99,7 +99,7 @@ def create(path: Path, disk: Disk) -> None:
 
 
 def keep_private(path: Path, disk: Disk) -> None:
-    """Takes a database that an earlier version made, its log and its index away from other users."""
+    """Take a database that an earlier version made, its log and its index away from other users."""
     for file in (path, *files(path)):
         if file.exists() and file.stat().st_mode & OTHERS:
             try:
@@ -109,8 +109,9 @@ def keep_private(path: Path, disk: Disk) -> None:
 
 
 def head_of(path: Path) -> bytes:
-    """The header of a database, read without SQLite, which might already write; not while SQLite
-    has it open.
+    """Return the header of a database, read without SQLite, which might already write.
+
+    Do not call it while SQLite has the database open.
     """
     if not path.is_file():
         raise DamagedFile(path, 0, "not a file")
@@ -148,9 +149,10 @@ def _has_bytes(path: Path) -> bool:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The owner's connection.
+    """Return the owner's connection.
 
     It reads first, so that a truncated file is refused before any pragma writes to it.
+
     """
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:

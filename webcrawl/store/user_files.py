@@ -1,5 +1,6 @@
-"""Files of the user's, outside JOBDIR, to which a crawl appends: its feeds. After a crash they are
-cut back.
+"""Files of the user's, outside JOBDIR, to which a crawl appends: its feeds.
+
+After a crash they are cut back.
 
 They are not the crawl's alone: the user may edit, move or remove them, and other programs may
 append to them. So a file is cut back to the length that the last checkpoint noted only if this
@@ -72,8 +73,9 @@ class UserFile:
     def __init__(
         self, files: UserFiles, path: Path, mark: FileMark | None, *, overwrite: bool
     ) -> None:
-        """`mark`: of the file as this crawl has left it; None if the file is another's, or not
-        there.
+        """`mark`: that of the file as this crawl has left it.
+
+        None if the file is another's, or not there.
         """
         self.path = path
         self._files = files
@@ -81,12 +83,14 @@ class UserFile:
         self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
         self._waiting: list[bytes] = []
         self._buffered = 0
-        self.is_shared = self.unsynced = False
+        self.is_shared = False
+        self.unsynced = False
         self.committed = -1  # bytes that the last checkpoint has noted
         self.is_late = files.is_over  # nothing of a page is in it
         self._final: FileMark | None = None
         self.is_continued = mark is not None and bool(mark.first)
-        self.first, self.last = (mark.first, mark.last) if mark is not None else (b"", b"")
+        self.first = mark.first if mark is not None else b""
+        self.last = mark.last if mark is not None else b""
         self._open(mark, overwrite=overwrite)
 
     def _open(self, mark: FileMark | None, *, overwrite: bool = False) -> None:
@@ -155,8 +159,9 @@ class UserFile:
         self.unsynced = True
 
     def _append(self, data: bytes) -> None:
-        """Append all of `data`, or nothing; in a shared file what fails stays: another program may
-        write there.
+        """Append all of `data`, or nothing.
+
+        In a shared file what fails stays: another program may write there.
         """
         if not self.is_shared:
             self._file.append(data)
@@ -358,11 +363,11 @@ class UserFiles:
             self._closing.append(self._db.worker.submit(close))
 
     def end(self) -> None:
-        """The crawl is being closed: what ends its files is written later, and noted in the journal
-        only.
+        """Prepare for the end of the crawl: what ends its files is noted in the journal only.
 
         Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says
         is read now.
+
         """
         self.recover()
         self._shut_marks = dict(self._db.named(SHUT))

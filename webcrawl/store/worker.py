@@ -79,9 +79,10 @@ class Worker:
         return future
 
     def done(self, future: Future[T]) -> bool:
-        """True if this job has ended.
+        """Return whether this job has ended.
 
         MemoryError if it never will: a thread that cannot even report an error dies.
+
         """
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):
@@ -94,13 +95,13 @@ class Worker:
             yield
 
     def result(self, future: Future[T]) -> T:
-        """Waits for this job; returns what it returned, or raises its error."""
+        """Wait for this job, and return what it returned, or raise its error."""
         while not self.done(future):
             wait([future], LOOK)
         return future.result()
 
     def close(self) -> None:
-        """Waits for all jobs, then ends the thread. A second call does nothing."""
+        """Wait for all jobs, then end the thread. A second call does nothing."""
         self._jobs.put(None)
         with self._alive:
             pass
@@ -142,9 +143,10 @@ Job = Callable[[], object]
 
 
 def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
-    """Does all jobs, in as many threads as may be had.
+    """Do all jobs, in as many threads as may be had.
 
     When all have ended, raises the first error of any.
+
     """
     if len(jobs) < 2:
         for job in jobs:

@@ -1,5 +1,4 @@
-"""SQLite's write-ahead log: kept short and synced without blocking the crawl, and checked frame by
-frame.
+"""SQLite's write-ahead log: kept short, synced without blocking the crawl, checked by frames.
 
 For the format see sqlite.org/fileformat2.html, section 4. A torn end is no damage: no checkpoint
 was finished there. It is damage if a finished checkpoint is cut off. That can be told because
@@ -35,12 +34,15 @@ LIMIT = 256 << 20  # bytes; beyond it the log is cut before the next transaction
 
 
 def files(database: Path) -> tuple[Path, Path]:
-    """The log of this database, and the log's index."""
+    """Return the log of this database, and the log's index."""
     return Path(f"{database}-wal"), Path(f"{database}-shm")
 
 
 def check_files(database: Path) -> None:
-    """Checks that both are files, if they are there: SQLite would wait for the other end of a pipe."""
+    """Check that both are files, if they are there.
+
+    SQLite would wait for the other end of a pipe.
+    """
     for path in files(database):
         if path.exists() and not path.is_file():
             raise DamagedFile(path, 0, "not a file")
@@ -77,7 +79,7 @@ class WriteAheadLog:
         return _size(self._path)
 
     def sync_ahead(self) -> Iterator[None]:
-        """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little
+        """Sync the log in a thread, so that the COMMIT, which blocks the event loop, has little
         left to sync.
         """
         syncing = self._worker.submit(self._sync)
@@ -94,18 +96,19 @@ class WriteAheadLog:
                 os.close(fd)
 
     def copy_back(self) -> None:
-        """Starts copying committed pages into the database, unless a copy is already running."""
+        """Start copying committed pages into the database, unless a copy is already running."""
         if self._copying is None or self._copying.done():
             self._copying = self._worker.submit(self._copy)
 
     @property
     def is_long(self) -> bool:
-        """True if it is to be cut before the next transaction begins."""
+        """Return whether it is to be cut before the next transaction begins."""
         return len(self) > self._limit
 
     def cut_ahead(self) -> Iterator[None]:
-        """Cuts a log that is too long, in the worker's thread: it does so between two transactions
-        only.
+        """Cut a log that is too long, in the worker's thread.
+
+        It does so between two transactions only.
         """
         if self.is_long:
             yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
@@ -116,7 +119,7 @@ class WriteAheadLog:
             self._worker.result(self._worker.submit(self._copy, "TRUNCATE"))
 
     def wait(self) -> None:
-        """Waits until no copy is running."""
+        """Wait until no copy is running."""
         if self._copying is not None:
             self._worker.result(self._copying)
 
@@ -158,16 +161,18 @@ class _Walk:
 
     @property
     def hides_commits(self) -> bool:
-        """True if finished transactions follow the invalid frame, so that the frame is no end that
-        a crash tore.
+        """Return whether finished transactions follow the invalid frame.
+
+        Then the frame is no end that a crash tore.
         """
         return self.bad and self.commits_behind > 0 and self.behind
 
 
 def check_log(path: Path) -> Iterator[DamagedFile]:
-    """Yields the place from which on finished checkpoints are cut off, if there is one.
+    """Yield the place from which on finished checkpoints are cut off, if there is one.
 
     A running crawl may restart its log during the check; then the log is checked again.
+
     """
     damages: list[DamagedFile] = []
     for _ in range(10):
@@ -205,8 +210,9 @@ def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
 
 
 def _synced(index: Path, salt: bytes) -> int:
-    """Frames up to the last COMMIT by SQLite's index; 0 if the index is torn or belongs to another
-    log.
+    """Return the frames up to the last COMMIT by SQLite's index.
+
+    It is 0 if the index is torn or belongs to another log.
     """
     if not index.exists():
         return 0
@@ -273,13 +279,13 @@ def _times(matrix: Words, rows: Words) -> Words:
 
 
 def _sums(rows: Words) -> Words:
-    """The checksum of each row of words, starting from 0."""
+    """Return the checksum of each row of words, starting from 0."""
     return _times(_factors(rows.shape[1] // 2), rows)
 
 
 @lru_cache(4)
 def _factors(pairs: int) -> Words:
-    """The part of each word in both sums."""
+    """Return the part of each word in both sums."""
     # of the last pair: x to both, y to the second
     columns, matrix = [], np.array([[1, 0], [1, 1]], np.uint32)
     step = np.array([[1, 1], [1, 2]], np.uint32)

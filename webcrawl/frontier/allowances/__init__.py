@@ -1,6 +1,4 @@
-"""The number of pages of a registered domain that are fetched: one small class per file, chosen by
-DOMAIN_BUDGET.
-"""
+"""The pages of a registered domain that are fetched: a class per file, chosen by DOMAIN_BUDGET."""
 
 from __future__ import annotations
 
@@ -14,15 +12,18 @@ class Allowance(Protocol):
 
     @property
     def lead(self) -> float:
-        """Pages that may be asked for before new bodies have come back for them; infinity: novelty
-        does not count.
+        """Pages that may be asked for before new bodies have come back for them.
+
+        Infinity: novelty does not count.
         """
 
     def most(self, links: int, *, seed: bool) -> float:
-        """Return the pages of a domain that this many others link to (at most 64 are counted);
-        infinity: no limit.
+        """Return the pages of a domain that this many others link to (at most 64 are counted).
+
+        Infinity: no limit.
 
         `seed`: it has a seed. More links never mean fewer pages.
+
         """
 
     def sure(self, links: int, *, seed: bool) -> float:

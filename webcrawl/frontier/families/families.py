@@ -1,5 +1,6 @@
-"""Holds back URLs of families that make nothing new, for all domains; learns from each page of the
-larger ones.
+"""Holds back URLs of families that make nothing new, for all domains.
+
+Learns from each page of the larger ones.
 
 A folded family's URLs wait behind all others of their domain (`budgets.Budgets.fold`).
 docs/frontier.md has the rules, docs/decisions/frontier-order.md why they are these.
@@ -48,8 +49,9 @@ class PageLook:
 
 
 class Families:
-    """`waits` is asked for each URL whose turn has come; `read`, `heard` and `answered` are called
-    for each page.
+    """`waits` is asked for each URL whose turn has come.
+
+    `read`, `heard` and `answered` are called for each page.
     """
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
@@ -109,9 +111,10 @@ class Families:
         return self._of(name).redirected(url, target)
 
     def answered(self, name: str, link: Link, status: int) -> bool:
-        """A page of a domain that has had START of them is done.
+        """Book a page that is done, of a domain that has had START of them.
 
         Returns whether URLs that wait may go on.
+
         """
         learning, look = self._of(name), self._looks.get(link.url)
         if look is None and (link.url in self._looks or not 200 <= status < 300):

@@ -1,5 +1,6 @@
-"""What a page says, without what a server can make up at no cost: numbers, hashes, times, and its
-own address.
+"""The contents of a page by which it is new, as numbers.
+
+What a server can make up at no cost is left out: numbers, hashes, times, and the page's address.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 
 
 class Features:
-    """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its
-    short runs together.
+    """The numbers of a page's parts: its runs of text, what it embeds, its short runs together.
+
+    Each is a crc.
 
     `title` is that of the title's words, if other runs say more: the runs that say no more, such as
     a heading that repeats it, are then no parts. It is None on a page that was not seen whole, as
@@ -69,15 +71,13 @@ class Features:
     __slots__ = ("echoing", "own", "parts", "title", "whole")
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
-        """`address`: words of its URL; `echo`: those that many URLs of its family have, which say
-        nothing.
+        """`address`: words of its URL.
+
+        `echo`: those of them that many URLs of its family have, which say nothing.
         """
         lower = body[:LOOKED_AT].lower()
-        runs = (
-            _runs(lower)
-            if b"<" in lower[:1024]
-            else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
-        )
+        is_markup = b"<" in lower[:1024]
+        runs = _runs(lower) if is_markup else _lines(lower)
         said = [run for run in _words(runs) if not run <= echo]
         mine = address - echo
         is_whole = len(runs) < MOST and len(body) <= LOOKED_AT
@@ -90,24 +90,21 @@ class Features:
         echoing, plain = _split(said, echo)
         own, plain = _split(plain, mine)
         self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
-        self.own = [
-            (_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own
-        ]
+        self.own = [(_sum(run, value), _rest(run - mine, value)) for run in own]
         # words in any order
         self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]
         self.parts += [crc32(source, SOURCES) for source in _sources(lower)]
         numbers = _numbers(runs, address)
         if numbers is not None:
             self.parts.append(numbers)
-        without_echo = [run - echo for run in said] if echo else said
-        cells = set().union(*[run for run in without_echo if len(run) <= CELL])
-        self.whole = _sum(cells, value, WHOLE)
+        self.whole = _choice(said, echo, value)
 
     def _beyond_title(
         self, said: list[set[bytes]], title: set[bytes], mine: set[bytes], echo: set[bytes]
     ) -> list[set[bytes]]:
-        """Return the runs that say more than the title, and note the title; all of them if these
-        are too few.
+        """Note the title, and return the runs that say more than it.
+
+        If these are too few, return all runs, and note no title.
         """
         if not title or not title.isdisjoint(mine):
             return said
@@ -123,9 +120,21 @@ def _split(runs: list[set[bytes]], words: set[bytes]) -> tuple[list[set[bytes]],
     """Return the runs that have one of these words, and the others."""
     if not words:
         return [], runs
-    return [run for run in runs if not run.isdisjoint(words)], [
-        run for run in runs if run.isdisjoint(words)
-    ]
+    having = [run for run in runs if not run.isdisjoint(words)]
+    others = [run for run in runs if run.isdisjoint(words)]
+    return having, others
+
+
+def _rest(words: set[bytes], value: Callable[[bytes], int]) -> int | None:
+    """Return the number of a run without the words of its page's URL; None if it has no others."""
+    return _sum(words, value, OWN) if words else None
+
+
+def _choice(runs: list[set[bytes]], echo: set[bytes], value: Callable[[bytes], int]) -> int:
+    """Return the number of the words in all short runs, without those that echo the URL."""
+    without_echo = [run - echo for run in runs] if echo else runs
+    cells = [run for run in without_echo if len(run) <= CELL]
+    return _sum(set().union(*cells), value, WHOLE)
 
 
 def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
@@ -134,8 +143,9 @@ def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -
 
 
 def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
-    """Return the number of all numbers and hashes on the page, if they are so many that they are
-    its content.
+    """Return the number of all numbers and hashes on the page; None if they are not its content.
+
+    They are if there are many of them.
     """
     text = b" ".join(runs)
     digits = len(text) - len(text.translate(None, DIGITS))
@@ -150,6 +160,11 @@ def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
 def _runs(lower: bytes) -> list[bytes]:
     """Return the texts after tags other than links', scripts' and styles', up to the next tag."""
     return [found[1] for found in islice(RUN.finditer(lower), MOST)]
+
+
+def _lines(lower: bytes) -> list[bytes]:
+    """Return the beginnings of a text's lines that are not blank."""
+    return [line[:LONG] for line in LINE.findall(lower)[:MOST]]
 
 
 def _words(runs: list[bytes]) -> list[set[bytes]]:

@@ -1,11 +1,9 @@
-"""What is known of the families of one registered domain: which bring new pages, and which are
-folded.
-"""
+"""The families of one registered domain: which of them bring new pages, and which are folded."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Self
 from zlib import crc32
@@ -50,18 +48,16 @@ VALUE, LINK, PASSED = 4, 5, 0x9AC3D7E5
 
 
 class Brings(IntEnum):
-    """What a page brought: nothing new, links that may lead to it, links that do, or something new
-    itself.
-    """
+    """The news that a page brought, from the least to the most."""
 
     NOTHING = 0
-    DOUBT = 1
-    LINKS = 2
-    NEWS = 3
+    DOUBT = 1  # links that may lead to something new
+    LINKS = 2  # links that do
+    NEWS = 3  # it is new itself
 
 
 class Said(NamedTuple):
-    """Whether a page says something new, None if nobody knows.
+    """The judgement on a page: whether it says something new; None if nobody knows.
 
     `address`: nothing is new but its own address. `title`: it says nothing new under a title that
     no page had.
@@ -73,8 +69,10 @@ class Said(NamedTuple):
 
 
 class Family:
-    """`stale`: pages that brought nothing new and are not paid for; less than none, as many are
-    paid in advance.
+    """The counts of one family.
+
+    `stale`: pages that brought nothing new and are not paid for; if it is below 0, as many are paid
+    for in advance.
     """
 
     __slots__ = (
@@ -93,14 +91,18 @@ class Family:
     )
 
     def __init__(self) -> None:
-        # `last`: a bit for each of the last pages, set if it was new
-        self.pages = self.new = self.row = self.last = 0
-        self.stale = self.doubts = self.blind = 0
-        # 1 if it is; how often it no longer was
-        self.folded = 0
-        self.freed = 0
-        # URLs between two that are tried, those until the next, how they ended
-        self.gap = self.turn = self.tries = 0
+        self.pages = 0
+        self.new = 0  # of these pages
+        self.row = 0  # new pages in a row
+        self.last = 0  # a bit for each of the last pages, set if it was new
+        self.stale = 0
+        self.doubts = 0
+        self.blind = 0
+        self.folded = 0  # 1 if it is
+        self.freed = 0  # how often it no longer was
+        self.gap = 0  # URLs between two that are tried
+        self.turn = 0  # URLs until the next that is tried
+        self.tries = 0  # a bit for each of the last tries, set if it brought something new
 
     def pack(self) -> list[int]:
         counts = [self.pages, self.new, self.row, self.last, self.stale, self.doubts, self.blind]
@@ -124,13 +126,13 @@ class Family:
 
     @property
     def good(self) -> bool:
-        """Whether half of its last pages, or more, were new."""
+        """Return whether half of its last pages, or more, were new."""
         return self.last.bit_count() * 2 >= min(self.pages, 32)
 
     def learn(self, fold: int, brings: Brings | None, blind: int) -> bool:
-        """One more page; None: only its links were looked at.
+        """Book one more page; None: only its links were looked at.
 
-        Returns whether the family is freed by it.
+        Return whether the family is freed by it.
         """
         if brings is None:
             self.blind = max(self.blind + blind, 0)
@@ -147,7 +149,9 @@ class Family:
             if self.tries.bit_count() < min(FREES + self.freed, TRIED.bit_count()):
                 return False
             self.freed += 1
-            self.folded = self.stale = self.blind = 0
+            self.folded = 0
+            self.stale = 0
+            self.blind = 0
             return True
         if new:
             self.stale = max(self.stale - PAYS, -min(self.new, CREDIT))
@@ -179,7 +183,10 @@ class Family:
             self.tries = 0
 
     def waits(self) -> bool:
-        """Whether a URL of the folded family waits; now and then one is tried, ever more rarely."""
+        """Return whether a URL of the folded family waits.
+
+        Now and then one is tried, ever more rarely.
+        """
         self.turn -= 1
         if self.turn > 0:
             return True
@@ -189,8 +196,9 @@ class Family:
 
 
 def _blindness(fresh: int, known: int, *, address: bool) -> int:
-    """Return what a page with so many new and known links to a family is for it: 1 if it leads on
-    blindly.
+    """Return what a page with so many new and known links to a family adds to its blindness.
+
+    It is 1 if the page leads on blindly.
     """
     if address and fresh:
         return 1
@@ -200,7 +208,7 @@ def _blindness(fresh: int, known: int, *, address: bool) -> int:
 
 
 class DomainLearning:
-    """The families of a domain, those of which no page came for the longest forgotten first."""
+    """The families of a domain. Those of which no page came for the longest are forgotten first."""
 
     def __init__(self) -> None:
         self.families: OrderedDict[int, Family] = OrderedDict()
@@ -216,7 +224,7 @@ class DomainLearning:
         self._awaited: set[int] = set()
 
     def pack(self) -> bytes:
-        """All but the memory."""
+        """Return all but the memory, as bytes."""
         families = [(key, *family.pack()) for key, family in self.families.items()]
         packed: bytes = msgpack.packb(
             (families, self.had_as_many, self._granted, self.rounds, sorted(self._awaited))
@@ -225,7 +233,10 @@ class DomainLearning:
 
     @classmethod
     def unpack(cls, data: bytes, memory: bytes | None) -> Self:
-        """ValueError or TypeError if it is not what `pack` of it and its memory gave."""
+        """Return the learning that `pack` gave these bytes and this memory for.
+
+        Raise ValueError or TypeError if they are none.
+        """
         found: Any = msgpack.unpackb(data)
         # older records have a memory between them, or nothing
         families, *more, rounds, awaited = found
@@ -242,13 +253,12 @@ class DomainLearning:
         return learning
 
     def try_again(self, pages: int, *, unlimited: bool = False) -> int:
-        """Return how many of the URLs that wait are tried once more, as there is nothing else to
-        do.
+        """Return how many of the URLs that wait are tried once more, for want of others.
 
-        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say.
-        `unlimited`: the domain has no budget. Once, as many go on as it has had pages: real pages
-        that only look like others are most often fewer than these, and a trap costs no more than
-        the site that it is on.
+        `pages`: those that the domain has had. A small site is fetched whole, whatever its pages
+        say. `unlimited`: the domain has no budget. Once, as many go on as it has had pages: real
+        pages that only look like others are most often fewer than these, and a trap costs no more
+        than the site that it is on.
         """
         if pages < SMALL:
             self._granted = SMALL - pages
@@ -266,8 +276,9 @@ class DomainLearning:
         return AGAIN
 
     def families_of(self, url: str) -> tuple[int, int, int, int]:
-        """Those of its shape; the closest is divided by the number of values that no page of the
-        domain had before.
+        """Return the families of its shape.
+
+        The closest is divided by the number of values that no page of the domain had before.
         """
         shape = shape_of(url)
         close, wide, deep, whole = shape.families
@@ -290,7 +301,7 @@ class DomainLearning:
         return [value for value in shape.all if not has(crc32(value.encode(), VALUE))]
 
     def _meets(self, value: str) -> bool:
-        """Whether a page of the domain had this value, or each of its parts as a value of its own.
+        """Return whether a page of the domain had this value, or each of its parts as a value.
 
         From now on it is known, and so are the parts of a list.
         """
@@ -303,7 +314,7 @@ class DomainLearning:
         return bool(parts) and all(self.memory.has(crc32(part.encode(), VALUE)) for part in parts)
 
     def waits(self, url: str) -> bool:
-        """Whether this URL waits, because a family of it brings nothing new.
+        """Return whether this URL waits, because a family of it brings nothing new.
 
         The closest that is known decides.
         """
@@ -313,11 +324,8 @@ class DomainLearning:
             self._granted -= 1
             return False
         varying = self.varying_of(url)
-        if (
-            varying is not None
-            and (family := self.families.get(varying)) is not None
-            and family.folded
-        ):
+        family = self.families.get(varying) if varying is not None else None
+        if varying is not None and family is not None and family.folded:
             self.families.move_to_end(varying)
             return family.waits()
         for key in self.families_of(url):
@@ -332,12 +340,12 @@ class DomainLearning:
         return False
 
     def wants(self, keys: tuple[int, int, int, int]) -> bool:
-        """Whether a page of these families is worth a look, which costs as much as all else that is
-        done for it.
+        """Return whether a page of these families is worth a look.
 
-        Of a family whose last pages were new a sample is; of one without pages, if its domain's
-        last ones were. On a site of many small families most pages are the first of theirs: then
-        four of each do, while nothing lacks news.
+        A look costs as much as all else that is done for the page. Of a family whose last pages
+        were new a sample is; of one without pages, if its domain's last ones were. On a site of
+        many small families most pages are the first of theirs: then four of each do, while nothing
+        lacks news.
         """
         close, *_, whole = keys
         domain = self.families.get(whole)
@@ -351,7 +359,7 @@ class DomainLearning:
         return self._turn % min(1 << max(family.row - sure, 0), RAREST) == 0
 
     def is_blind(self, keys: Sequence[int]) -> bool:
-        """Whether pages of one of these families have led to new ones of their family only."""
+        """Return whether pages of one of these families led to new ones of their family only."""
         for key in keys[:WIDEST]:
             family = self.families.get(key)
             if family is not None and family.blind > 0:
@@ -359,19 +367,18 @@ class DomainLearning:
         return False
 
     def passed(self, url: str) -> None:
-        """A page is not looked at: what comes later with its values may say the same."""
+        """Book a page that is not looked at: what comes later with its values may say the same."""
         add = self.memory.add
         for value in shape_of(url).values:
             if add(crc32(value.encode(), VALUE)):
                 add(crc32(value.encode(), PASSED))
 
     def look(self, url: str, body: bytes) -> Said:
-        """Whether a page has a run of text, or embeds something, that no page of the domain had
-        before.
+        """Return whether a page has something that no page of the domain had before.
 
-        Nobody knows, if a page with one of its values was not looked at. It says nothing but its
-        address if all that is new are runs that others have with other words in the place of its
-        own.
+        That is a run of text, or something that it embeds. Nobody knows if a page with one of its
+        values was not looked at. It says nothing but its address if all that is new are runs that
+        others have with other words in the place of its own.
         """
         shape = shape_of(url)
         add = self.memory.add
@@ -381,27 +388,37 @@ class DomainLearning:
         # Every part is added, be the page new by another one or not
         new_parts = sum(map(add, features.parts))
         new_parts += sum(add(run) & add(left) for run, left in features.echoing)
-        new_own = [left is not None and add(left) for run, left in features.own if add(run)]
-        # Where one value says which page it is, the words may be known and only their choice new
-        is_new_choice = (
-            add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
-        )
+        new_own = self._new_own(features.own)
+        is_new_choice = add(features.whole)
         is_new_title = features.title is not None and add(features.title)
-        if not (new_parts or new_own or is_new_choice):
+        # Where one value says which page it is, the words may be known and only their choice new
+        is_of_one_value = len(shape.values) == 1 and shape.values[0] not in echo
+        if not (new_parts or new_own or (is_new_choice and is_of_one_value)):
             return Said(new=False, title=is_new_title)
         if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
             return Said(new=None)
-        return Said(new=True, address=bool(new_own) and not new_parts and not any(new_own))
+        is_only_address = bool(new_own) and not new_parts and not any(new_own)
+        return Said(new=True, address=is_only_address)
+
+    def _new_own(self, own: Iterable[tuple[int, int | None]]) -> list[bool]:
+        """Add the runs that have words of the page's URL.
+
+        Return for each new one whether it is new without these words, too.
+        """
+        found = []
+        for run, left in own:
+            if self.memory.add(run):
+                found.append(left is not None and self.memory.add(left))
+        return found
 
     def follow(
         self, url: str, links: Sequence[str], *, address: bool = False, leads: bool = True
     ) -> tuple[Brings, list[int]]:
-        """Whether a page links to one that may be new, and of each of its families whether it leads
-        on blindly.
+        """Return what the links of a page bring, and for each of its families its blindness.
 
-        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it
-        leads. `leads`: if not, the page is judged by what it says, and only its links to its own
-        families are looked at.
+        `address`: the page says nothing but its address. Then it leads on blindly if it leads on at
+        all, wherever else it leads. `leads`: if not, the page is judged by what it says, and only
+        its links to its own families are looked at.
         """
         own = shape_of(url).families
         add = self.memory.add
@@ -434,19 +451,21 @@ class DomainLearning:
         ]
 
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
-        """What a link to a family brings, as far as is known; `keys`: it and the next wider one,
-        `own`: the page's.
+        """Return what a link to a family brings, as far as is known.
 
-        Where each folder is a family, nothing is known of the closest ones; a page's own relatives
-        cannot vouch for it.
+        `keys`: the family and the next wider one; `own`: that of the page. Where each folder is a
+        family, nothing is known of the closest ones; a page's own relatives cannot vouch for it.
         """
         close, wide = keys
         family = self.families.get(close)
         if family is not None and family.pages >= GOOD:
-            return Brings.LINKS if family.good and not family.folded else None
+            brings_news = family.good and not family.folded
+            return Brings.LINKS if brings_news else None
         family = self.families.get(wide) if wide != own else None
-        if family is not None and family.pages >= GOOD and family.good and not family.folded:
-            return Brings.LINKS
+        if family is not None and family.pages >= GOOD:
+            brings_news = family.good and not family.folded
+            if brings_news:
+                return Brings.LINKS
         if len(self._awaited) < AWAITED:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None
@@ -458,10 +477,9 @@ class DomainLearning:
         blind: Sequence[int] = (0, 0, 0, 0),
         varying: int | None = None,
     ) -> bool:
-        """A page of these families has come, and of the one with new segments masked, which only
-        holds back.
+        """Book a page of these families; return whether one of them is freed.
 
-        Returns whether a family is freed.
+        `varying`: the family with new segments masked, which only holds back.
         """
         freed = False
         if varying is not None:

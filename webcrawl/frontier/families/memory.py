@@ -1,6 +1,4 @@
-"""A bounded memory of what a domain's pages have had: two Bloom filters, of which the older is
-forgotten in time.
-"""
+"""A bounded memory of what a domain's pages have had: two Bloom filters, an older and a younger."""
 
 from __future__ import annotations
 
@@ -22,7 +20,8 @@ class Memory:
     def __init__(self) -> None:
         self.young = bytearray(FIRST)
         self.old = bytes(FIRST)
-        self.count = self.unsaved = 0  # entries of the younger, and those that no saved copy has
+        self.count = 0  # entries of the younger
+        self.unsaved = 0  # entries that no saved copy has
 
     def pack(self) -> bytes:
         packed: bytes = msgpack.packb((bytes(self.young), self.old, self.count))
@@ -89,7 +88,7 @@ class Memory:
         return self
 
     def has(self, number: int) -> bool:
-        """Whether a number is in it."""
+        """Return whether a number is in it."""
         mixed = number * 0x9E3779B97F4A7C15
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
         one, two, three = number >> 3, mixed >> 18, mixed >> 40

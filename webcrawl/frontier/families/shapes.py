@@ -1,6 +1,4 @@
-"""The families that a URL belongs to: by its path with the varying positions masked, and by its
-parameters' names.
-"""
+"""The families of a URL: by its path with varying positions masked, and by parameters' names."""
 
 from __future__ import annotations
 
@@ -41,8 +39,9 @@ class UrlShape(NamedTuple):
 
     @property
     def is_numbered(self) -> bool:
-        """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not
-        without end.
+        """Return whether small numbers tell its URLs apart.
+
+        Then they are as many as the numbers, and not without end.
         """
         return all(NUMBERED.fullmatch(value) for value in self.values or filter(None, (self.name,)))
 
@@ -55,8 +54,8 @@ class UrlShape(NamedTuple):
 
 
 def parts_of(value: str) -> tuple[list[str], bool]:
-    """The parts of a value that has several, such as `red+wide` or `12-45-77`, and whether it is a
-    list of them.
+    """Return the parts of a value that has several, such as `red+wide` or `12-45-77`, and whether
+    it is a list of them.
     """
     listed = LISTED.search(value) is not None
     parts = [part for part in (LISTED if listed else BETWEEN).split(value) if part]
@@ -66,7 +65,10 @@ def parts_of(value: str) -> tuple[list[str], bool]:
 # a URL is looked at as a link, when its turn has come, and when it is answered
 @lru_cache(maxsize=1024)
 def shape_of(url: str) -> UrlShape:
-    """The families of a canonical URL; those but the closest are of all hosts of its domain."""
+    """Return the families of a canonical URL.
+
+    All but the closest are those of all hosts of its domain.
+    """
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
     values: list[str] = []

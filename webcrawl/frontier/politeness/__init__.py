@@ -17,6 +17,7 @@ class Politeness(Protocol):
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...
 
     def wait(self, times: Sequence[float]) -> float:
-        """Seconds until the host's next request; `times` of its last downloads, at most five,
-        oldest first.
+        """Return the seconds until the host's next request.
+
+        `times`: those of its last downloads, at most five, oldest first.
         """

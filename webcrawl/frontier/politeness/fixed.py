@@ -8,8 +8,9 @@ SECONDS = 70.0
 
 
 class Fixed:
-    """70 seconds, within POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY; set both alike for another
-    fixed delay.
+    """70 seconds, within POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY.
+
+    Set both alike for another fixed delay.
     """
 
     slows_down = False

@@ -1,6 +1,4 @@
-"""Waits that are multiples of what a host's downloads took: Mercator's (3.1), and Mischel's by
-their mean.
-"""
+"""Waits that are multiples of a host's download times: Mercator's (3.1), and Mischel's mean."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Popularity:
         self.forgotten = 0.0
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        """The hash of each URL that has something, and what it has."""
+        """Return the hash of each URL that has something, and what it has."""
         return (pair for pair in zip(self._owners, self._amounts, strict=True) if pair[1])
 
     def add(self, urls: Iterable[str], amount: float) -> None:
@@ -84,8 +84,9 @@ class Popularity:
         return self._amounts[at ^ 1] if self._owners[at ^ 1] == number else 0.0
 
     def take(self, url: str) -> float:
-        """Takes all that a URL has: it was fetched, and gets nothing more as long as that is
-        remembered.
+        """Take all that a URL has, as it was fetched.
+
+        It gets nothing more as long as that is remembered.
         """
         number = siphash(self._key, url)
         at = number & self._mask
@@ -138,12 +139,13 @@ class Prioritizer(Protocol):
     def __init__(self, levels: int) -> None: ...
 
     def level(self, link: Link) -> int:
-        """The link's level, from 0 (first) to levels - 1 (last)."""
+        """Return the link's level, from 0 (first) to levels - 1 (last)."""
 
 
 def goes_by_way(prioritizer: Prioritizer) -> bool:
-    """True if the level of a link does not depend on its URL: the class itself says so, for a
-    subclass may differ.
+    """Return whether the level of a link does not depend on its URL.
+
+    The class itself says so, for a subclass may differ.
     """
     return bool(vars(type(prioritizer)).get("by_way", False))
 
@@ -164,7 +166,7 @@ class Choosing(Protocol):
     """
 
     def worth(self, url: str, /) -> float:
-        """The more the sooner."""
+        """Return the more the sooner."""
 
 
 @runtime_checkable
@@ -174,7 +176,7 @@ class Learning(Protocol):
     """
 
     def learn(self, table: Popularity, /) -> None:
-        """Gets the table, as the last checkpoint left it."""
+        """Get the table, as the last checkpoint left it."""
 
     def heard(self, page: str, urls: Sequence[str], /) -> None:
         """A page that was fetched links to these distinct canonical URLs."""

@@ -76,11 +76,13 @@ class ByFocus:
         return self._table.of(url) + SITE * self.history(url)[0]
 
     def history(self, url: str, /) -> tuple[float, int]:
-        """Return the mean of the pages of a URL's site, with some average ones if they are few; and
-        how many they are.
+        """Return the mean of the pages of a URL's site, and how many they are.
+
+        If they are few, some average ones are counted in.
 
         As the table may have forgotten a part of the sum, it may be too small; it is never too
         large.
+
         """
         of, site = self._table.of, self._site(host_of(url))
         pages = of(site + PAGES)

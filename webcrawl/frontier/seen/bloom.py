@@ -61,7 +61,7 @@ class KeyLog:
             self.cut()
 
     def cut(self) -> int:
-        """Finishes the last row; returns the number of the next key."""
+        """Finish the last row, and return the number of the next key."""
         self.save()
         if self._keys:
             self._rows.append(self.end - len(self._keys))
@@ -85,7 +85,7 @@ class KeyLog:
             )
 
     def replay(self) -> Iterator[list[int]]:
-        """The keys on disk, row by row."""
+        """Yield the keys on disk, row by row."""
         for first in self._rows:
             yield np.frombuffer(self._db.get(f"{KEY_ROWS}{first}") or b"", "<u8").tolist()
 

@@ -47,7 +47,7 @@ def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
 
 
 def read_bits(path: Path) -> BloomFilter:
-    """The filter with its capacity and error rate, as it was written."""
+    """Return the filter with its capacity and error rate, as it was written."""
     try:
         with regular(path) as file:
             return read_file(path, file)
@@ -56,7 +56,7 @@ def read_bits(path: Path) -> BloomFilter:
 
 
 def read_file(path: Path, file: BinaryIO) -> BloomFilter:
-    """The filter in an open file."""
+    """Return the filter in an open file."""
     head, error_rate, capacity, size = _header(path, file)
     bloom = BloomFilter(capacity, error_rate)
     bits = memoryview(bloom.bitarray)

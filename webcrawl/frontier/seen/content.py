@@ -163,9 +163,7 @@ def _merge(
     budget: int,
     stop: Event,
 ) -> Change:
-    """Write the digests and the runs that it replaces as one run, one range of keys after the
-    other.
-    """
+    """Write the digests and the runs that it replaces as one run, one range of keys at a time."""
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
     writer = create()
@@ -197,7 +195,7 @@ LEVELS = 1
 
 
 class Copy(Enum):
-    """What becomes of the links of a body that was seen before."""
+    """The fate of the links of a body that was seen before."""
 
     KNOWN = ""  # they were submitted, with this base
     FOLLOWED = "followed"
@@ -238,9 +236,7 @@ class Copies:
         self._below = secret + b"below"
 
     def notes(self, body: bytes, url: str) -> list[bytes]:
-        """Return the record to keep of the body with this digest where it is new, or new on its
-        site.
-        """
+        """Return the record to keep of the body with this digest, if it is new, or new on its site."""
         folder = self._folder(url)
         # not _note: once for every page
         notes = [self._digest(self._in_folder + body + folder.encode())]
@@ -249,8 +245,7 @@ class Copies:
         return notes
 
     def judge(self, body: bytes, url: str, *, by_query: bool) -> tuple[Copy, list[bytes]]:
-        """What becomes of the links of a body that was seen before; if they are followed, with the
-        record to keep.
+        """Judge a body that was seen before; if its links are followed, return what to keep.
 
         `by_query`: it has links that begin with a question mark, which lead elsewhere from each
         file of a folder.
@@ -266,14 +261,18 @@ class Copies:
         if not new:
             return Copy.KNOWN, []
         room = self._room(self._folders, body, host, FOLDERS)
+        if not room:
+            return Copy.NESTED, []
         above = self._copies_above(body, folder)
-        if room and above:
-            nested = self._room(self._below, body, host, BELOW) if above <= LEVELS else []
-            room = [*room, *nested] if nested else []
-        return (Copy.FOLLOWED, [*new, *room]) if room else (Copy.NESTED, [])
+        if not above:
+            return Copy.FOLLOWED, [*new, *room]
+        nested = self._room(self._below, body, host, BELOW) if above <= LEVELS else []
+        if not nested:
+            return Copy.NESTED, []
+        return Copy.FOLLOWED, [*new, *room, *nested]
 
     def _copies_above(self, body: bytes, folder: str) -> int:
-        """How many folders above this one have the body; those beyond LEVELS need not be found."""
+        """Count the folders above this one that have the body, up to one more than LEVELS."""
         found = 0
         for above in _above(folder):
             found += self._holds(self._note(self._in_folder, body, above))
@@ -295,7 +294,7 @@ class Copies:
         return self._digest(kind + body + place.encode())
 
     def _path(self, url: str) -> str:
-        """Host and path. The same site by another scheme is the same."""
+        """Return host and path: by another scheme a site is the same."""
         path = url.partition("?")[0].partition("://")[2]
         return path.removeprefix("www.") if self._aliases else path
 
@@ -304,7 +303,7 @@ class Copies:
 
 
 def _above(folder: str) -> Iterator[str]:
-    """The folders above this one, the closest first."""
+    """Yield the folders above this one, the closest first."""
     at = folder.rfind("/", 0, -1)
     while at >= 0:
         yield folder[: at + 1]
@@ -339,11 +338,10 @@ class Shells:
         self._secret = digest(b"shells")
 
     def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
-        """Return the record to keep if the body with this digest is followed, found after so many
-        redirects in a row.
+        """Return the record to keep if the body with this digest is followed; else nothing.
 
-        Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole
-        site is not crawled.
+        `redirects`: so many in a row led to it. One per domain is, and what that one redirects to:
+        a mirror of a whole site is not crawled.
         """
         domain = self._domain(url)
         if self._holds(self._of_domain(domain, redirects)):

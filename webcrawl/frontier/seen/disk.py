@@ -187,7 +187,7 @@ class DiskSeen:
             self._on_ready()
 
     def _advance(self) -> None:
-        """Adopts the result of a finished thread, or raises its error."""
+        """Adopt the result of a finished thread, or raise its error."""
         if self._merging is None and not self._t.spilled:
             return
         with self._fuse:
@@ -212,7 +212,8 @@ class DiskSeen:
         self._grow()
         self._verdicts.add(swept.bits, swept.count, swept.new)
         state = self._state
-        state.new, state.merges = state.new + swept.new, state.merges + 1
+        state.new += swept.new
+        state.merges += 1
         state.merge_seconds += swept.seconds
 
     # -- the checkpoint

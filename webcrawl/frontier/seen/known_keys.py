@@ -1,5 +1,6 @@
-"""The keys of Mercator's eliminator (section 3.2): T waits for a merge, F was ever found new; and
-their merge.
+"""The keys of Mercator's eliminator (section 3.2), and their merge.
+
+T waits for a merge, F was ever found new.
 
 T has the fingerprints and their ordinals in U. An ordinal is a record's number since T was last
 emptied. It equals the key's position in T, so only keys are stored. A thread sorts full chunks and
@@ -56,7 +57,7 @@ class Rows(Protocol):
         """Return the rows with low <= key <= high."""
 
     def within(self, low: int, high: int) -> int:
-        """The least number of these."""
+        """Return the least number of these."""
 
 
 class SortedChunk:
@@ -110,7 +111,7 @@ class Frozen:
         self._chunk = chunk
 
     def parts(self) -> list[Rows]:
-        """All chunks; waits for the spills."""
+        """Wait for the spills, and return all chunks."""
         return [*(self._worker.result(spill) for spill in self._spills), self._chunk]
 
     def remove(self) -> None:
@@ -174,7 +175,7 @@ class Buffer:
             self._spills[-1].result()
 
     def freeze(self) -> Frozen:
-        """Sets T aside as T' and starts an empty T: the paper's "very short atomic operation"."""
+        """Set T aside as T' and start an empty T: the paper's "very short atomic operation"."""
         keys = self._chunk[: self._filled]
         if self._filled * 4 < len(self._chunk):
             keys = keys.copy()
@@ -269,15 +270,16 @@ class Sweep:
         return Swept(frozen.count, bits, new, fresh, change, time.monotonic() - started)
 
     def _within(self, parts: Sequence[Rows], low: int, high: int) -> int:
-        """The least number of rows that a range has."""
+        """Return the least number of rows that a range has."""
         fresh = len(between(self.fresh[None], low, high)[0])
         return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
 
     def _merge_range(
         self, parts: Sequence[Rows], low: int, high: int, put: Callable[[Keys], None]
     ) -> Keys:
-        """Puts one range of the result where it goes; returns the keys that are not in F, as rows
-        (key, ordinal).
+        """Put one range of the result where it goes.
+
+        Returns the keys that are not in F, as rows (key, ordinal).
         """
         if self.stop.is_set():
             raise Cancelled
@@ -331,7 +333,7 @@ class KnownKeys:
         return not self.files and len(self._fresh) + count <= self._limit
 
     def sweep(self, frozen: Frozen, budget: int, stop: Event) -> Sweep:
-        """The merge of T' with F, ready to run."""
+        """Return the merge of T' with F, ready to run."""
         in_memory = len(self._fresh) + frozen.count <= self._limit
         replaced = [] if in_memory else self._runs.plan(len(self._fresh) + frozen.count)
         kept = [run for run in self._runs.runs if run not in replaced]

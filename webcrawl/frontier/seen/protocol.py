@@ -59,12 +59,14 @@ def shares(memory: int) -> tuple[int, int]:
 
 
 def layout(memory: int) -> Layout:
-    """Five eighths of the bytes for T, a sixteenth for a merge's rows, an eighth for verdicts; the
-    rest is reserve.
+    """Five eighths of the bytes for T, a sixteenth for a merge's rows, an eighth for verdicts.
+
+    The rest is reserve.
 
     In the worst case T has a filling chunk, one being spilled and the last one of T', the latter
     two with their sort order: 40 bytes per key. A row in a merge takes 128 bytes; a verdict two
     bits, for this merge and the next.
+
     """
     return Layout(
         chunk=max(1, memory // 64), budget=max(1, memory // 2048), largest=max(1, memory // 2)
@@ -95,7 +97,10 @@ class SeenState:
         db.set(STATE, json.dumps(asdict(self)).encode())
 
     def stats(self, *, waiting: int, keys: int, runs: int = 0) -> dict[str, int | float]:
-        """The counters by name. A waiting record counts neither as new nor as a duplicate."""
+        """Return the counters by name.
+
+        A waiting record counts neither as new nor as a duplicate.
+        """
         return {
             "submitted": self.submitted,
             "cache_hits": self.cache_hits,
@@ -127,18 +132,20 @@ def load_state(db: CrawlDB, store: str) -> SeenState:
 
 
 class SeenStore(Protocol):
-    """Takes records with their fingerprints; returns each record whose fingerprint is new, once and
-    in order.
+    """Takes records with their fingerprints.
+
+    Returns each record whose fingerprint is new, once and in order.
 
     Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is
     unusable, and the state on disk is that of the last checkpoint.
+
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
-        """Submit a page's links: 64-bit fingerprints, and the records that `take` returns for new
-        ones.
+        """Submit a page's links: fingerprints of 64 bits, and the records for `take` to return.
 
         Returns how many of them may be new. The others are known already, and it is known at once.
+
         """
 
     def take(self, limit: int) -> list[bytes]:
@@ -149,7 +156,7 @@ class SeenStore(Protocol):
         """
 
     def merge(self) -> None:
-        """Starts deciding which of the waiting records are new, unless none waits or a merge is
+        """Start deciding which of the waiting records are new, unless none waits or a merge is
         already running.
         """
 
@@ -159,9 +166,10 @@ class SeenStore(Protocol):
 
     @property
     def busy(self) -> bool:
-        """True if a merge is running.
+        """Return whether a merge is running.
 
         `on_ready` is called when it has ended, usually from its thread.
+
         """
 
     def stats(self) -> dict[str, int | float]:
@@ -178,7 +186,10 @@ class SortedKeys(Protocol):
     """Keys in ascending order."""
 
     def next(self, low: int, high: int, most: int) -> Keys:
-        """The first ones with low <= key <= high, at most so many: go on behind the last one."""
+        """Return the first ones with low <= key <= high, at most so many.
+
+        Go on behind the last one.
+        """
 
 
 @runtime_checkable
@@ -189,17 +200,19 @@ class ExportsKeys(Protocol):
         """Return the number of records that were submitted so far."""
 
     def decided(self, mark: int) -> bool:
-        """True if it is known of all records before this mark which are new; `merge` makes that
-        come true soon.
+        """Return whether it is known of all records before this mark which are new.
+
+        `merge` makes that come true soon.
         """
 
     def merge(self) -> None:
         """As every seen store does."""
 
     def sorted_keys(self) -> SortedKeys:
-        """All keys that are known.
+        """Return all keys that are known.
 
         That of a decided record is among them, whether or not the record was taken.
+
         """
 
 

@@ -107,8 +107,9 @@ class WaitingRecords:
         self._saved = (first, count)
 
     def _drop(self, count: int) -> None:
-        """Drop `count` records from the unfinished row; what was written of them is now a finished
-        row.
+        """Drop `count` records from the unfinished row.
+
+        What was written of them is now a finished row.
         """
         if self._saved is not None:
             self._rows.append((self._saved[0], self._saved[0] + self._saved[1]))
@@ -128,7 +129,7 @@ class WaitingRecords:
     # -- out
 
     def take(self, ordinals: npt.NDArray[np.int64], end: int) -> list[bytes]:
-        """Returns these records (ascending ordinals from `begin` on), then drops all records before
+        """Return these records (ascending ordinals from `begin` on), then drop all records before
         `end`.
         """
         taken: list[bytes] = []
@@ -151,7 +152,7 @@ class WaitingRecords:
         return taken
 
     def _row(self, first: int, count: int) -> _Row:
-        """Reads a row from disk, and caches the last one."""
+        """Read a row from disk, and cache the last one."""
         if self._open is None or self._open.first != first:
             ((packed,),) = self._db.query("SELECT records FROM waiting WHERE seq = ?", (first,))
             self._open = self._read(first, count, packed)
@@ -173,7 +174,7 @@ class WaitingRecords:
     # -- whole
 
     def keys_from(self, ordinal: int) -> Iterator[Keys]:
-        """The keys on disk from this record on, to rebuild T."""
+        """Yield the keys on disk from this record on, to rebuild T."""
         for first, last in self._rows:
             if last > ordinal:
                 keys = np.frombuffer(self._stored_keys(first), "<u8")
@@ -217,7 +218,7 @@ class _Piece:
         return COUNT.pack(self.count) + self.bits.tobytes()
 
     def ordinals(self, begin: int) -> npt.NDArray[np.int64]:
-        """The ordinals of new records, from `begin` on."""
+        """Return the ordinals of new records, from `begin` on."""
         skipped = max(0, begin - self.first)
         return np.flatnonzero(marked(self.bits, skipped, self.count)) + (self.first + skipped)
 
@@ -235,8 +236,9 @@ def _stored_piece(name: str, value: bytes) -> _Piece:
 
 
 class Verdicts:
-    """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not
-    yet taken.
+    """The verdicts of past merges on records `begin` to `end`.
+
+    `left` is the number of new ones not yet taken.
     """
 
     def __init__(self, db: CrawlDB, begin: int, end: int) -> None:
@@ -296,7 +298,7 @@ class Verdicts:
         return taken, piece.end
 
     def save(self) -> Iterator[None]:
-        """Writes unwritten pieces, some at a time; pieces may be taken between two steps."""
+        """Write unwritten pieces, some at a time; pieces may be taken between two steps."""
         while unsaved := list(
             islice((piece for piece in self._pieces if not piece.saved), AT_ONCE)
         ):

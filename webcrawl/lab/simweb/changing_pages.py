@@ -160,11 +160,13 @@ _WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
 
 
 class ChangingPages:
-    """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 /
-    `scale` seconds.
+    """`median` is the rate in changes per day that half of the pages exceed.
+
+    A day takes 86,400 / `scale` seconds.
 
     Moments are seconds since 1970. `began` is the start of time: from then on pages go and move.
     They have changed before. An edition is the moment of its change, in microseconds since then.
+
     """
 
     oldest = OLDEST
@@ -189,13 +191,14 @@ class ChangingPages:
         return self.world.kind("change", self.world.first_page(host) + page) or "change_poisson"
 
     def rate(self, host: int, page: int) -> float:
-        """Changes per second, in the mean over all time."""
+        """Change per second, in the mean over all time."""
         if self.world.kind("odd", host) == "odd_etag_only":
             return 0.0
         return self._of(host, page)[0].rate / self.day
 
     def edition(self, host: int, page: int, moment: float) -> str:
-        """Return the name of what its URL, or the one that it has moved to, serves at a moment;
+        """Return the name of what its URL, or the one that it has moved to, serves at a moment.
+
         `GONE` for nothing.
         """
         if self._status(host, page, moment) in (404, 410):

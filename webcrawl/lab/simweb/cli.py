@@ -92,9 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input.
+    """Serve until SIGINT, SIGTERM or, if asked to, the end of standard input.
 
     Raises UsageError before it starts.
+
     """
     try:
         world = _world(options)

@@ -115,8 +115,9 @@ def freshness(
     weight: Weight = lambda _: 1.0,
     parts: int = 20,
 ) -> Freshness:
-    """The truth about the copies between two moments; `sent` is from `fetches`, `weight` is of a
-    page's first URL.
+    """The truth about the copies between two moments.
+
+    `sent` is from `fetches`, `weight` is of a page's first URL.
     """
     step = (end - begin) / parts
     fresh, whole, age = [0.0] * parts, [0.0] * parts, 0.0

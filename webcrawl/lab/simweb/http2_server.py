@@ -73,7 +73,9 @@ class Http2(asyncio.Protocol):
         self._status = 0
         self._fields = list[tuple[bytes, bytes]]()
         self._head = 0
-        self._sized = self._complete = False  # of the answer that is being sent
+        # of the answer that is being sent
+        self._sized = False
+        self._complete = False
         self._body = bytearray()  # of it, for which the client has no room yet
         self._full = False  # the real transport is
 
@@ -178,7 +180,8 @@ class Http2(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         if self._head > HEAD:
             raise ValueError("a head too long for HTTP/2")
-        self._unheard, self._status = 0, self._parser.get_status_code()
+        self._unheard = 0
+        self._status = self._parser.get_status_code()
         self._h2.send_headers(
             self._asked[0][0], [(b":status", b"%d" % self._status), *self._fields]
         )

@@ -189,8 +189,9 @@ class Connection(asyncio.Protocol):
     # -- answers
 
     def _refuse(self) -> None:
-        """Answers something that is not HTTP; it is logged too, after the request that is being
-        answered.
+        """Answer something that is not HTTP.
+
+        It is logged too, after the request that is being answered.
         """
         self._book("left")
         request = Request(
@@ -221,7 +222,7 @@ class Connection(asyncio.Protocol):
             )
 
     async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
-        """Sends an answer that takes time, or waits for one that was not sent at once."""
+        """Send an answer that takes time, or waits for one that was not sent at once."""
         # The loop's own clock may be late by a turn, and its timers early by that.
         while (rest := hit.started + later - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
             await asyncio.sleep(rest)
@@ -296,7 +297,7 @@ class Connection(asyncio.Protocol):
         return hit
 
     def _book(self, outcome: str) -> None:
-        """Ends the request in progress, if any, and logs it."""
+        """End and log the request in progress, if there is one."""
         hit, self._hit = self._hit, None
         if hit is not None:
             hit.ended = hit.ended or time.monotonic()

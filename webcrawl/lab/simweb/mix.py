@@ -66,8 +66,9 @@ _OTHERS = {
 
 
 def changing() -> dict[str, float]:
-    """A mix as the web has it: most pages change at random or never, most hosts are honest, and a
-    few are odd.
+    """A mix as the web has it.
+
+    Most pages change at random or never, most hosts are honest, and a few are odd.
     """
     mix = {"change_poisson": 0.57, **_OTHERS, "change_never": 0.15, **_RARE}
     mix |= dict.fromkeys(VALIDATORS, 0.2)

@@ -184,31 +184,48 @@ STANDING: dict[str, Standing] = {
 
 _HEADER = struct.Struct(">6H")
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
+_NOT_QUERY = 0xF800  # the bits of a response, and of another operation than a query
+_MAX_LABEL = 63  # bytes of a label: RFC 1035, 2.3.4
 _IN = 1
 # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
 MAX_UDP = 512
 
 
 def parse_query(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | None:
-    """The id of a query, its question, and that question's bytes; None if it is not a query with
-    one question.
+    """Return the id of a query, its question, and that question's bytes.
+
+    None if the message is not a query with one question.
     """
     if len(message) < _HEADER.size:
         return None
     number, flags, questions, *_ = _HEADER.unpack_from(message)
-    labels, at = [], _HEADER.size
-    while questions == 1 and at < len(message) and message[at] and message[at] < 64:
-        labels.append(message[at + 1 : at + 1 + message[at]])
-        at += 1 + message[at]
-    if flags & 0xF800 or len(message) < at + 5 or message[at] or questions != 1:
+    is_query = not flags & _NOT_QUERY
+    if not is_query or questions != 1:
         return None
-    (kind,) = struct.unpack_from(">H", message, at + 1)
+    labels, end = _labels(message, _HEADER.size)
+    has_end = end < len(message) and not message[end]
+    if not has_end or len(message) < end + 5:  # the empty label, type and class
+        return None
+    (kind,) = struct.unpack_from(">H", message, end + 1)
     name = b".".join(labels).decode("latin-1").lower()
-    return number, Question(name, kind, tcp), message[_HEADER.size : at + 5]
+    return number, Question(name, kind, tcp), message[_HEADER.size : end + 5]
+
+
+def _labels(message: bytes, at: int) -> tuple[list[bytes], int]:
+    """Return the labels of the name that begins at this place, and where they end."""
+    labels = []
+    while at < len(message) and 0 < message[at] <= _MAX_LABEL:
+        size = message[at]
+        labels.append(message[at + 1 : at + 1 + size])
+        at += 1 + size
+    return labels, at
 
 
 def pack_reply(number: int, question: Question, asked: bytes, reply: Reply) -> bytes:
-    """The answer message. It repeats the question exactly, in the same upper and lower case."""
+    """Return the answer message.
+
+    It repeats the question exactly, in the same upper and lower case.
+    """
     records = b"".join(map(_record, reply.records))
     size = _HEADER.size + len(asked) + len(records)
     short = not question.tcp and (reply.truncated or size > MAX_UDP)

@@ -74,11 +74,13 @@ class Outage:
 
 
 class Board:
-    """The outages of a server: begun and ended by a test, or planned; `all` keeps those that are
-    over.
+    """The outages of a server: begun and ended by a test, or planned.
+
+    `all` keeps those that are over.
 
     `changed` is called after each change. `known` tells whether a target, which is no pattern,
     exists for an outage of this sort: one that hits nobody would prove nothing.
+
     """
 
     def __init__(
@@ -111,7 +113,8 @@ class Board:
         """End these outages, or without any given all of them."""
         now = self._clock()
         for outage in outages or self.all:
-            outage.started, outage.ended = min(outage.started, now), min(outage.ended, now)
+            outage.started = min(outage.started, now)
+            outage.ended = min(outage.ended, now)
         self.changed()
 
     @contextmanager
@@ -160,7 +163,8 @@ class Board:
         gone = self._clock() - self._start
         self._start += gone
         for outage in self.all:
-            outage.started, outage.ended = outage.started + gone, outage.ended + gone
+            outage.started += gone
+            outage.ended += gone
 
     def now(self) -> list[Outage]:
         """The outages under way; one that began later comes first."""

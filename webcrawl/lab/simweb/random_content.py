@@ -25,11 +25,13 @@ def draws(seed: int, host: int, page: int, count: int = 2) -> tuple[int, ...]:
 
 
 class Shares:
-    """Divides the natural numbers among names by share; `at(n)` is the name of number n, "" outside
-    all shares.
+    """Divides the natural numbers among names by share.
+
+    `at(n)` is the name of number n, "" outside all shares.
 
     A quadratic irrational spreads the numbers without leaving a gap much wider than 1/n. So the
     shares hold even for a handful of hosts, where independent draws would miss some kinds.
+
     """
 
     def __init__(self, shares: Mapping[str, float], slope: float, offset: float) -> None:

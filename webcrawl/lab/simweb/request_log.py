@@ -215,8 +215,9 @@ def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
 
 
 def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
-    """Requests for pages of hosts that are traps, by kind of trap; their robots.txt are not
-    counted.
+    """Requests for pages of hosts that are traps, by kind of trap.
+
+    Their robots.txt are not counted.
     """
     counts: Counter[str] = Counter()
     for hit in log:

@@ -17,6 +17,7 @@ _YEAR = 365.25 * 86_400
 AHEAD, BEHIND = 10 * _YEAR, 12 * _YEAR  # seconds that odd servers' dates are wrong by
 BOTH = "validator_both"
 OWN_TAGS = frozenset({"odd_etag_fresh", "odd_etag_only"})  # odd servers without Last-Modified
+NEVER_304 = frozenset({"odd_ignores", "odd_etag_fresh"})  # odd servers that send each page whole
 
 
 def tag_of(edition: int, *, weak: bool = False) -> str:
@@ -24,7 +25,7 @@ def tag_of(edition: int, *, weak: bool = False) -> str:
 
 
 def of_listing(answer: Answer, ask: Ask, tag: str) -> Answer:
-    """A sitemap or feed with its ETag, or the 304 to a request that has the same."""
+    """Return a sitemap or feed with its ETag, or the 304 to a request that has the same."""
     lines = (f"ETag: {tag}",)
     return Answer(304, headers=lines) if _matches(ask.etag, tag) else _with(answer, lines)
 
@@ -32,34 +33,48 @@ def of_listing(answer: Answer, ask: Ask, tag: str) -> Answer:
 def of_page(
     answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modified: float, now: float
 ) -> Answer:
-    """The answer to a request for a page, which is `answer` unless a 304 says the same. Times are
-    seconds since 1970.
+    """Return the answer to a request for a page: `answer`, unless a 304 says the same.
 
-    A copy with a Last-Modified must not be taken for the next edition, so the header is missing in
-    the very second of the change (RFC 9110, 8.8.2.1).
+    Times are seconds since 1970.
     """
     if odd:
         kind = "" if odd in OWN_TAGS else BOTH
     tag = _tag(kind, odd, edition, now)
-    shift = {"odd_future": AHEAD, "odd_years": -BEHIND}.get(odd, 0.0)
-    dated = kind in ("validator_modified", BOTH) and int(modified) < int(now)
-    date = formatdate(int(modified) + shift, usegmt=True)
-    lines = tuple(
-        line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line
-    )
+    last_modified = _last_modified(kind, odd, modified, now)
+    lines: tuple[str, ...] = ()
+    if tag:
+        lines += (f"ETag: {tag}",)
+    if last_modified is not None:
+        lines += (f"Last-Modified: {formatdate(last_modified, usegmt=True)}",)
     # never before Last-Modified
     answer.date = formatdate(now - BEHIND if odd == "odd_years" else now, usegmt=True)
-    if odd == "odd_304_conditional":
-        same = bool(ask.etag or ask.since)
-    elif ask.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
-        same = _matches(ask.etag, tag)
-    else:
-        same = dated and _seconds(ask.since) >= int(modified) + shift
-    if not same or odd in ("odd_ignores", "odd_etag_fresh"):
+    if odd in NEVER_304 or not _is_unmodified(ask, odd, tag, last_modified):
         return _with(answer, lines)
     if odd == "odd_304_body":
         return Answer(304, script=_with_body(lines, answer.body))
     return Answer(304, headers=lines, type="", date=answer.date)
+
+
+def _last_modified(kind: str, odd: str, modified: float, now: float) -> float | None:
+    """Return the time of Last-Modified; None if the header is missing.
+
+    A copy with it must not be taken for the next edition, so it is missing in the very second of
+    the change (RFC 9110, 8.8.2.1).
+    """
+    has_passed = int(modified) < int(now)
+    if kind not in ("validator_modified", BOTH) or not has_passed:
+        return None
+    shift = {"odd_future": AHEAD, "odd_years": -BEHIND}.get(odd, 0.0)
+    return int(modified) + shift
+
+
+def _is_unmodified(ask: Ask, odd: str, tag: str, last_modified: float | None) -> bool:
+    """Return whether the page is the one that the client has."""
+    if odd == "odd_304_conditional":  # whatever the client has
+        return bool(ask.etag or ask.since)
+    if ask.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
+        return _matches(ask.etag, tag)
+    return last_modified is not None and _seconds(ask.since) >= last_modified
 
 
 def _tag(kind: str, odd: str, edition: int, now: float) -> str:
@@ -83,7 +98,7 @@ def _with_body(lines: tuple[str, ...], body: bytes) -> tuple[bytes, ...]:
 
 
 def _matches(asked: str, tag: str) -> bool:
-    """By weak comparison (RFC 9110, 8.8.3.2)."""
+    """Compare weakly (RFC 9110, 8.8.3.2)."""
     tags = [one.strip().removeprefix("W/") for one in asked.split(",")]
     return bool(tag) and (tag.removeprefix("W/") in tags or "*" in tags)
 
@@ -121,26 +136,42 @@ def is_listing(target: str) -> bool:
 
 
 def listing_answer(living: Changing, ask: Ask, now: float) -> Answer | None:
-    """The sitemap or feed at this path of a host, if it has one there."""
-    kind, feed = living.world.kind("sitemap", ask.host), living.world.kind("feed", ask.host)
-    part = _PART.fullmatch(ask.path)
+    """Return the sitemap or feed at this path of a host, or None if it has none there."""
+    feed = living.world.kind("feed", ask.host)
     if feed and ask.path == PATHS[feed]:
-        newest = sorted(_entries(living, ask.host, now), key=lambda entry: -entry[1])[:NEWEST]
-        text = (_atom if feed == "feed_atom" else _rss)(living.world.origin(ask.host), newest)
-        made = Answer(body=text.encode(), type=TYPES[feed])
-    elif kind == "sitemap_index" and ask.path == INDEX:
-        made = Answer(body=_index(living, ask.host, now).encode(), type="application/xml")
-    elif kind == "sitemap_index" and part and 0 <= int(part[1]) < _files(living, ask.host):
-        entries = _entries(living, ask.host, now, int(part[1]))
-        made = Answer(body=gzip(_urlset(entries).encode()), type="application/x-gzip")
-    elif kind and kind != "sitemap_index" and ask.path == SITEMAP:
-        entries = _entries(living, ask.host, now)
-        made = Answer(
-            body=_urlset(_lied(living, kind, entries, now)).encode(), type="application/xml"
-        )
+        made = _feed(living, feed, ask.host, now)
     else:
-        return None
+        kind = living.world.kind("sitemap", ask.host)
+        listing = _sitemap(living, kind, ask, now)
+        if listing is None:
+            return None
+        made = listing
     return of_listing(made, ask, tag_of(crc32(made.body)))
+
+
+def _feed(living: Changing, feed: str, host: int, now: float) -> Answer:
+    newest = sorted(_entries(living, host, now), key=lambda entry: -entry[1])[:NEWEST]
+    write = _atom if feed == "feed_atom" else _rss
+    text = write(living.world.origin(host), newest)
+    return Answer(body=text.encode(), type=TYPES[feed])
+
+
+def _sitemap(living: Changing, kind: str, ask: Ask, now: float) -> Answer | None:
+    """Return the host's sitemap, index or part of a sitemap at this path, or None."""
+    if not kind:
+        return None
+    if kind != "sitemap_index":
+        if ask.path != SITEMAP:
+            return None
+        entries = _lied(living, kind, _entries(living, ask.host, now), now)
+        return Answer(body=_urlset(entries).encode(), type="application/xml")
+    if ask.path == INDEX:
+        return Answer(body=_index(living, ask.host, now).encode(), type="application/xml")
+    part = _PART.fullmatch(ask.path)
+    if part is None or int(part[1]) >= _files(living, ask.host):
+        return None
+    entries = _entries(living, ask.host, now, int(part[1]))
+    return Answer(body=gzip(_urlset(entries).encode()), type="application/x-gzip")
 
 
 def _files(living: Changing, host: int) -> int:

@@ -21,8 +21,9 @@ BACKLOG = 2048
 
 
 def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A TCP socket on each address, all with the same port; port 0 is any port that is free on all
-    of them.
+    """A TCP socket on each address, all with the same port.
+
+    Port 0 is any port that is free on all of them.
     """
     for attempt in range(TRIES):
         opened: list[socket.socket] = []
@@ -138,7 +139,8 @@ class StreamDoor:
             self._server.close()
         if self._filling is not None:
             self._filling.close()
-        self._server = self._filling = None
+        self._server = None
+        self._filling = None
 
 
 class DatagramDoor:

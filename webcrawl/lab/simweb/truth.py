@@ -28,8 +28,9 @@ ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
 def registered(host: str) -> str:
-    """The registered domain of a name under .test, by the public suffix list's default rule: the
-    last two labels.
+    """The registered domain of a name under .test, by the public suffix list's default rule.
+
+    It is the last two labels.
     """
     return ".".join(host.split(".")[-2:])
 

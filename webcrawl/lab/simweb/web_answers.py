@@ -1,6 +1,4 @@
-"""Requests to the synthetic web and its answers, as plain values without sockets; special answers
-and their places.
-"""
+"""Requests to the synthetic web, its answers, and the places of special ones, without sockets."""
 
 from __future__ import annotations
 
@@ -221,8 +219,9 @@ def document(title: str, body: str, head: str = "") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`entries` are the URLs that the page links to; a `trap` is endless; a `counted` one depends
-    on the attempt.
+    """`entries` are the URLs that the page links to.
+
+    A `trap` is endless; a `counted` one depends on the attempt.
     """
 
     answer: Callable[[Place], Answer]

@@ -1,5 +1,6 @@
-"""The server of the synthetic web: sockets, connections, name server and log; also in a thread, for
-tests.
+"""The server of the synthetic web: sockets, connections, name server and log.
+
+It also runs in a thread, for tests.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from webcrawl.lab.simweb.world import World, address
 
 
 def server_contexts() -> dict[str, ssl.SSLContext]:
-    """A context for each kind of SCHEMES, with a fresh P-256 key: cheap, and what most servers of
-    the web have.
+    """A context for each kind of SCHEMES, with a fresh P-256 key.
+
+    Such a key is cheap, and what most servers of the web have.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simweb")])
@@ -89,12 +91,14 @@ class _Closing(Protocol):
 
 
 class Server:
-    """Serves a world. Connections are accepted from the constructor on and answered after `await
-    start()`.
+    """Serves a world.
+
+    Connections are accepted from the constructor on and answered after `await start()`.
 
     A port of 0 is any free one; the world gets the real one. There is an https server if the mix
     has https hosts. `outages` breaks it for a time; those given here are planned, counted from the
     start.
+
     """
 
     def __init__(
@@ -279,7 +283,7 @@ def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
 def running(
     world: World, *, latency: float = 0.0, log: Log | None = None, outages: Iterable[str] = ()
 ) -> Iterator[Server]:
-    """Serves the world for the duration of the block; afterwards its log is complete."""
+    """Serve the world for the duration of the block; afterwards its log is complete."""
     server = Server(world, latency=latency, log=log, outages=outages)
     started: Future[None] = Future()
     loop, stop = new_event_loop(), asyncio.Event()

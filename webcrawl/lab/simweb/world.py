@@ -83,8 +83,9 @@ MAX_ADDRESSES = 60_000
 
 
 class World:
-    """`hosts` hosts with `pages` pages together, distributed by Zipf's law; `seed` determines
-    everything.
+    """`hosts` hosts with `pages` pages together, distributed by Zipf's law.
+
+    `seed` determines everything.
 
     `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares
     (docs/simweb.md lists them); without one every answer is a plain 200. `slow` is the unit of
@@ -97,6 +98,7 @@ class World:
 
     With `changes`, or with kinds of change in the mix, pages change from now on: half of them more
     than `changes` times per day, of which `time_scale` pass in a day of the clock.
+
     """
 
     def __init__(
@@ -153,8 +155,9 @@ class World:
     # -- hosts
 
     def kind(self, group: str, number: int) -> str:
-        """The kind of a host, or in the group "page" of a page counted over the whole world; "" for
-        a plain one.
+        """The kind of a host, or in the group "page" of a page counted over the whole world.
+
+        It is "" for a plain one.
         """
         return self._groups[group].at(number) if number < self.hosts or group in OF_PAGES else ""
 

@@ -176,8 +176,9 @@ def subdomains(spot: Spot) -> Show:
 
 
 def farm(spot: Spot) -> Show:
-    """`WORD-trapN.test`: registered domains without end, each of which links to others, known and
-    new.
+    """`WORD-trapN.test`.
+
+    Registered domains without end, each of which links to others, known and new.
     """
     hrefs = [
         f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/"

@@ -26,8 +26,9 @@ def compiled(loop: F) -> F:
 
 
 def vector(array: Any) -> Any:
-    """An array of numpy as the loops want one: a list is four times faster where they are not
-    compiled.
+    """Return an array of numpy as the loops want one.
+
+    A list is four times faster where they are not compiled.
     """
     return array if FAST else array.tolist()
 
@@ -127,15 +128,16 @@ def _random(trace: Vector, size: int, place: Vector, items: Vector, chances: Vec
 
 
 def static(trace: Vector, urls: int, size: int, popular: Any) -> int:
-    """Holds the first `size` of `popular`, whatever is asked."""
+    """Hold the first `size` of `popular`, whatever is asked."""
     held = np.zeros(urls, np.bool_)
     held[popular[:size]] = True
     return int(np.count_nonzero(held[np.asarray(trace)]))
 
 
 def by_popularity(trace: Any, urls: int) -> Any:
-    """Return the URLs that are looked up most often first; of two as often, the one that came
-    first.
+    """Return the URLs that are looked up most often first.
+
+    Of two that are looked up as often, the one that came first goes first.
     """
     return np.argsort(-np.bincount(trace, minlength=urls), kind="stable")
 
@@ -151,8 +153,9 @@ def clairvoyant(trace: Vector, urls: int, size: int) -> int:
 
 
 def next_uses(trace: Any) -> Any:
-    """For each look-up the position of the next one of the same URL; beyond the end if there is
-    none, all different.
+    """Return for each look-up the position of the next one of the same URL.
+
+    Without one it is beyond the end; these are all different.
     """
     order = np.argsort(trace, kind="stable")
     following = np.arange(len(trace), 2 * len(trace), dtype=np.int64)
@@ -165,7 +168,10 @@ def next_uses(trace: Any) -> Any:
 def _clairvoyant(
     trace: Vector, following: Vector, size: int, place: Vector, heap: Vector, when: Vector
 ) -> int:
-    """A heap of the URLs held, the one wanted last on top; `place` is where in the heap each is."""
+    """Return a heap of the URLs held, the one wanted last on top.
+
+    `place` says where in the heap each is.
+    """
     hits = count = 0
     for position in range(len(trace)):
         url, then = trace[position], following[position]

@@ -60,9 +60,10 @@ def simulate(
     names: Sequence[str] = NAMES,
     training: Numbers | None = None,
 ) -> Iterator[Row]:
-    """A row per policy and size.
+    """Yield a row per policy and size.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
+
     """
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)
@@ -109,15 +110,13 @@ def _first(known: list[tuple[int, float]], rate: float) -> int:
 
 
 def best_size(rows: Iterable[Row]) -> int | None:
-    """The smallest size that has all but a hundredth of what the largest spares."""
+    """Return the smallest size that has all but a hundredth of what the largest spares."""
     known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
     return _first(known, 0.99 * known[-1][1]) if known and known[-1][1] > 0 else None
 
 
 def statistics(trace: Trace) -> dict[str, float]:
-    """Return the figures of Broder's paper: links, distinct ones, links per page (mean and median),
-    popularity.
-    """
+    """Return the figures of Broder's paper: links, distinct ones, links per page, popularity."""
     count = len(trace.lookups)
     found: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
     if len(trace.pages) and count:
@@ -133,14 +132,14 @@ def statistics(trace: Trace) -> dict[str, float]:
 
 
 def owner_among(drones: int) -> Callable[[str], int]:
-    """The owner of each host in a new hive of so many drones."""
+    """Return the function that names the owner of each host in a new hive of so many drones."""
     partition = Partition(BY_DOMAIN, RegisteredDomains())
     owners = SlotMap.fair(range(drones), partition.groups).owners
     return lambda host: owners[partition.slot(host)]
 
 
 def as_json(trace: Trace, rows: Sequence[Row]) -> str:
-    """One object on one line."""
+    """Return the results as one object on one line."""
     value = {
         "rows": [row.as_json() for row in rows],
         "trace": statistics(trace),
@@ -151,26 +150,28 @@ def as_json(trace: Trace, rows: Sequence[Row]) -> str:
 
 
 def as_text(trace: Trace, rows: Sequence[Row]) -> str:
-    """Return a description of the trace, a table with a column per policy, and what follows from
-    it.
-    """
+    """Return a description of the trace, a table with a column per policy, and its meaning."""
     return "\n".join([_about(trace), "", *_table(rows), *_advice(rows), ""])
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
+    """Return the lines of a table: a row per size, a column per policy."""
     bounded = [row for row in rows if row.policy != "INFINITE"]
     infinite = [row for row in rows if row.policy == "INFINITE"]
-    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
     simulated = {row.policy for row in bounded}
     names = [name for name in NAMES if name in simulated]
+    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
+    sizes = sorted({row.size for row in bounded})
+    return [
+        "hit rate in percent",
+        "".join(name.rjust(WIDTH) for name in ("entries", *names)),
+        *(_line(f"{size:,}", [rates[name, size] for name in names]) for size in sizes),
+        *(_line("infinite", [row.hit_rate]) for row in infinite),
+    ]
 
-    def line(size: int) -> str:
-        return f"{size:>{WIDTH},}" + "".join(_percent(rates[name, size]) for name in names)
 
-    lines = ["hit rate in percent", "".join(name.rjust(WIDTH) for name in ("entries", *names))]
-    lines += map(line, sorted({row.size for row in bounded}))
-    lines += ["infinite".rjust(WIDTH) + _percent(row.hit_rate) for row in infinite]
-    return lines
+def _line(head: str, rates: Iterable[float]) -> str:
+    return head.rjust(WIDTH) + "".join(map(_percent, rates))
 
 
 def _percent(rate: float) -> str:
@@ -201,9 +202,7 @@ def _advice(rows: Sequence[Row]) -> list[str]:
 
 
 def plot_caches(rows: Sequence[Row]) -> str:
-    """Return an SVG document with the hit rates by the size of the cache, which has a logarithmic
-    scale.
-    """
+    """Return an SVG document with the hit rates by the size of the cache, on a logarithmic scale."""
     sizes = _plotted_sizes(rows)
     low = log2(sizes[0])
     high = max(log2(sizes[-1]), low + 1)
@@ -227,8 +226,6 @@ def plot_caches(rows: Sequence[Row]) -> str:
 
 
 def _plotted_sizes(rows: Sequence[Row]) -> list[int]:
-    """Return the sizes of the bounded caches, or from 1 to that of the infinite one if no other is
-    there.
-    """
+    """Return the sizes of the bounded caches; without any, 1 and that of the infinite one."""
     bounded = {row.size for row in rows if row.policy != "INFINITE"}
     return sorted(bounded or {1, *(row.size for row in rows)})

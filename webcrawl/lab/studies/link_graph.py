@@ -26,12 +26,13 @@ def pagerank(
     damping: float = 0.85,
     close: float = CLOSE,
 ) -> npt.NDArray[np.float64]:
-    """The PageRank of pages numbered from 0; together they have 1.
+    """Return the PageRank of pages numbered from 0; together they have 1.
 
     Link i is on page `heads[i]` and leads to `tails[i]`. A page that links to another twice gives
     it two shares. One without links gives to all pages alike, itself included, and so does the part
     1 - `damping` of every page. Steps are taken until all values together change by less than
     `close`.
+
     """
     if not nodes:
         return np.zeros(0)
@@ -85,10 +86,12 @@ class Graph:
 def read_graph(
     paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[str, float] | None = None
 ) -> Graph:
-    """The graph of all files, as far as a crawl from these pages comes; without any, from the first
-    one.
+    """Return the graph of all files, as far as a crawl from these pages comes.
+
+    Without any, it comes from the first one.
 
     `known`: the scores of pages; others have none.
+
     """
     numbers: dict[str, int] = {}
     heads, tails = array("q"), array("q")

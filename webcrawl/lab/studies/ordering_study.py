@@ -45,9 +45,10 @@ GOOD = 0.5  # the least score of a good page
 
 
 def read_scores(path: Path) -> dict[str, float]:
-    """The scores of pages.
+    """Return the scores of pages.
 
     In a list a page may stand without one, and is good; pages that are not there are not.
+
     """
     found = _of_tables(path) if path.is_dir() else _of_list(path)
     if not any(score >= GOOD for score in found.values()):
@@ -150,8 +151,8 @@ class Row:
 def compare(
     graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape
 ) -> Iterator[Row]:
-    """A row for each ordering in exact order, one with levels where there are such, and one as a
-    crawl has it.
+    """Yield a row for each ordering in exact order, one with levels where there are such, and one
+    as a crawl has it.
     """
     good = graph.scores >= GOOD if graph.scores is not None else None
     measured = rank if good is None else good / good.sum()
@@ -281,8 +282,9 @@ def _about(graph: Graph) -> str:
 
 
 def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
-    """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in
-    exact order.
+    """Return the SVG document, with one line per ordering.
+
+    The order is that of a crawl if it was asked for, else the exact one.
     """
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
     shares = [step / POINTS for step in range(POINTS + 1)]

@@ -131,7 +131,7 @@ class AtRandom:
         self._pages += pages
 
     def changed(self, pages: Sequence[int] | None) -> None:
-        """Makes no difference."""
+        """Make no difference."""
 
     def pop(self) -> int | None:
         if not self._pages:
@@ -198,26 +198,29 @@ class Levels:
         if not self._moving:
             return
         for page in range(len(self._level)) if pages is None else pages:
-            if (
-                self._level[page] > 0
-                and (level := self._signal.level(page, self._last)) < self._level[page]
-            ):
+            if self._level[page] <= 0:  # it does not wait, or waits at the best level
+                continue
+            level = self._signal.level(page, self._last)
+            if level < self._level[page]:
                 self._put(page, level)
 
     def pop(self) -> int | None:
-        while True:
-            filled = [level for level, queue in enumerate(self._queues) if queue.count]
-            if not filled:
-                return None
-            bounds = [*accumulate(self._weights[level] for level in filled)]
-            place = self._random() * bounds[-1]
-            level = next(
-                level for level, bound in zip(filled, bounds, strict=True) if place <= bound
-            )
+        while (level := self._draw()) is not None:
             page = self._queues[level].pop()
             if page is not None and self._level[page] == level:
                 self._level[page] = -1
                 return page
+            # else it has moved on to a better level
+        return None
+
+    def _draw(self) -> int | None:
+        """Return one of the levels that have entries, by their weights; None if there is none."""
+        filled = [level for level, queue in enumerate(self._queues) if queue.count]
+        if not filled:
+            return None
+        bounds = [*accumulate(self._weights[level] for level in filled)]
+        place = self._random() * bounds[-1]
+        return next(level for level, bound in zip(filled, bounds, strict=True) if place <= bound)
 
 
 class SiftedQueue:

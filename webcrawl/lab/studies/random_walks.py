@@ -47,8 +47,9 @@ class WalkVisits:
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:
-        """Of the visits so many at random, in their order: a page is among them as often as its
-        PageRank says.
+        """Return so many of the visits at random, in their order.
+
+        A page is among them as often as its PageRank says.
         """
         pages = self.pages
         if most < len(pages):
@@ -87,7 +88,7 @@ class WalkVisits:
 
 
 def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
-    """The visits of this walk, but those of each walker's first `burn_in` steps."""
+    """Return the visits of this walk, but those of each walker's first `burn_in` steps."""
     path = jobdir / LOG if jobdir.is_dir() else jobdir
     numbers: dict[str, int] = {}
     pages, walkers = array("q"), array("q")

@@ -50,11 +50,13 @@ class NoTrace(StoreError):  # noqa: N818 - named for what it says
 
 @dataclass(frozen=True)
 class Trace:
-    """`lookups` are numbers below `urls`; `pages` are the places where the links of another page
-    begin.
+    """`lookups` are numbers below `urls`.
+
+    `pages` are the places where the links of another page begin.
 
     `parts`: of each look-up, whose page it is on and whose URL it is, by numbers of drones; only if
     it was asked for.
+
     """
 
     lookups: Numbers
@@ -63,8 +65,9 @@ class Trace:
     parts: tuple[Numbers, Numbers] | None = None
 
     def crossing(self, drone: int) -> Trace:
-        """Return the links that this drone would send to others: what a cache before the splitter
-        is asked for.
+        """Return the links that this drone would send to others.
+
+        A cache before the splitter is asked for them.
         """
         if self.parts is None:
             raise NoTrace(
@@ -110,7 +113,7 @@ def read_trace(
 
 
 def links_of(paths: Iterable[Path]) -> Iterator[Looked]:
-    """Every link of these files with the page that it is on: of a crawl, from its tables or
+    """Return every link of these files with the page that it is on: of a crawl, from its tables or
     logs/links.log.
     """
     found = _files(paths, LINKS)
@@ -237,7 +240,7 @@ def _links(path: Path) -> Iterator[Looked]:
 
 
 def opened(path: Path) -> AbstractContextManager[IO[str]]:
-    """A text, which may be packed."""
+    """Return a text, which may be packed."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8", newline="\n")
     if path.suffix == ".zst":
@@ -276,8 +279,9 @@ def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]
 
 
 def _of_crawl_log(lines: Iterable[str]) -> Iterator[Looked]:
-    """Yield what was downloaded, each on the page that it was found on; not what a host was asked
-    before its pages.
+    """Yield what was downloaded, each on the page that it was found on.
+
+    What a host was asked before its pages is left out.
     """
     for line in lines:
         fields = line.split()

@@ -105,14 +105,16 @@ class WalkFrontier(Frontier):
 
     @property
     def over_budget(self) -> int:
-        """All that is left once all visits are made: it may wait for ever, or for a command with
-        more steps.
+        """Return all that is left once all visits are made.
+
+        It may wait for ever, or for a command with more steps.
         """
         return len(self) - self.in_flight if self.walkers.has_ended() else 0
 
     def resting(self) -> bool:
-        """As ever, or nobody gets an answer: walkers who start anew always have something that
-        waits.
+        """Return whether nothing can be asked now, as ever, or no walker gets an answer.
+
+        Walkers that start anew always have something that waits.
         """
         return self.walkers.stranded or super().resting()
 

@@ -60,16 +60,19 @@ def _flaw(state: dict[str, Any]) -> str:
     walkers, restart, jump = state["rules"]
     version, words, gauss = state["random"]
     Random().setstate((version, tuple(words), gauss))  # raises if this is no state of a generator
-    if sorted(number for _, number, _, _ in state["at"]) != [*range(walkers)]:
+    numbers = sorted(number for _, number, _, _ in state["at"])
+    if numbers != [*range(walkers)]:
         return f"the walkers are not those from 0 to {walkers - 1}, each in one place"
     has_rules = 0 <= restart <= 1 and isinstance(jump, str)
     if not has_rules or state["visits"] < 0:
         return "not rules, and a number of visits"
-    for url, number, step, how in state["at"]:
-        has_started = bool(url) or how != START
-        if step and not has_started:
-            return f"walker {number} starts, after steps"
-    return ""
+    return next(filter(None, (_place_flaw(*place) for place in state["at"])), "")
+
+
+def _place_flaw(url: str, number: int, step: int, how: str) -> str:
+    """Return what is wrong with the place of one walker, or an empty text."""
+    is_starting = not url and how == START
+    return f"walker {number} starts, after steps" if is_starting and step else ""
 
 
 def _starts(
@@ -80,11 +83,8 @@ def _starts(
     for name, value in snapshot.rows(ROWS, (prefix, prefix + END)):
         number = name[len(prefix) :]
         try:
-            why = (
-                flaw(number, value)
-                if number == str(int(number)) and int(number) < count
-                else "not counted"
-            )
+            is_counted = number == str(int(number)) and int(number) < count
+            why = flaw(number, value) if is_counted else "not counted"
         except (ValueError, TypeError) as error:
             why = repr(error)
         if why:
@@ -184,7 +184,7 @@ class Starts:
             )
 
     def _keep(self, pages: list[tuple[int, str]], url: str) -> bool:
-        """Adds a page to those of its host, unless it is there or its hash is too large."""
+        """Add a page to those of its host, unless it is there or its hash is too large."""
         value = int.from_bytes(blake2b(url.encode(), key=self._key, digest_size=8).digest(), "big")
         if (-value, url) in pages:
             return False
@@ -195,7 +195,7 @@ class Starts:
         return heappushpop(pages, (-value, url)) != (-value, url)
 
     def draw(self) -> str:
-        """A random visited page of a random visited host, or a random seed."""
+        """Return a random visited page of a random visited host, or a random seed."""
         if self._by_host and self._hosts:
             row = self._db.get(f"{HOST}{self._random.randrange(self._hosts)}")
             return str(self._random.choice(msgpack.unpackb(row))[1])
@@ -213,8 +213,9 @@ class WalkRules:
     steps: int = 0  # visits of all walkers together; 0: no end
 
     def share(self, walker: int) -> float:
-        """The number of visits that a walker makes: all make the same, or those at slow hosts would
-        make fewer.
+        """Return the number of visits that a walker makes.
+
+        All make the same, or those at slow hosts would make fewer.
         """
         return (
             self.steps // self.walkers + (walker < self.steps % self.walkers) if self.steps else inf
@@ -312,8 +313,9 @@ class Walkers(Part):
 
     @property
     def idle(self) -> int:
-        """The number of walkers that are nowhere, and wait to be placed: when all have ended, with
-        more steps.
+        """Return the number of walkers that are nowhere, and wait to be placed.
+
+        When all have ended, they wait for more steps.
         """
         return len(self._idle) + (len(self._done) if self.has_ended() else 0) if self.starts else 0
 
@@ -327,12 +329,12 @@ class Walkers(Part):
         return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
 
     def has_ended(self, in_flight: int = 0) -> bool:
-        """Return True if all visits are made, or will be when so many downloads have ended."""
+        """Return whether all visits are made, or will be when so many downloads have ended."""
         return 0 < self.rules.steps <= self.visits + in_flight
 
     @property
     def stranded(self) -> bool:
-        """True if no walker gets an answer any more, wherever it starts."""
+        """Return whether no walker gets an answer any more, wherever it starts."""
         return self._unanswered >= STRANDED * self.rules.walkers
 
     def start(self, now: float) -> Iterator[Link]:
@@ -393,8 +395,9 @@ class Walkers(Part):
         return None
 
     def _rest(self) -> float:
-        """The seconds until a walker starts again; where every start is refused they grow, or the
-        log would fill.
+        """Return the seconds until a walker starts again.
+
+        Where every start is refused they grow, or the log would fill.
         """
         return REST * min(1 + self._unanswered // self.rules.walkers, LONGEST_REST)
 

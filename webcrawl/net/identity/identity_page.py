@@ -1,5 +1,4 @@
-"""The page at the address in USER_AGENT: who crawls, why, how fast, how to slow it down, how to
-make it leave.
+"""The page at the address in USER_AGENT: who crawls, why, how fast, and how to make it leave.
 
 It lists the addresses from which the crawl comes; `misfits` compares them with their names in DNS.
 """
@@ -34,7 +33,7 @@ class NameLookup(Protocol):
 
 
 def listed(networks: Iterable[Network], now: float) -> str:
-    """The list in the form in which Googlebot's and Common Crawl's are published."""
+    """Return the list in the form in which Googlebot's and Common Crawl's are published."""
     made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
     prefixes = [{f"ipv{one.version}Prefix": str(one)} for one in networks]
     return json.dumps({"creationTime": made, "prefixes": prefixes}, indent=2)
@@ -44,8 +43,9 @@ UNKNOWN = "could not be looked up"  # which is no fault of the name
 
 
 async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
-    """The faults in the names of these addresses: servers look up a name, and then the address of
-    that name.
+    """Return the faults in the names of these addresses.
+
+    Servers look up a name, and then the address of that name.
     """
     found = []
     addresses = (str(address) for network in networks for address in network)
@@ -92,7 +92,7 @@ class Who:
 
 
 def page(who: Who, now: float) -> str:
-    """A page without scripts, which needs no other file."""
+    """Return a page without scripts, which needs no other file."""
     body = tag(
         "body",
         tag("h1", who.name),

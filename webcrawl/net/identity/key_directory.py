@@ -44,7 +44,7 @@ def body(keys: Iterable[SigningKey]) -> bytes:
 def headers(
     content: bytes, keys: Sequence[SigningKey], authority: str, created: int, days: int
 ) -> dict[str, str]:
-    """The fields of a response with this directory, to a request for this authority."""
+    """Return the fields of a response with this directory, to a request for this authority."""
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
     inputs, signatures = [], []
     for number, key in enumerate(keys):
@@ -67,8 +67,9 @@ def headers(
 def write(
     folder: Path, content: bytes, fields: Mapping[str, str], disk: Disk | None = None
 ) -> None:
-    """The directory and two forms of its fields, as files below this folder; each is replaced as a
-    whole.
+    """Write the directory and two forms of its fields, as files below this folder.
+
+    Each is replaced as a whole.
     """
     disk = disk or Disk()
     place = folder / PATH.lstrip("/")
@@ -83,12 +84,12 @@ def write(
 
 
 def authority_of(origin: str) -> str:
-    """The Host of a request for this origin."""
+    """Return the Host of a request for this origin."""
     return origin.partition("://")[2]
 
 
 def _as_lines(fields: Mapping[str, str]) -> str:
-    """The format of hosts of static sites: the path, then its fields."""
+    """Return the format of hosts of static sites: the path, then its fields."""
     return "\n".join([PATH, *(f"  {name}: {value}" for name, value in fields.items()), ""])
 
 
@@ -125,7 +126,10 @@ class Published:
 
 
 def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
-    """The directory of this origin. No redirect is followed: a server does not do so either."""
+    """Return the directory of this origin.
+
+    No redirect is followed: a server does not do so either.
+    """
     origin = _origin(url)
     authority = authority_of(origin)
     try:
@@ -155,18 +159,29 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
 
 
 def _origin(url: str) -> str:
+    """Return the origin whose directory an operator has named by this URL.
+
+    Raise NotPublished if it is no https origin, or the address of another page.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise NotPublished(f"{url}: {error}") from error
-    more = parts.username or parts.query or parts.fragment
-    if parts.scheme != "https" or not parts.hostname or more:
+    names_more = any((parts.username, parts.query, parts.fragment))
+    if parts.scheme != "https" or not parts.hostname or names_more:
         raise NotPublished(f"{url}: not an https origin, such as https://bot.example.org")
     if parts.path not in ("", "/", PATH):
         raise NotPublished(f"{url}: the directory is at {PATH} of its origin, and nowhere else")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+    return _https_origin(parts.hostname, port)
+
+
+def _https_origin(host: str, port: int | None) -> str:
+    is_ipv6 = ":" in host
+    written = f"[{host}]" if is_ipv6 else host
+    if port in (None, 443):
+        return f"https://{written}"
+    return f"https://{written}:{port}"
 
 
 def _ahead(date: str, now: float) -> float | None:

@@ -33,9 +33,7 @@ MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB i
 
 
 def form_and_origin(agent: str) -> tuple[str, str]:
-    """The form of Signature-Agent that a value of BOT_AGENT asks for, and the origin of the key
-    directory.
-    """
+    """Return the form of Signature-Agent that BOT_AGENT asks for, and the directory's origin."""
     form, _, origin = agent.partition(":")
     return (form, origin) if form in FORMS else (DICTIONARY, agent)
 
@@ -55,11 +53,13 @@ class RequestSigner:
         now: Callable[[], float] = time.time,
         most: int = MOST,
     ) -> None:
-        """`agent`: the origin of the key directory. `now`: seconds since 1970 by the machine's
-        clock.
+        """`agent`: the origin of the key directory.
+
+        `now`: seconds since 1970 by the machine's clock.
 
         It is not the crawl's clock, which keeps even time when the machine's is set: servers
         compare with theirs.
+
         """
         self.keyid = key.keyid
         self.agent = agent

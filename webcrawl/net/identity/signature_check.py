@@ -46,7 +46,7 @@ class Unreadable(ValueError):  # noqa: N818 - reads as what it is
 
 
 def keys_of(content: bytes) -> Iterator[tuple[bytes | None, Finding]]:
-    """Each key of a directory, and what is to say of it; raises Unreadable."""
+    """Yield each key of a directory, and what is to say of it; raises Unreadable."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -86,8 +86,9 @@ def _key(one: object) -> tuple[bytes | None, Finding]:
 
 
 def check_fields(fields: Mapping[str, str]) -> Iterator[Finding]:
-    """The media type and what else the response of a published directory must have; names in lower
-    case.
+    """Check the media type and what else the response of a published directory must have.
+
+    The names of its fields are in lower case.
     """
     kind = fields.get("content-type", "none").partition(";")[0].strip().lower()
     if kind != key_directory.MEDIA_TYPE:
@@ -97,7 +98,10 @@ def check_fields(fields: Mapping[str, str]) -> Iterator[Finding]:
 def check_response(
     content: bytes, fields: Mapping[str, str], authority: str, keys: Mapping[str, bytes], now: float
 ) -> Iterator[Finding]:
-    """The signatures of a directory's response: one of each key, which says for how long it holds."""
+    """Yield the signatures of a directory's response.
+
+    There must be one of each key, which says for how long it holds.
+    """
     if "signature-input" not in fields:
         yield Finding("the response is not signed: anybody could publish these keys as his own")
         return
@@ -122,7 +126,7 @@ def check_response(
 
 
 def check_request(raw: bytes, keys: Mapping[str, bytes], now: float) -> Iterator[Finding]:
-    """The Web Bot Auth signatures of a request head; raises Unreadable."""
+    """Yield the Web Bot Auth signatures of a request head; raises Unreadable."""
     request = _request(raw)
     if "signature-input" not in request.headers:
         raise Unreadable("the request is not signed")
@@ -181,8 +185,9 @@ def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
 
 
 def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The members of a structured field (RFC 9651) with their parameters; ValueError if it is no
-    dictionary.
+    """Return the members of a structured field (RFC 9651) with their parameters.
+
+    Raise ValueError if it is no dictionary.
     """
     if len(text) > LONGEST:
         raise ValueError("longer than a field may be")
@@ -249,7 +254,7 @@ def _checked(
 
 
 def _request(raw: bytes) -> _Request:
-    """The head of a request as bytes; raises Unreadable."""
+    """Return the head of a request as bytes; raises Unreadable."""
     head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0].decode("latin-1")
     first, *lines = head.split("\n")
     words = first.split(" ")
@@ -278,11 +283,13 @@ def _when(seconds: int) -> str:
 
 
 def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Finding]]:
-    """The keys of the directory at a URL or path, and what is to say of it; NotPublished,
-    Unreadable or OSError.
+    """Return the keys of the directory at a URL or path, and what is to say of it.
+
+    Raise NotPublished, Unreadable or OSError.
 
     `agent`: the origin at which files are to be published; without it their signatures are not
     checked.
+
     """
     published = fetch(place) if "://" in place else _of_files(Path(place))
     keys: dict[str, bytes] = {}

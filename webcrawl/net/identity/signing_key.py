@@ -58,7 +58,7 @@ class SigningKey:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SigningKey:
-        """The key in a file, PEM (PKCS #8) or a JWK; raises BadKey or OSError."""
+        """Return the key in a file, PEM (PKCS #8) or a JWK; raises BadKey or OSError."""
         key = cls(_parsed(_private_bytes(path)))
         if key.keyid in PUBLISHED:
             raise BadKey(
@@ -68,7 +68,10 @@ class SigningKey:
 
     @classmethod
     def new(cls, path: Path, disk: Disk | None = None) -> SigningKey:
-        """A new key, written to a new file of mode 0600; raises FileExistsError or another OSError."""
+        """Return a new key, written to a new file of mode 0600.
+
+        Raise FileExistsError or another OSError.
+        """
         disk = disk or Disk()
         private = Ed25519PrivateKey.generate()
         descriptor = disk.create(path, 0o600)
@@ -87,7 +90,7 @@ class SigningKey:
 
 
 def thumbprint(public: bytes) -> str:
-    """The name of a public key: its JWK thumbprint (RFC 7638, RFC 8037 A.3)."""
+    """Return the name of a public key: its JWK thumbprint (RFC 7638, RFC 8037 A.3)."""
     members = json.dumps(
         {"crv": "Ed25519", "kty": "OKP", "x": encoded(public)}, separators=(",", ":")
     )
@@ -95,7 +98,7 @@ def thumbprint(public: bytes) -> str:
 
 
 def jwk(public: bytes) -> dict[str, str]:
-    """A public key as a key directory has it."""
+    """Return a public key as a key directory has it."""
     return {
         "kty": "OKP",
         "crv": "Ed25519",
@@ -106,7 +109,7 @@ def jwk(public: bytes) -> dict[str, str]:
 
 
 def public_key(found: Any) -> bytes:
-    """The bytes of a JWK's public key; raises BadKey."""
+    """Return the bytes of a JWK's public key; raises BadKey."""
     if not isinstance(found, dict):
         raise BadKey("not a JSON object")
     if (found.get("kty"), found.get("crv")) != ("OKP", "Ed25519"):

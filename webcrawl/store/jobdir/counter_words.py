@@ -98,7 +98,7 @@ KINDS = ("outcome/", "flaw/", "truncated/")
 
 
 def status(code: int) -> str:
-    """The meaning of a status."""
+    """Return the meaning of a status."""
     if code in STATUSES:
         return STATUSES[code]
     try:
@@ -191,8 +191,9 @@ UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.N
 
 
 def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
-    """Return what was left out over all runs, the largest number first; `figures` are those of
-    stats.json.
+    """Return what was left out over all runs, the largest number first.
+
+    `figures` are those of stats.json.
     """
     numbers: dict[SkipRule, int] = {}
     for counter, number in figures.items():
@@ -205,8 +206,9 @@ def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
-    """Return what a user may not expect to be left out, as a list in words; empty if there is
-    nothing.
+    """Return what a user may not expect to be left out, as a list in words.
+
+    Empty if there is nothing.
     """
     unexpected = [found for found in left_out(figures) if not found.rule.is_expected]
     return ", ".join(

@@ -96,7 +96,7 @@ class CrawlLine(NamedTuple):
 
     @property
     def is_prerequisite(self) -> bool:
-        """True if it is a robots.txt that was fetched for others."""
+        """Return whether it is a robots.txt that was fetched for others."""
         return self.path.endswith("P")
 
 
@@ -131,15 +131,19 @@ def read(data: bytes) -> CrawlLine | None:
 
 
 def fields(data: bytes) -> list[bytes] | None:
-    """The fields of a line as they are written, at a quarter of the cost of `read`; None if it has
-    another number.
+    """Return the fields of a line as they are written, at a quarter of the cost of `read`.
+
+    None if it has another number.
     """
     found = data.split()
     return found if len(found) == FIELDS else None
 
 
 def each(path: Path, start: int, end: int) -> Iterator[tuple[int, list[bytes]]]:
-    """The place and the fields of each line between these bytes; of a damaged line whatever it has."""
+    """Yield the place and the fields of each line between these bytes.
+
+    A damaged line has whatever is left of it.
+    """
     with regular(path) as file:
         for at, data in lines_of(file, end, start):
             yield at, data.split()

@@ -1,6 +1,4 @@
-"""The contents of a JOBDIR: a crawl, or a hive, each of whose drones has a folder that is a crawl's
-(docs/files.md).
-"""
+"""The contents of a JOBDIR: a crawl, or a hive of drones with a crawl each (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -31,25 +29,28 @@ class HiveDrones:
 
 
 def for_reading(jobdir: Path) -> Path:
-    """A JOBDIR beside it, for what is made of its archives."""
+    """Return a JOBDIR beside it, for what is made of its archives."""
     named = jobdir.resolve() if jobdir.name in ("", "..") else jobdir
     return named.with_name(f"{named.name}-read")
 
 
 def crawls_of(jobdir: Path) -> list[Path]:
-    """The folders of its crawls: itself or, of a hive, each drone's, which may be missing.
+    """Return the folders of its crawls: itself or, of a hive, each drone's, which may be missing.
 
     StoreError: hive.json cannot be read.
+
     """
     hive = hive_of(jobdir)
     return [jobdir] if hive is None else [folder_of(jobdir, drone) for drone in hive.drones]
 
 
 def absent_drones(jobdir: Path) -> list[Path]:
-    """The folders of a hive's drones whose crawls have not begun, or are not here; none of a single
-    crawl.
+    """Return the folders of a hive's drones whose crawls have not begun, or are not here.
+
+    None of a single crawl.
 
     StoreError: hive.json cannot be read.
+
     """
     hive = hive_of(jobdir)
     folders = [folder_of(jobdir, drone) for drone in hive.drones] if hive is not None else []
@@ -76,18 +77,18 @@ def hive_of(jobdir: Path) -> HiveDrones | None:
 
 
 def folder_of(jobdir: Path, drone: int) -> Path:
-    """The JOBDIR of a drone."""
+    """Return the JOBDIR of a drone."""
     return jobdir / f"drone-{drone}"
 
 
 def number_of(folder: Path) -> int | None:
-    """The number of the drone whose folder has this name."""
+    """Return the number of the drone whose folder has this name."""
     match = DRONE.fullmatch(folder.name)
     return int(match[1]) if match is not None else None
 
 
 def is_crawl(folder: Path) -> bool:
-    """True if a crawl has begun here."""
+    """Return whether a crawl has begun here."""
     return (folder / STATE).exists()
 
 

@@ -1,6 +1,4 @@
-"""Rows of the tables `domain` and `linked`: the URLs over the budget of a registered domain, and
-who links to it.
-"""
+"""Rows of the tables `domain` and `linked`: a domain's URLs over budget, and the links to it."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def read(row: Row) -> DomainRow:
 
 
 def check(row: Row) -> DomainRow:
-    """A row that has nothing wrong in it; ValueError for any other."""
+    """Return a row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
         raise ValueError("no domain record")
@@ -60,6 +58,6 @@ def check(row: Row) -> DomainRow:
 
 
 def check_sources(sources: object) -> str:
-    """The fault of a row of `linked`; empty if it has none."""
+    """Return the fault of a row of `linked`; empty if it has none."""
     sound = isinstance(sources, bytes) and 0 < len(sources) <= MOST * TAG and not len(sources) % TAG
     return "" if sound else f"not the hashes of 1 to {MOST} domains"

@@ -54,8 +54,9 @@ def all_lines(values: Sequence[Sequence[str] | None]) -> list[str]:
 
 
 def first_reason(values: Sequence[str | None]) -> str | None:
-    """Return None while a drone runs; then what all say, or else the first that is not the plain
-    end.
+    """Return None while a drone runs; then what all say.
+
+    If they differ, it is the first that is not the plain end.
     """
     if None in values:
         return None
@@ -63,8 +64,9 @@ def first_reason(values: Sequence[str | None]) -> str | None:
 
 
 def first_trouble(values: Sequence[str | None]) -> str:
-    """Return the first trouble, and how many drones have any, of those that say so: one that has
-    left says nothing.
+    """Return the first trouble, and how many drones have any, of those that say so.
+
+    One that has left says nothing.
     """
     told = [value for value in values if value is not None]
     troubles = [*filter(None, told)]

@@ -63,8 +63,9 @@ def _kind(status: int) -> str:
 
 
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever
-    grows.
+    """Return a line of what `Crawl.glance` gives.
+
+    All but the time, the queue and the hosts only ever grows.
     """
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
@@ -86,8 +87,9 @@ def line(row: Mapping[str, Any]) -> bytes:
 
 
 class RevisitMoment(NamedTuple):
-    """The figures of pages that are fetched again; the last two are estimates, means by `records`
-    of who has any.
+    """The figures of pages that are fetched again.
+
+    The last two are estimates, means by `records` of who has any.
     """
 
     records: float
@@ -100,14 +102,15 @@ class RevisitMoment(NamedTuple):
 
     @property
     def is_estimated(self) -> bool:
-        """False while there is no estimate of how fresh the copies are: if none was fresh, they
-        would have an age.
+        """False while there is no estimate of how fresh the copies are.
+
+        If none was fresh, they would have an age.
         """
         return bool(self.freshness or self.age)
 
     @classmethod
     def together(cls, each: Sequence[RevisitMoment]) -> RevisitMoment:
-        """The figures of crawls that share the web between them, as those of one."""
+        """Return the figures of crawls that share the web between them, as those of one."""
         sums = cls(*map(sum, zip(*each, strict=True)))
         known = [one for one in each if one.is_estimated]
         records = sum(one.records for one in known) or 1
@@ -125,7 +128,7 @@ class Moment(NamedTuple):
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
-    """The line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
+    """Return the line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
     at = _number(row["at"], -LARGEST)  # a clock may stand before 1970
     figures = {theirs: _number(row[name]) for name, theirs in PLAIN.items()}
     mix = dict(zip(KINDS, map(_number, row["mix"]), strict=True))
@@ -151,8 +154,9 @@ T = TypeVar("T", bound=HasTime)
 
 
 def in_order(moments: Sequence[T]) -> list[T]:
-    """Without those of a time when the machine's clock was wrong: what is left after it was ahead,
-    or was behind.
+    """Return the moments but those of a time when the machine's clock was wrong.
+
+    They are what is left after it was ahead, or was behind.
     """
     times = [one.at for one in moments]
     latest = accumulate(times, max)

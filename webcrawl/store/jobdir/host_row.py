@@ -1,6 +1,4 @@
-"""A row of the table `host`: what a crawl remembers of one host, and the words for its states
-(docs/files.md).
-"""
+"""A row of the table `host`: the memory of one host, and the words for its states (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -35,8 +33,9 @@ LATER = 7  # the place of the retries in `data`
 
 
 class State(IntEnum):
-    """The place of a host; the numbers are stored in the database. frontier/host_state.py has the
-    ways between them.
+    """The place of a host; the numbers are stored in the database.
+
+    frontier/host_state.py has the ways between them.
     """
 
     # is on its way to another crawl of the hive, or has come from one and is not yet ours
@@ -94,7 +93,7 @@ WALLS = 3  # answers in a row: a host that has given pages before is behind a wa
 
 
 class WallRow(NamedTuple):
-    """The wall of one host, while nothing but the wall answers; stored with it."""
+    """The wall of one host, while only the wall answers; stored with the host."""
 
     vendor: str
     since: float
@@ -112,12 +111,15 @@ def behind_wall(host: HostLike) -> bool:
 
 
 def given_up(host: HostLike) -> bool:
-    """True if all URLs of the host end because it was away for too long."""
+    """Return whether all URLs of the host end because it was away for too long."""
     return host.retired not in (0, Status.HOST_BUDGET)
 
 
 def health_of(host: HostLike, most: int) -> Health:
-    """The health of this host now. `most` failures in a row set it aside: HOST_MAX_FAILURES."""
+    """Return the health of this host now.
+
+    `most` failures in a row set it aside: HOST_MAX_FAILURES.
+    """
     if given_up(host):
         return Health.GIVEN_UP
     if host.failures:
@@ -147,8 +149,9 @@ class FailedRow(NamedTuple):
 
 
 def stored_row(fields: Iterable[Any]) -> FailedRow:
-    """The row that was stored with these fields, or sent by another drone; older ones lack the
-    last.
+    """Return the row that was stored with these fields, or sent by another drone.
+
+    Older ones lack the last fields.
     """
     known = [*fields]
     known[PLAIN:] = map(tuple, known[PLAIN:])
@@ -170,12 +173,12 @@ class OriginRow(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """Its URLs."""
+        """Return the number of its URLs."""
         return len(self.later) + sum(map(count_of, _served(self.queue, self.ranked)))
 
 
 def stored_origin(fields: Iterable[Any]) -> OriginRow:
-    """The row that was stored with these fields."""
+    """Return the row that was stored with these fields."""
     key, origin, ready_at, failures, retired, failed, later, queue, ranked = fields
     row = stored_row(failed) if failed is not None else None
     retries = sorted((at, record) for at, record in later)
@@ -212,18 +215,18 @@ class HostRow(NamedTuple):
 
     @property
     def queues(self) -> list[bytes]:
-        """Its saved queues, as they are served; then those of its origins."""
+        """Return its saved queues, as they are served; then those of its origins."""
         parts: list[HostRow | OriginRow] = [self, *self.origins]
         return [saved for part in parts for saved in _served(part.queue, part.ranked)]
 
     @property
     def waiting(self) -> int:
-        """Its URLs, with those in flight."""
+        """Return the number of its URLs, with those in flight."""
         return len(self.later) + sum(map(count_of, self.queues))
 
     @property
     def due(self) -> float:
-        """No request before this time."""
+        """Return the time before which no request is made."""
         return max(self.ready_at, self.aside)
 
 
@@ -235,13 +238,13 @@ def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[by
     return [*before, *own, *(saved for priority, saved in by_priority if priority < 0)]
 
 
-pack: Callable[[tuple[Any, ...]], bytes] = (
-    msgpack.packb
-)  # of these fields, as FIELDS has them; the queues by priority, wall, missing, http2, listed, origins if there are any
+# Packs the fields as FIELDS has them; then queues by priority, wall, missing, http2, listed and
+# origins, if there are any.
+pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
-    """The fields of a HostRow behind its state; one of UNREADABLE if they are none."""
+    """Return the fields of a HostRow behind its state. Raise one of UNREADABLE if they are none."""
     (
         ready_at,
         times,
@@ -282,7 +285,7 @@ def unpack(data: bytes) -> tuple[Any, ...]:
 
 
 def stored_wall(fields: Iterable[Any] | None) -> WallRow | None:
-    """The row that was stored with these fields, or sent by another drone."""
+    """Return the row that was stored with these fields, or sent by another drone."""
     if fields is None:
         return None
     vendor, since, answers, walled = fields
@@ -290,18 +293,17 @@ def stored_wall(fields: Iterable[Any] | None) -> WallRow | None:
 
 
 def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
-    """A host's queues by priority, as its row has them; earlier rows of this version have one for
-    all above 0.
+    """Return a host's queues by priority, as its row has them.
+
+    Earlier rows of this version have one for all above 0.
     """
-    return (
-        [(1, ranked)]
-        if isinstance(ranked, bytes)
-        else [(priority, saved) for priority, saved in ranked]
-    )
+    if isinstance(ranked, bytes):
+        return [(1, ranked)]
+    return [(priority, saved) for priority, saved in ranked]
 
 
 def read(row: Row) -> HostRow:
-    """ValueError if the row is damaged."""
+    """Return the row's fields. Raise ValueError if the row is damaged."""
     name, number, data, _ = row
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("checksum")
@@ -321,34 +323,65 @@ def check(row: Row) -> HostRow:
     """Return the row's fields. Raise ValueError if anything in the row is wrong."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if len(values) - len(FIELDS) not in FURTHER_FIELDS or not _have_types(values, (*FIELDS, *MORE)):
-        raise ValueError("no host record")
-    if found.wall is not None and not _have_types(found.wall, WALL):
-        raise ValueError("no wall")
-    if found.listed is not None and not _have_types(found.listed, LISTED):
-        raise ValueError("no sitemaps")
-    if found.origins and not all(map(_is_origin, values[len(FIELDS) + 5])):
-        raise ValueError("no origin")
-    if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
-        raise ValueError("no priority")
-    amounts = (found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages)
-    if not found.name or min(amounts) < 0:
-        raise ValueError("times and counts below nothing")
-    if not _is_failed(values[len(FIELDS) - 3]):
-        raise ValueError("no failures in a row")
+    for words, has_flaw in FLAWS:
+        if has_flaw(found, values):
+            raise ValueError(words)
     return found
 
 
+def _has_other_fields(_: HostRow, values: list[Any]) -> bool:
+    further = len(values) - len(FIELDS)
+    return further not in FURTHER_FIELDS or not _have_types(values, (*FIELDS, *MORE))
+
+
+def _has_bad_wall(found: HostRow, _: list[Any]) -> bool:
+    return found.wall is not None and not _have_types(found.wall, WALL)
+
+
+def _has_bad_listed(found: HostRow, _: list[Any]) -> bool:
+    return found.listed is not None and not _have_types(found.listed, LISTED)
+
+
+def _has_bad_origins(found: HostRow, values: list[Any]) -> bool:
+    return bool(found.origins) and not all(map(_is_origin, values[len(FIELDS) + 5]))
+
+
+def _has_bad_priorities(found: HostRow, _: list[Any]) -> bool:
+    return not all(isinstance(priority, int) and priority for priority, _ in found.ranked)
+
+
+def _has_bad_amounts(found: HostRow, _: list[Any]) -> bool:
+    amounts = (found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages)
+    return not found.name or min(amounts) < 0
+
+
+def _has_bad_failures(_: HostRow, values: list[Any]) -> bool:
+    return not _is_failed(values[len(FIELDS) - 3])
+
+
+# In this order: what comes later relies on the types that were checked before.
+FLAWS: tuple[tuple[str, Callable[[HostRow, list[Any]], bool]], ...] = (
+    ("no host record", _has_other_fields),
+    ("no wall", _has_bad_wall),
+    ("no sitemaps", _has_bad_listed),
+    ("no origin", _has_bad_origins),
+    ("no priority", _has_bad_priorities),
+    ("times and counts below nothing", _has_bad_amounts),
+    ("no failures in a row", _has_bad_failures),
+)
+
+
 def _have_types(fields: Iterable[Any], types: Iterable[Any]) -> bool:
-    """Return whether each field has the type in its place; the shorter of the two ends the
-    comparison.
-    """
+    """Return whether each field has the type in its place, up to the end of the shorter one."""
     return all(map(isinstance, fields, types))
 
 
 def _is_failed(fields: list[Any] | None) -> bool:
     """Return whether these are failures in a row, or None for no failures."""
-    return fields is None or (0 <= len(FAILED) - len(fields) <= 3 and _have_types(fields, FAILED))
+    if fields is None:
+        return True
+    missing = len(FAILED) - len(fields)  # in rows of earlier versions
+    return 0 <= missing <= 3 and _have_types(fields, FAILED)
 
 
 def _is_origin(fields: list[Any]) -> bool:
@@ -357,5 +390,5 @@ def _is_origin(fields: list[Any]) -> bool:
 
 
 def host_rows(snapshot: Snapshot) -> Iterator[Row]:
-    """All rows, as they are stored."""
+    """Yield all rows, as they are stored."""
     yield from snapshot.rows(ALL)

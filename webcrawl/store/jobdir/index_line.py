@@ -1,5 +1,6 @@
-"""A line of an archive's index, CDXJ: one per record that can be replayed, by this crawler or
-another program.
+"""A line of an archive's index, CDXJ: one per record that can be replayed.
+
+It is written by this crawler or another program:
 
 `com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length":
 ..., "offset": ..., "filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it
@@ -49,22 +50,22 @@ class BadLine(ValueError):  # noqa: N818 - reads as what it is
 
 
 def begin(address: str, date: str) -> str:
-    """The beginning of a line; `date` as WARC fields have it."""
+    """Return the beginning of a line; `date` as WARC fields have it."""
     return f'{surt(address)} {stamp(date)} {{"url": {quoted(address)}, '
 
 
 def stamp(date: str) -> str:
-    """14 digits of a date as WARC fields have it."""
+    """Return the 14 digits of a date as WARC fields have it."""
     return date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
 
 
 def date_of(stamp: str) -> str:
-    """The date as WARC fields have it, of 14 digits."""
+    """Return the date as WARC fields have it, of 14 digits."""
     return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"
 
 
 def method(request: bytes) -> str:
-    """The method of another request than GET, as pywb names it.
+    """Return the method of another request than GET, as pywb names it.
 
     Its answer is not the page of the URL.
     """
@@ -73,7 +74,7 @@ def method(request: bytes) -> str:
 
 
 def recognised(what: str) -> str:
-    """The kind of an answer that is not the page of the URL."""
+    """Return the field for the kind of an answer that is not the page of the URL."""
     return f'"recognised": {quoted(what)}, '
 
 
@@ -81,7 +82,7 @@ TRUNCATED = '"truncated": "'
 
 
 def truncated(why: str) -> str:
-    """The reason why a body is truncated, in WARC's words."""
+    """Return the field for the reason why a body is truncated, in WARC's words."""
     return f'{TRUNCATED}{why}", '
 
 
@@ -100,12 +101,12 @@ def end(archive: str) -> str:
 
 
 def index_of(archive: str) -> str:
-    """The path of an archive file's index, beside it; both may end in `.open`."""
+    """Return the path of an archive file's index, beside it; both may end in `.open`."""
     return INDEX.join(archive.rsplit(ARCHIVE, 1))
 
 
 def archive_of(index: str) -> str:
-    """The name of the archive file that has this index."""
+    """Return the name of the archive file that has this index."""
     return ARCHIVE.join(index.rsplit(INDEX, 1))
 
 
@@ -131,12 +132,12 @@ class IndexLine(NamedTuple):
         return date_of(self.stamp)
 
     def in_file(self, name: str) -> IndexLine:
-        """A copy for an archive file that has another name now."""
+        """Return a copy for an archive file that has another name now."""
         return self._replace(file=name)
 
     @property
     def is_revisit(self) -> bool:
-        """True if its record refers to another one for its payload."""
+        """Return whether its record refers to another one for its payload."""
         return self.mime.lower() == REVISIT
 
 
@@ -160,7 +161,7 @@ def read(data: bytes) -> IndexLine:
 
 
 def check(data: bytes) -> IndexLine:
-    """The fields of a line in this crawler's own form."""
+    """Return the fields of a line in this crawler's own form. Raise BadLine for another."""
     found, values = read(data), _parsed(data)[2]
     if not SHAPE.fullmatch(data) or not all(isinstance(values.get(name), str) for name in NAMES):
         raise BadLine(f"not a line of an index: {data[:60]!r}")
@@ -200,53 +201,65 @@ class CaptureLine(NamedTuple):
 
     @property
     def has_payload(self) -> bool:
-        """True if a revisit record may refer to this one for its payload."""
+        """Return whether a revisit record may refer to this one for its payload."""
         return 200 <= self.status < 300 and not self.is_revisit and bool(self.digest)
 
     @property
     def repeats_payload(self) -> bool:
-        """True if its record says that the payload came again, and is in the record that it refers
-        to.
-        """
+        """Return whether its record says that the payload came again, and refers to another for it."""
         return 200 <= self.status < 300 and self.is_revisit and bool(self.digest)
 
 
 def read_line(data: bytes) -> CaptureLine | None:
-    """Return the capture in a line of CDXJ or CDX; None if none of a page over HTTP is there. Raise
-    BadLine.
+    """Return the capture in a line of CDXJ or CDX; None if it is none of a page over HTTP.
 
-    None stands for a header of the file, for what a browser made of a page, and for the answer to
-    another request than GET. It also stands for a page that was found unmodified where nothing says
-    of which payload, as in a record of the 304 alone: the capture before it stands.
+    Raise BadLine. None stands for a header of the file, for what a browser made of a page, and for
+    the answer to another request than GET. It also stands for a page that was found unmodified
+    where nothing says of which payload, as in a record of the 304 alone: the capture before it
+    stands.
     """
-    if data.startswith((b"!", b" CDX ")) or not data.strip():  # pywb's headers, and CDX's
+    is_header = data.startswith((b"!", b" CDX "))  # pywb's, and CDX's
+    if is_header or not data.strip():
         return None
     when, values = _when_and_values(data)
+    page = _page_of(values)
+    if page is None:
+        return None
+    url, status, name, offset = page
+    written = str(values.get("digest", ""))
+    digest = normal(written)
+    is_revisit = values.get("mime") == REVISIT
+    names_payload = is_revisit and bool(digest)
+    if status == NOT_MODIFIED and not names_payload:
+        return None
+    known = labelled(written) if digest else ""
+    # most are the same: servers' captures are kept in memory
+    shared = digest if known == digest else known
+    return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, shared)
+
+
+def _page_of(values: dict[str, Any]) -> tuple[str, int, str, int] | None:
+    """Return URL, status, file and offset of the answer to a GET over HTTP; None of anything else.
+
+    Raise BadLine if they cannot be those of a record.
+    """
     try:
-        url, status = values["url"], str(values.get("status", ""))
+        url = values["url"]
+        status = str(values.get("status", ""))
         if not status.isdecimal() or values.get("method", "GET") != "GET":
             return None
-        name, offset = values["filename"], int(values["offset"])
+        name = values["filename"]
+        offset = int(values["offset"])
         is_named = isinstance(url, str) and isinstance(name, str) and _is_file_name(name)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise BadLine from error
     if not is_named or not 0 <= offset < MOST or len(status) > DIGITS:
         raise BadLine
-    written = str(values.get("digest", ""))
-    digest = normal(written)
-    is_revisit = values.get("mime") == REVISIT
-    if int(status) == NOT_MODIFIED and not (is_revisit and digest):
-        return None
-    known = labelled(written) if digest else ""
-    # most are the same: servers' captures are kept in memory
-    shared = digest if known == digest else known
-    return CaptureLine(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
+    return url, int(status), name, offset
 
 
 def _when_and_values(data: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the stamp of a line of CDX or CDXJ, and its fields by the names that CDXJ has for
-    them.
-    """
+    """Return the stamp of a line of CDX or CDXJ, and its fields by CDXJ's names."""
     columns = _CDX.fullmatch(data)
     if columns is not None:
         return columns[2].decode(), _named(columns[3])
@@ -267,18 +280,19 @@ def _named(columns: bytes) -> dict[str, str]:
     words = columns.decode("utf-8", "replace").split(" ")
     if len(words) > 8:
         offset, name = words[7:9]
+    elif len(words) > 6:
+        offset, name = words[-2:]
     else:
-        offset, name = words[-2:] if len(words) > 6 else ("0", "-")
-    return dict(
-        zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name
-    )
+        offset, name = "0", "-"
+    named = dict(zip(("url", "mime", "status", "digest"), words, strict=False))
+    return named | {"offset": offset, "filename": name}
 
 
 def url_key(url: str) -> int:
-    """The number under which the index has the latest capture of a URL."""
+    """Return the number under which the index has the latest capture of a URL."""
     return int(siphash(_OF_URL, visible(url)))
 
 
 def digest_key(digest: str) -> int:
-    """The number under which the index has a capture with this payload."""
+    """Return the number under which the index has a capture with this payload."""
     return int(siphash(_OF_DIGEST, digest))

@@ -1,6 +1,4 @@
-"""A JOBDIR, opened: whether it is a crawl, a drone's, and running, and what its last checkpoint
-has.
-"""
+"""A JOBDIR, opened: its crawls, whether they run, and their last checkpoints."""
 
 from __future__ import annotations
 
@@ -39,7 +37,10 @@ class JobDir:
 
     @classmethod
     def all(cls, path: Path) -> list[Self]:
-        """The crawl, or the drones of a hive whose crawls have begun. NoCrawl if there is none."""
+        """Return the crawl, or the drones of a hive whose crawls have begun.
+
+        Raise NoCrawl if there is none.
+        """
         if hive_of(path) is None:
             return [cls.open(path)]
         found = [cls(crawl) for crawl in crawls_of(path) if is_crawl(crawl)]
@@ -71,5 +72,5 @@ class JobDir:
         return number if number is not None and (self.path.parent / HIVE).is_file() else None
 
     def stats(self) -> dict[str, Any]:
-        """The figures of stats.json."""
+        """Return the figures of stats.json."""
         return stats_file.read(self.path)

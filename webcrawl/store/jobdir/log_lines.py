@@ -57,10 +57,12 @@ def page_lines(
     targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
-    """The lines of a page's links, given as columns: nearly always one `join`, and one look for
-    what needs escapes.
+    """Return the lines of a page's links, given as columns.
+
+    Nearly always one `join`, and one look for what needs escapes.
 
     A call for each field would cost more than all else: a page has 40 lines.
+
     """
     if len(kinds) > FEW and (left := unlogged(page_url, kinds, addresses, targets, texts)):
         first = [column[:-left] for column in (kinds, addresses, targets, texts)]
@@ -71,8 +73,8 @@ def page_lines(
 
 
 def unlogged(page_url: str, *columns: Sequence[str]) -> int:
-    """The number of a page's links, the last ones, that have no lines because there is no room for
-    all.
+    """Return the number of a page's links, the last ones, that have no lines because there is no
+    room for all.
     """
     return len(columns[0]) - fitting(columns, len(page_url), MOST)
 
@@ -105,27 +107,31 @@ def _joined(
 
 
 def _are_printable(*columns: Sequence[str]) -> bool:
-    """True if no character beyond ASCII needs escapes."""
+    """Return whether no character beyond ASCII needs escapes."""
     return "".join(
         [text for column in columns for text in column if not text.isascii()]
     ).isprintable()
 
 
 def _is_plain_ascii(data: bytes, separators: int) -> bool:
-    """Return whether no ASCII character of the lines needs escapes; isprintable takes 7 times as
-    long.
+    """Return whether no ASCII character of the lines needs escapes.
+
+    `isprintable` takes 7 times as long.
     """
     controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
     return controls == separators and b"\x7f" not in data and b"\\" not in data
 
 
 def field(text: str) -> str:
-    """The text as one field of a line."""
+    """Return the text as one field of a line."""
     return text if _is_plain(text) else _STRANGE.sub(_escape, text)
 
 
 def _is_plain(text: str) -> bool:
-    """True if it needs no escapes: nearly always; isprintable costs 0.05 us, the expression 1 us."""
+    """Return whether the text needs no escapes: nearly always.
+
+    `isprintable` costs 0.05 us, the expression 1 us.
+    """
     return text.isprintable() and "\\" not in text
 
 
@@ -134,8 +140,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def read_link(data: bytes) -> tuple[str, str, str, str, str] | None:
-    """Page, link as written, its canonical form or nothing, kind, text; None for what is no line of
-    this log.
+    """Page, link as written, its canonical form or nothing, kind, text.
+
+    None for what is no line of this log.
     """
     found = data.decode("utf-8", "replace").rstrip("\n").split("\t")
     if len(found) != 5:
@@ -181,12 +188,12 @@ def request_line(
     needed: float = 0.0,
     rule: str = "",
 ) -> bytes:
-    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it,
-    and by which rule.
+    """Time, method, URL, discovery path, earlier tries of the URL, the wait before, its rule.
 
     `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`:
     those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
     no rule was asked.
+
     """
     path, tried = (link.hops, link.tried) if link is not None else ("", 0)
     sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
@@ -258,7 +265,7 @@ SHAPES = {
 def check_lines(
     path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Yields each line that does not have its fields."""
+    """Yield each line that does not have its fields."""
     fits = SHAPES[name].fullmatch
     for at, line in lines_of(file, length):
         found["lines"] += 1
@@ -291,7 +298,7 @@ TAGS_ROW = re.compile(r"[!-~]+\t\d+\t\d+")
 
 
 def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
-    """Checks tags.tsv, which may be missing: nothing reads it back, so a user may delete it."""
+    """Check tags.tsv, which may be missing: nothing reads it back, so a user may delete it."""
     if not path.is_file():
         return
     lines = path.read_text(errors="replace").splitlines()
@@ -319,8 +326,9 @@ ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
 def last_errors(jobdir: Path, most: int) -> list[str]:
-    """Return the last errors, the latest first; none if nothing has ever been written, or the log
-    cannot be read.
+    """Return the last errors, the latest first.
+
+    None if nothing has ever been written, or the log cannot be read.
     """
     try:
         with regular(jobdir / ERRORS_LOG) as file:

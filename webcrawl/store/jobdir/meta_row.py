@@ -1,6 +1,4 @@
-"""Rows of the table `meta`: what a checkpoint keeps under a name, read with its checksum
-(docs/files.md).
-"""
+"""Rows of the table `meta`: named values of a checkpoint, read with checksum (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -37,9 +35,10 @@ UNREADABLE = (
 
 
 def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T) -> T:
-    """A value as `read` makes it; the default if there is none.
+    """Return a value as `read` makes it; the default if there is none.
 
     DamagedFile if it cannot be read.
+
     """
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):
@@ -52,7 +51,7 @@ def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T)
 
 
 def mapping(data: bytes) -> dict[str, Any]:
-    """A map, of whichever of the two forms it has."""
+    """Return a map, of whichever of the two forms it has."""
     found = json.loads(data) if data[:1] == b"{" else msgpack.unpackb(data, strict_map_key=False)
     if not isinstance(found, Mapping):
         raise TypeError("not a mapping")
@@ -67,7 +66,7 @@ def eights(data: bytes) -> bytes:
 
 
 def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
-    """A mapping; empty if there is none, or if it is damaged, which a line in `odd` says."""
+    """Return a mapping; empty if there is none, or if it is damaged, which a line in `odd` says."""
     try:
         return value(snapshot, name, mapping, {})
     except DamagedFile:
@@ -76,9 +75,10 @@ def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    """The terms as they were written.
+    """Return the terms as they were written.
 
     Crawls that are older than the library have ports as ranges of Python's.
+
     """
     return {str(name): _PORTS.sub(_as_ports, str(text)) for name, text in mapping(data).items()}
 
@@ -106,7 +106,7 @@ def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
 
 
 def key(snapshot: Snapshot) -> bytes:
-    """The key of the crawl's hashes; one of a damaged state is as long."""
+    """Return the key of the crawl's hashes; one of a damaged state is as long."""
     return (snapshot.get(KEY) or b"").ljust(KEY_BYTES, b"\0")[:KEY_BYTES]
 
 
@@ -116,7 +116,7 @@ def times(snapshot: Snapshot) -> tuple[float, float]:
 
 
 def is_clean(snapshot: Snapshot) -> bool:
-    """True if the last run ended with a checkpoint."""
+    """Return whether the last run ended with a checkpoint."""
     return snapshot.get(CLEAN) == b"1"
 
 
@@ -165,7 +165,7 @@ def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
 
 
 def check_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """The checksum of every row."""
+    """Yield the checksum of every row."""
     for row in snapshot.rows("SELECT name, value, crc FROM meta"):
         if not rowcrc.agrees(rowcrc.meta, row):
             yield snapshot.damaged(f"table meta, {row[0]}: checksum", value=row[1])

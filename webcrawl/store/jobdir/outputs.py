@@ -1,6 +1,4 @@
-"""The files that a crawl appends to, as the table `output` notes them: each counts up to the length
-it has there.
-"""
+"""The files that a crawl appends to: each counts up to its length in the table `output`."""
 
 from __future__ import annotations
 
@@ -24,20 +22,21 @@ PIECE = 1 << 18  # bytes per read
 
 
 def lengths(snapshot: Snapshot) -> dict[str, int]:
-    """The bytes that count of each file, by its path."""
+    """Return the bytes that count of each file, by its path."""
     rows = snapshot.rows("SELECT path, length FROM output ORDER BY path")
     return {str(path): length for path, length in rows if isinstance(length, int)}
 
 
 def length_of(name: str, noted: Mapping[str, int]) -> int | None:
-    """The bytes that count of a file, which may have been noted before it lost its `.open`; None if
-    it was not.
+    """Return the bytes that count of a file, which may have been noted before it lost its `.open`.
+
+    None if it was not.
     """
     return noted.get(name, noted.get(name.removesuffix(OPEN)))
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
-    """Yields the files that are missing or too short."""
+    """Yield the files that are missing or too short."""
     yield from each_noted(snapshot, jobdir, check_length, lambda *_: iter(()))
 
 
@@ -75,9 +74,7 @@ def _is_inside(name: str) -> bool:
 
 
 def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
-    """Opens a file that may still have its `.open`, which a running crawl may remove at this
-    moment.
-    """
+    """Open a file that may still have its `.open`, which a running crawl may remove at this moment."""
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:
             return regular(jobdir / candidate)
@@ -87,8 +84,9 @@ def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
 
 
 def _finished_since(jobdir: Path, name: str) -> bool:
-    """True if a running crawl has finished this file since the snapshot was taken: then it may be
-    gone already.
+    """Return whether a running crawl has finished this file since the snapshot was taken.
+
+    Then it may be gone already.
     """
     if not name.endswith(OPEN):
         return False
@@ -103,8 +101,8 @@ def _finished_since(jobdir: Path, name: str) -> bool:
 
 
 def _is_converted(jobdir: Path, name: str) -> bool:
-    """True if a running crawl has replaced this stream by its Parquet file since the snapshot was
-    taken.
+    """Return whether a running crawl has replaced this stream by its Parquet file since the
+    snapshot was taken.
     """
     table = f"{name.removesuffix(STREAM)}{PARQUET}"
     return name.endswith(STREAM) and any(

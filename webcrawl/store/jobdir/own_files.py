@@ -23,7 +23,7 @@ BESIDE = ("logs/errors.log", "logs/requests.log")
 
 
 def is_own(path: Path, jobdir: Path) -> bool:
-    """True if the crawl in this folder writes to this path itself, or may do so later."""
+    """Return whether the crawl in this folder writes to this path itself, or may do so later."""
     place, folder = path.resolve(), jobdir.resolve()
     if folder not in place.parents:
         return False

@@ -1,5 +1,4 @@
-"""The bytes of a disk FIFO in a checkpoint, its blocks beside it: written, read and checked
-(docs/files.md).
+"""The bytes of a disk FIFO in a checkpoint, and its blocks beside it (docs/files.md).
 
 Each record is preceded by its length. That is one byte; 255 means that it follows in four bytes,
 little-endian. Most records are URLs with a short history: four bytes for every length would cost 4
@@ -30,14 +29,15 @@ LENGTH = struct.Struct("<BI")
 
 
 def frame(record: bytes) -> bytes:
-    """The record with its length in front."""
+    """Return the record with its length in front."""
     size = len(record)
     return (SHORTS[size] if size < LONG else LENGTH.pack(LONG, size)) + record
 
 
 def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Begin and end of the record whose length is at `at`; the end is beyond the data if the record
-    is cut off.
+    """Return begin and end of the record whose length is at `at`.
+
+    The end is beyond the data if the record is cut off.
     """
     size = data[at]
     if size < LONG:
@@ -67,7 +67,7 @@ def some(data: bytes | bytearray, at: int, most: int) -> list[bytes]:
 
 
 def count_records(data: bytes | bytearray) -> int:
-    """The number of records in these bytes; ValueError if they end inside one."""
+    """Return the number of records in these bytes; ValueError if they end inside one."""
     count = at = 0
     while at < len(data):
         _, at = bounds(data, at)
@@ -112,7 +112,7 @@ class SavedFifo:
 
 
 def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> SavedFifo:
-    """The inverse of `SavedFifo.pack`."""
+    """Return the inverse of `SavedFifo.pack`."""
     if len(saved) < HEAD.size:
         raise blocks.damaged(f"{what} is cut short")
     packing, count, place, size = HEAD.unpack_from(saved)
@@ -125,7 +125,7 @@ def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> Sa
 
 
 def count_of(saved: bytes | None) -> int:
-    """The number of records in a queue."""
+    """Return the number of records in a queue."""
     return int(HEAD.unpack_from(saved)[1]) if saved is not None and len(saved) >= HEAD.size else 0
 
 
@@ -139,9 +139,10 @@ class SavedQueues:
         self._named = array("Q")
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
-        """All records of a queue.
+        """Yield all records of a queue.
 
         Raises DamagedFile at the first damage, and at the end if their number is wrong.
+
         """
         found, queue = 0, unpack(saved, self, f"{what}: a saved queue")
         self._named.extend(queue.ids)
@@ -158,8 +159,9 @@ class SavedQueues:
             raise self.damaged(f"{what}: a queue of {queue.count} records has {found}")
 
     def pieces(self, saved: bytes) -> Iterator[bytes]:
-        """The records of a queue with their lengths, some hundred at a time: block by block, as far
-        as is asked for.
+        """Yield the records of a queue with their lengths, some hundred at a time.
+
+        They are read block by block, as far as is asked for.
         """
         queue = unpack(saved, self)
         for at, number in enumerate(queue.ids):
@@ -167,11 +169,11 @@ class SavedQueues:
         yield queue.rest
 
     def rest(self, saved: bytes) -> Iterator[bytes]:
-        """The records of a queue that are in no block."""
+        """Return the records of a queue that are in no block."""
         return self.cut(unpack(saved, self).rest, 0, "a saved queue")
 
     def block(self, number: int, what: str) -> bytes:
-        """The records of a block with their lengths."""
+        """Return the records of a block with their lengths."""
         for (data,) in self._snapshot.rows(
             f"SELECT data FROM {self._table} WHERE id = ?", (number,)
         ):
@@ -179,7 +181,7 @@ class SavedQueues:
         raise self.damaged(f"{what}: block {number} is missing")
 
     def unpack(self, data: bytes, what: str) -> bytes:
-        """The bytes of a zstd frame, which has a checksum."""
+        """Return the bytes of a zstd frame, which has a checksum."""
         try:
             return unpack_frame(data, LARGEST)
         except BadFrame as error:
@@ -189,7 +191,7 @@ class SavedQueues:
         return self._snapshot.damaged(why)
 
     def cut(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
-        """The records from byte `place` on, where one must begin."""
+        """Yield the records from byte `place` on, where one must begin."""
         at = 0
         while at < len(data):
             start, end = bounds(data, at)
@@ -202,9 +204,10 @@ class SavedQueues:
             raise self.damaged(f"{what}: the queue continues at byte {place} of {len(data)}")
 
     def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
-        """Yields blocks that no queue or more than one queue names.
+        """Yield blocks that no queue or more than one queue names.
 
         Call it after reading all queues.
+
         """
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():

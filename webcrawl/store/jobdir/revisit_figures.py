@@ -71,7 +71,7 @@ class RevisitFigures:
         self.intervals = [0] * BINS
 
     def numbers(self) -> dict[str, int | float]:
-        """All but the histograms, by name."""
+        """Return all but the histograms, by name."""
         found = {name: getattr(self, name) for name in NUMBERS}
         return found | {name: round(found[name], digits) for name, digits in ROUNDED.items()}
 
@@ -80,11 +80,13 @@ class RevisitFigures:
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> Self:
-        """The figures that `numbers` and `histograms` gave, in one mapping; names of other versions
-        are left out.
+        """Return the figures that `numbers` and `histograms` gave, in one mapping.
+
+        Names of other versions are left out.
         """
         found = cls(**{name: figures[name] for name in (*NUMBERS, *HISTOGRAMS) if name in figures})
-        found.rates, found.intervals = _whole(found.rates), _whole(found.intervals)
+        found.rates = _whole(found.rates)
+        found.intervals = _whole(found.intervals)
         return found
 
 
@@ -133,7 +135,7 @@ def fresh(figures: RevisitFigures) -> str:
 
 
 def in_words(figures: RevisitFigures) -> str:
-    """The results of revisits, as one clause after the other."""
+    """Return the results of revisits, as one clause after the other."""
     found = [
         f"{figures.unchanged} unchanged",
         f"{figures.changed} changed",

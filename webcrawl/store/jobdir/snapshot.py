@@ -1,5 +1,6 @@
-"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Checking
-a crawl".
+"""Reads crawl.db as of the last checkpoint, without changing a byte.
+
+docs/operations.md, "Checking a crawl", has the reasons.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ _SHARED: dict[Path, _Shared] = {}
 
 
 class Descriptors:
-    """One reader of a file on which SQLite has locks; made before SQLite opens it, closed after
-    SQLite has closed it.
+    """One reader of a file on which SQLite has locks.
+
+    It is made before SQLite opens the file, and closed after SQLite has closed it.
 
     Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them
     the checkpoint that is being read. So they stay open until nobody in this process reads the file
     any more.
+
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +60,7 @@ class Descriptors:
         return self._shared.opened.enter_context(regular(self._path))
 
     def mapped(self, path: Path) -> mmap:
-        """The bytes of this or another file, kept as long."""
+        """Return the bytes of this or another file, kept as long."""
         file = self._shared.opened.enter_context(regular(path))
         return self._shared.opened.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
 
@@ -97,8 +100,9 @@ class Changed(StoreError):  # noqa: N818 - reads as what it is
 
 
 class Snapshot:
-    """One open read transaction. SQLite must not change anything, so the way to open depends on the
-    files.
+    """One open read transaction.
+
+    SQLite must not change anything, so the way to open depends on the files.
 
     Without a log, or with a log that is only a header, the database is read as it is, provided that
     it stays unchanged. With a log and its index (a running or killed crawl) the index is opened
@@ -107,6 +111,7 @@ class Snapshot:
 
     While one is open, its process must not close any other descriptor of crawl.db or of the index:
     see Descriptors.
+
     """
 
     def __init__(self, state: Path) -> None:
@@ -175,8 +180,9 @@ class Snapshot:
         return db
 
     def _has_no_frames(self) -> bool:
-        """True if the log is only a header and stays so: in a running crawl it is that for an
-        instant after a cut.
+        """Return whether the log is only a header and stays so.
+
+        In a running crawl it is that for an instant after a cut.
         """
         if self._log.stat().st_size != HEADER:
             return False
@@ -207,14 +213,14 @@ class Snapshot:
         return about.st_ino, about.st_size, about.st_mtime_ns, log
 
     def check_still(self) -> None:
-        """Raises Changed if what was read without a lock may be a mixture of old and new."""
+        """Raise Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
             raise Changed(
                 f"{self.path.parent}: a crawl was started on it meanwhile: run this command again"
             )
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
-        """The rows of this SELECT, one at a time, in the memory of one."""
+        """Yield the rows of this SELECT, one at a time, in the memory of one."""
         try:
             # Not the cursor itself: it would be closed when iteration stops early, an error once
             # the database is closed.
@@ -223,20 +229,22 @@ class Snapshot:
             raise self.damaged(f"{error} ({sql})") from error
 
     def has(self, table: str) -> bool:
-        """True if the crawl has made a table that not every crawl needs."""
+        """Return whether the crawl has made a table that not every crawl needs."""
         return bool(list(self.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,))))
 
     def get(self, name: str) -> bytes | None:
-        """A value of the table meta."""
+        """Return a value of the table meta."""
         found = list(self.rows("SELECT value FROM meta WHERE name = ?", (name,)))
         return _bytes(found[0][0]) if found else None
 
     def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
-        """Damage at this offset, or at the bytes of this value if they are found; the number of
-        searches is limited.
+        """Return damage at this offset, or at the bytes of this value if they are found.
+
+        The number of searches is limited.
 
         The offset is 0 if they are not found. The log is searched from its end and before the
         database: it has the newest state of a page.
+
         """
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:
@@ -247,8 +255,9 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """The last place at which the file has these bytes; what is added to it later is not of
-        this checkpoint.
+        """Return the last place at which the file has these bytes.
+
+        What is added to it later is not of this checkpoint.
         """
         try:
             if path not in self._mapped:
@@ -258,7 +267,7 @@ class Snapshot:
             return -1
 
     def check_head(self) -> Iterator[DamagedFile]:
-        """Checks the header's constant fields."""
+        """Check the header's constant fields."""
         head = self._head()
         for at, fixed in FIXED.items():
             if head[at : at + len(fixed)] != fixed:
@@ -267,7 +276,7 @@ class Snapshot:
                 )
 
     def check(self) -> Iterator[DamagedFile]:
-        """Checks the header, then every page with SQLite's integrity check."""
+        """Check the header, then every page with SQLite's integrity check."""
         yield from self.check_head()
         for (text,) in self.rows("PRAGMA integrity_check"):
             for line in text.splitlines():

@@ -1,6 +1,4 @@
-"""stats.json, replaced as a whole at each checkpoint: the figures of a crawl, or those of a hive's
-drones as one.
-"""
+"""stats.json, replaced as a whole at each checkpoint: the figures of a crawl, or of a hive."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ class Series:
         self.sizes: list[int] = []
 
     def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
-        """Adds a download that ended at this time, in milliseconds; what seems to be before the
-        first goes with it.
+        """Add a download that ended at this time, in milliseconds.
+
+        What seems to be before the first goes with it.
         """
         if not self.start:
             self.start = at - at % self.width
@@ -46,7 +45,7 @@ class Series:
         self.sizes[slot] += size
 
     def _extend(self, at: int) -> int:
-        """Makes room up to this time; returns its slot."""
+        """Make room up to this time, and return its slot."""
         while (slot := (at - self.start) // self.width) >= self._slots:
             self.width *= 2
             self.downloads, self.documents, self.sizes = map(
@@ -63,10 +62,11 @@ class Series:
 
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
-        """The sums of several, in slots as wide as the widest of theirs, from the earliest
+        """Return the sums of several, in slots as wide as the widest of theirs, from the earliest
         beginning on.
 
         Each of their slots goes into the one that has its middle.
+
         """
         made, begun = cls(), [part for part in parts if part.start]
         if begun:
@@ -129,17 +129,17 @@ MOST_BYTES = 1 << 24  # bytes that are read
 
 
 def write(jobdir: Path, text: str) -> None:
-    """Replaces the file. OSError: the one before stays."""
+    """Replace the file. If OSError is raised, the one before stays."""
     rewrite(jobdir / NAME, text.encode())
 
 
 def plain(figures: Mapping[str, Any]) -> str:
-    """A name per line."""
+    """Return a name per line."""
     return f"{json.dumps(figures, indent=1)}\n"
 
 
 def read(jobdir: Path) -> dict[str, Any]:
-    """The figures; none if the file is missing, for a user may delete it, or cannot be read."""
+    """Return the figures; None if the file cannot be read, or is missing: a user may delete it."""
     try:
         with regular(jobdir / NAME) as file:
             found = json.loads(file.read(MOST_BYTES))
@@ -149,15 +149,13 @@ def read(jobdir: Path) -> dict[str, Any]:
 
 
 def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
-    """How many URLs wait behind all others: beyond the budgets of their domains, and folded."""
+    """Return how many URLs wait behind all others: beyond their domains' budgets, and folded."""
     folded = int(figures.get("over_budget/folded", 0))
     return int(figures.get("over_budget", 0)) - folded, folded
 
 
 def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
-    """How many answers were walls, by vendor, and how many looked like something else than pages,
-    by kind.
-    """
+    """Return how many answers were walls, by vendor, and how many were no pages, by kind."""
     found = {
         name.removeprefix(RECOGNISED): many
         for name, many in figures.items()
@@ -168,11 +166,13 @@ def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, in
 
 
 def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
-    """Return how many URLs ended with which answer that is no page, by status; in a file statuses
-    are strings.
+    """Return how many URLs ended with which answer that is no page, by status.
+
+    In a file statuses are strings.
 
     Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier
     fetch has the text.
+
     """
     found = {int(status): many for status, many in outcomes.items() if many}
     missing = [
@@ -184,7 +184,10 @@ def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:
-    """The stamp that changes when the figures are written: an older file says nothing of a crawl."""
+    """Return the stamp that changes when the figures are written.
+
+    An older file says nothing of a crawl.
+    """
     try:
         about = (jobdir / NAME).stat()
     except FileNotFoundError:
@@ -237,7 +240,7 @@ RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which c
 
 
 def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """All of these together."""
+    """Return all of these together."""
     each = [*figures]
     found = {
         name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()
@@ -264,7 +267,7 @@ def _summed(each: list[Rows]) -> Rows:
 
 
 def _first(each: list[Rows]) -> Rows:
-    """The most frequent names; of all others together the same figures."""
+    """Return the most frequent names; of all others together the same figures."""
     total = _summed(each)
     others = total.pop(OTHERS, [0, 0])
     ranked = sorted(total, key=lambda name: (-total[name][0], name))
@@ -292,7 +295,7 @@ def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
 
 
 def _most(each: list[Rows], column: int) -> Rows:
-    """A host that has moved from one crawl to another has a row in both."""
+    """Count a host once that has moved from one crawl to another, and has a row in both."""
     total = _summed(each)
     return {name: total[name] for name in nlargest(MOST, total, lambda name: total[name][column])}
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 
 class ClockCache:
-    """Items on a circle, each with a mark bit; a handle walks along it to find an unmarked item to
-    evict.
+    """Items on a circle, each with a mark bit.
+
+    A handle walks along it to find an unmarked item to evict.
 
     A hit sets the item's mark. A miss moves the handle, clearing marks, to the first unmarked
     location and replaces its item; the new item is unmarked, and the handle moves to the next
     location.
+
     """
 
     def __init__(self, size: int) -> None:
@@ -49,7 +51,7 @@ class ClockCache:
         return missed
 
     def _unmarked(self, hand: int) -> int:
-        """The place where the handle stops; bytearray.find does the walking."""
+        """Return the place where the handle stops; bytearray.find does the walking."""
         marks = self._marks
         at = marks.find(0, hand)
         if at < 0:

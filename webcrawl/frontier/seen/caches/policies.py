@@ -1,6 +1,4 @@
-"""The policies that the paper compares with CLOCK: LRU, RANDOM and STATIC (sections 3.3, 3.5 and
-3.6).
-"""
+"""The policies that the paper compares with CLOCK: LRU, RANDOM and STATIC (3.3, 3.5, 3.6)."""
 
 from __future__ import annotations
 
@@ -86,11 +84,13 @@ ROOM = 4
 
 
 class StaticCache:
-    """Always holds the first `size` of the given keys; without keys it learns the most popular of
-    its first requests.
+    """Always holds the first `size` of the given keys.
+
+    Without keys it learns the most popular of its first requests.
 
     Each given key's first request is still a miss, so that its URL reaches the frontier. Learned
     keys were requested.
+
     """
 
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:
