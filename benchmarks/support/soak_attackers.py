@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.support.processes import beside
 from webcrawl.lab.simweb import World, name_server, sockets
-from webcrawl.lab.simweb.name_server import A, NameServer, Question, Record, Reply, Tcp, Udp
+from webcrawl.lab.simweb.name_server import A, NameServer, Question, Reply, ResourceRecord, Tcp, Udp
 
 ADDRESS, DNS_ADDRESS = "127.0.3.1", "127.0.3.2"
 SEEDS = {"drip": 60, "flood": 5, "links": 4, "farm": 20}  # hosts to begin with, of each kind
@@ -49,7 +49,9 @@ class Attackers:
         """Every name below theirs has an address."""
         if not question.name.endswith((".drip.test", ".flood.test", ".links.test", ".farm.test")):
             return self._others(question)
-        return Reply(records=(Record(question.name, A, ADDRESS),) if question.type == A else ())
+        return Reply(
+            records=(ResourceRecord(question.name, A, ADDRESS),) if question.type == A else ()
+        )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -14,7 +14,7 @@ from webcrawl.adapter.browser_on_need import BrowserOnNeed
 from webcrawl.base.model import Link
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
-from webcrawl.crawl.rendering.places import Places
+from webcrawl.crawl.rendering.places import BrowserPlaces
 from webcrawl.crawl.trip import Trip
 
 URL = "http://a.test/"
@@ -26,7 +26,10 @@ class Browser(BrowserOnNeed):
     """Makes the same document of every page."""
 
     def __init__(self, db, document=MADE, places=None):
-        self._deciding, self._places = Deciding(db, Counter(), recogniser()), places or Places(1)
+        self._deciding, self._places = (
+            Deciding(db, Counter(), recogniser()),
+            places or BrowserPlaces(1),
+        )
         self.document, self.flaws = document, []
 
     async def _in_place(self, _, one):
@@ -77,7 +80,7 @@ def test_only_pages_of_the_crawl_are_looked_at(db):
 
 def test_beyond_its_share_a_page_stays_as_it_was_sent(db):
     """It is marked, so that its owner can be told how many there are."""
-    browser = Browser(db, places=Places(0, most=0))
+    browser = Browser(db, places=BrowserPlaces(0, most=0))
 
     assert browser.shown().body == SHELL
     assert browser.flaws == ["unrendered"]

@@ -11,8 +11,8 @@ from webcrawl.crawl.bound import (
     HELPS,
     PAUSES,
     WORDS,
+    BoundLook,
     Cause,
-    Look,
     Tally,
     in_words,
     judge,
@@ -83,21 +83,21 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
 )
 def test_the_cause(figures, cause):
     """A look has one cause, the first of these that its figures show."""
-    assert judge(Look(**{**QUEUED, **figures})) is cause
+    assert judge(BoundLook(**{**QUEUED, **figures})) is cause
 
 
 def test_a_look_without_time():
     """Two looks at the same moment say nothing of the processor."""
-    assert judge(Look(queued=5, waiting=3)) is Cause.POLITENESS
+    assert judge(BoundLook(queued=5, waiting=3)) is Cause.POLITENESS
 
 
 class TestTally:
     def test_means(self):
         """States are weighted by time; what was used is per second; each cause has its own."""
         tally = Tally()
-        tally.add(Look(1.0, asked=10, ran=0.5, pages=30), Cause.SLOTS)
-        tally.add(Look(3.0, asked=50, ran=0.5, pages=30), Cause.SLOTS)
-        tally.add(Look(1.0, asked=999, ran=1.0), Cause.PROCESSOR)
+        tally.add(BoundLook(1.0, asked=10, ran=0.5, pages=30), Cause.SLOTS)
+        tally.add(BoundLook(3.0, asked=50, ran=0.5, pages=30), Cause.SLOTS)
+        tally.add(BoundLook(1.0, asked=999, ran=1.0), Cause.PROCESSOR)
 
         means = tally.means(Cause.SLOTS)
         assert (means["asked"], means["ran"], means["pages"]) == (40.0, 0.25, 15.0)
@@ -105,9 +105,9 @@ class TestTally:
     def test_both(self):
         """Two add up, and neither changes."""
         one, other = Tally(), Tally()
-        one.add(Look(1.0, waiting=2), Cause.POLITENESS)
-        other.add(Look(3.0, waiting=6), Cause.POLITENESS)
-        other.add(Look(2.0), Cause.DISK)
+        one.add(BoundLook(1.0, waiting=2), Cause.POLITENESS)
+        other.add(BoundLook(3.0, waiting=6), Cause.POLITENESS)
+        other.add(BoundLook(2.0), Cause.DISK)
         both = one.plus(other)
 
         assert both.seconds == {Cause.POLITENESS: 4.0, Cause.DISK: 2.0}
@@ -118,8 +118,8 @@ class TestTally:
 class TestWords:
     def said(self, cause, **figures):
         tally = Tally()
-        tally.add(Look(3.0, **figures), cause)
-        tally.add(Look(1.0), Cause.WORK)
+        tally.add(BoundLook(3.0, **figures), cause)
+        tally.add(BoundLook(1.0), Cause.WORK)
         return sentence(tally)
 
     def test_sentence(self):
@@ -160,7 +160,7 @@ class TestWords:
     def test_each_cause(self, cause, looked, figures, helps):
         """The figures that show it are those of the looks, and the advice is about that cause."""
         tally = Tally()
-        tally.add(Look(3.0, **looked), cause)
+        tally.add(BoundLook(3.0, **looked), cause)
         why, _, advice = sentence(tally).partition("what helps: ")
 
         assert [figure for figure in figures if figure not in why] == []
@@ -195,7 +195,7 @@ class TestWords:
     def test_a_pause_that_is_over(self, trouble):
         """A crawl that was paused and resumed needs no `resume`, whatever may hold it up now."""
         tally = Tally()
-        tally.add(Look(3.0, trouble="paused"), Cause.PAUSE)
+        tally.add(BoundLook(3.0, trouble="paused"), Cause.PAUSE)
 
         assert sentence(tally, trouble) == "a pause 100 % of the time (paused)"
         assert sentence(tally, "paused").endswith(PAUSES["paused"])

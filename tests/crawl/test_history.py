@@ -45,6 +45,6 @@ def test_no_line_after_the_last_checkpoint(over):
     run = MagicMock(over=over, failed=None)
     run.crawl.parts.statistics = SimpleNamespace(series=SimpleNamespace(start=0))
     with patch.multiple(history, line=MagicMock(), moment=MagicMock()):
-        history.History(lambda: run).look()
+        history.HistoryKeeper(lambda: run).look()
 
     assert run.crawl.parts.outputs.open.called is not over

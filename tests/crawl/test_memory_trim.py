@@ -7,12 +7,12 @@ from itertools import chain, repeat
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.crawl.memory_trim import MIB, Pace, Trim, malloc_trim, resident
+from webcrawl.crawl.memory_trim import MIB, Trim, TrimPace, malloc_trim, resident
 
 
 def trims(given, intervals):
     """At which intervals a trim is due, if the trims give back so much."""
-    pace, due = Pace(), []
+    pace, due = TrimPace(), []
     for interval in range(intervals):
         if pace.due():
             due.append(interval)

@@ -14,12 +14,12 @@ from webcrawl.frontier.front_end import AT_ONCE, ONE_IN, Sift
 from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.depth import ByChance, ByDepth
 from webcrawl.frontier.prioritizers.links import ByIndegree, ByOpic
-from webcrawl.lab.studies.page_queues import Queue
+from webcrawl.lab.studies.page_queues import FifoQueue
 from webcrawl.store.crawldb import CrawlDB
 
 
 def queue_of(items):
-    queue = Queue()
+    queue = FifoQueue()
     for item in items:
         queue.push(item)
     return queue
@@ -34,7 +34,7 @@ class TestSift:
         """Of the first 64 the best 8 go over, the best first; the others go to the end, in their
         order.
         """
-        queue, chosen = queue_of(range(100)), Queue()
+        queue, chosen = queue_of(range(100)), FifoQueue()
         Sift(lambda item: item % 10).choose(queue, chosen)
         best = [9, 19, 29, 39, 49, 59, 8, 18]
         assert all_of(chosen) == best
@@ -42,7 +42,7 @@ class TestSift:
 
     def test_of_equals_the_older_ones(self):
         """Where nothing is known, those that came first are chosen."""
-        queue, chosen = queue_of(range(AT_ONCE)), Queue()
+        queue, chosen = queue_of(range(AT_ONCE)), FifoQueue()
         Sift(lambda _: 0).choose(queue, chosen)
         assert all_of(chosen) == [*range(AT_ONCE // ONE_IN)]
 
@@ -51,7 +51,7 @@ class TestSift:
         """Each record is in one of the two queues, at least one was chosen, and none that was seen
         was better.
         """
-        queue, chosen = queue_of(range(len(worth))), Queue()
+        queue, chosen = queue_of(range(len(worth))), FifoQueue()
         Sift(worth.__getitem__).choose(queue, chosen)
         best, rest = all_of(chosen), all_of(queue)
         assert sorted(best + rest) == [*range(len(worth))]

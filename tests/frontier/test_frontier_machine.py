@@ -24,7 +24,7 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.prioritizers.depth import ByChance
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 HOSTS = [f"h{i}" for i in range(8)]
 DOMAINS = [["h0", "h1", "h2", "h3", "h4"], ["h5", "h6"], ["h7"]]
@@ -328,7 +328,7 @@ class FrontierMachine(RuleBasedStateMachine):
         frontier, names = self.frontier, set(HOSTS) - self.frontier.core.back.active.keys()
         aside = frontier.core.aside
         hosts = {name: frontier.core.hosts.get(name) for name in names}
-        asides = [host.waiting() for host in hosts.values() if host.state is State.ASIDE]
+        asides = [host.waiting() for host in hosts.values() if host.state is HostState.ASIDE]
         for host in hosts.values():
             frontier.core.hosts.put_away(host)  # which may close its queues
         assert frontier.core.aside.hosts == len(asides)

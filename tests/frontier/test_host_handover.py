@@ -16,7 +16,7 @@ from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 LIMITS = Limits(queues=2, max_queues=4, host_failures=3, retry_wait=5)
 A, B = "a.test", "b.test"
@@ -179,7 +179,7 @@ class TestRoundTrip:
             if before["row"] is not None:
                 assert abs(after["row"].at - delay - before["row"].at) < 1e-6
                 assert after["row"][1:] == before["row"][1:]
-            if after["state"] is State.ASIDE:
+            if after["state"] is HostState.ASIDE:
                 assert (other.core.aside.urls, other.core.aside.hosts) == (count, 1)
 
 

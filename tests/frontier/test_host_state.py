@@ -7,7 +7,7 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Outcome
 from webcrawl.frontier import host_state
 from webcrawl.frontier.booking import Limits
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 LIMITS = Limits(2, 10)
 
@@ -24,7 +24,10 @@ def test_a_host_whose_last_url_has_ended_is_idle(db):
     frontier = make(db, LIMITS)
     add(frontier, "http://a/1", "http://a/2")
 
-    assert [state_after(frontier, OK, now) for now in (1.0, 100.0)] == [State.ACTIVE, State.IDLE]
+    assert [state_after(frontier, OK, now) for now in (1.0, 100.0)] == [
+        HostState.ACTIVE,
+        HostState.IDLE,
+    ]
 
 
 def test_a_host_with_a_far_turn_is_aside(db):
@@ -32,7 +35,7 @@ def test_a_host_with_a_far_turn_is_aside(db):
     frontier = make(db, LIMITS)
     add(frontier, "http://a/1", "http://a/2")
 
-    assert state_after(frontier, Outcome(503, 0.1, wait=3600.0)) is State.ASIDE
+    assert state_after(frontier, Outcome(503, 0.1, wait=3600.0)) is HostState.ASIDE
 
 
 def test_a_host_of_another_crawl_is_moving(db):
@@ -47,7 +50,7 @@ def test_a_host_of_another_crawl_is_moving(db):
 
     with frontier.core.opened("a") as host:
         assert (host.state, frontier.moves.busy(), len(frontier.core.back)) == (
-            State.MOVING,
+            HostState.MOVING,
             False,
             0,
         )

@@ -12,7 +12,7 @@ from webcrawl.frontier.hosts import HostTable
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 
 class Part:
@@ -91,7 +91,7 @@ class TestHostTable:
         """After a restart, a record that was in flight is the host's first."""
         db = CrawlDB(tmp_path)
         table = make(db)
-        use(table, "a", given=b"http://a/1     0 ", state=State.ACTIVE)
+        use(table, "a", given=b"http://a/1     0 ", state=HostState.ACTIVE)
         db.checkpoint()
         db.close()
         db = CrawlDB(tmp_path)

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
-from webcrawl.crawl.bound import Cause, Look, judge
+from webcrawl.crawl.bound import BoundLook, Cause, judge
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk, appending, own_folder, regular, replacing, rewrite
 from webcrawl.store.outputs import AT_ONCE, Outputs
@@ -320,7 +320,7 @@ def test_a_slow_disk(tmp_path, slow):
     output.write(b"y")
     db.checkpoint()
     assert slow.waited - before == slow.now - begun >= 1.0
-    look = Look(seconds=1.5, queued=9, waiting=9, ran=0.2, stalled=slow.waited - before)
+    look = BoundLook(seconds=1.5, queued=9, waiting=9, ran=0.2, stalled=slow.waited - before)
     assert judge(look) is Cause.DISK
     outputs.close()
     db.close()

@@ -13,7 +13,7 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.history_line import PATH, line, mix, moment
 from webcrawl.tools.dashboard.access_guard import COOKIE, Guard
 from webcrawl.tools.dashboard.crawls import Finder
-from webcrawl.tools.dashboard.dashboard_server import Server
+from webcrawl.tools.dashboard.dashboard_server import DashboardServer
 
 FIGURES = {
     "pages": 120,
@@ -119,7 +119,7 @@ def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1
     crawls = crawls or Crawls()
     guard = Guard(host, 0)
     finder = Finder(given, root)
-    server = Server(guard, finder, str(root), crawls.ask, why, {})
+    server = DashboardServer(guard, finder, str(root), crawls.ask, why, {})
     loop = asyncio.new_event_loop()
     listening = TestServer(server.app(), host="127.0.0.1")
     session = None

@@ -7,8 +7,8 @@ from contextlib import suppress
 from threading import Event, Thread
 
 from tests.support.redis_server import LEASE, clients, member
-from webcrawl.crawl.hive.drone_server import Server
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.drone_server import DroneServer
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.registry import RESIZE
 
 PAUSE = 0.02  # seconds between two signs of life
@@ -42,7 +42,7 @@ class Members:
         self._thread.join()
 
     async def _live(self):
-        servers = [Server(clients(self._url), self._name) for _ in range(self._number)]
+        servers = [DroneServer(clients(self._url), self._name) for _ in range(self._number)]
         try:
             hives = []
             for drone, server in enumerate(servers):
@@ -84,7 +84,7 @@ class Members:
             beat=beat,
             generation=slots.generation,
             moving=self._moving,
-            state=State.RUNNING if drone in slots.drones else State.RETIRED,
+            state=DroneState.RUNNING if drone in slots.drones else DroneState.RETIRED,
             applied=applied,
             refusals=((applied, self._refuses), (applied + 1, "another one"))
             if self._refuses

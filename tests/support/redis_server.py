@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tests.support.ports import free_port
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.process import find_binary
 from webcrawl.crawl.hive.registry import Member
@@ -58,7 +58,7 @@ def resumed(hive, drone=0, drones=2, **changes):
 @asynccontextmanager
 async def drones(url, number=2, name="test", **options):
     """The servers' sides of a hive's drones, which have joined."""
-    servers = [Server(clients(url), name, **options) for _ in range(number)]
+    servers = [DroneServer(clients(url), name, **options) for _ in range(number)]
     try:
         for drone, server in enumerate(servers):
             await server.open()
@@ -71,7 +71,7 @@ async def drones(url, number=2, name="test", **options):
 
 async def joins(url, drone, name="test", **parameters):
     """The hive that a drone enters, which leaves it again."""
-    server = Server(clients(url, **parameters), name)
+    server = DroneServer(clients(url, **parameters), name)
     try:
         await server.open()
         return await server.join(drone)

@@ -16,10 +16,10 @@ from tests.support.fake_hives import COMMAND
 from tests.support.places import ROOT
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import KEY, take_up
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.process import UNIX
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 from webcrawl.tools.supervisor.watching import Watching
@@ -130,10 +130,10 @@ def seen(alive, applied=()):
     reports = {
         one: SimpleNamespace(applied=7 * (one in applied), refusal=lambda _: "") for one in range(2)
     }
-    return Look(reports=reports, leases=dict.fromkeys(alive, 9.0))
+    return HiveLook(reports=reports, leases=dict.fromkeys(alive, 9.0))
 
 
-def report_of(drone, folder, state=State.RUNNING, **more):
+def report_of(drone, folder, state=DroneState.RUNNING, **more):
     about = {
         "identity": "x",
         "run": 1,
@@ -144,9 +144,11 @@ def report_of(drone, folder, state=State.RUNNING, **more):
     return Report(drone=drone, state=state, figures=FIGURES, seconds=float(drone), **about, **more)
 
 
-def look_at(folder, hosts=(HERE, HERE), states=(State.RUNNING, State.RUNNING), alive=(0, 1)):
+def look_at(
+    folder, hosts=(HERE, HERE), states=(DroneState.RUNNING, DroneState.RUNNING), alive=(0, 1)
+):
     drones = range(len(hosts))
-    return Look(
+    return HiveLook(
         map=SlotMap(1, tuple(drones), array("H", [1] * SLOTS)),
         places={drone: (hosts[drone], 7) for drone in drones},
         reports={drone: report_of(drone, folder, states[drone]) for drone in drones},

@@ -14,7 +14,7 @@ from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.parquet import read_stream
-from webcrawl.record.tables.table_writer import Changes, Documents, Tables
+from webcrawl.record.tables.table_writer import Changes, DocumentTable, Tables
 from webcrawl.record.warc.capture import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
@@ -60,7 +60,7 @@ class Job:
             self.log.hearers.append(self.changes.hear)
 
         self.documents = (
-            Documents(self.db, self.outputs, root, near=4, full=full) if documents else None
+            DocumentTable(self.db, self.outputs, root, near=4, full=full) if documents else None
         )
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, status=200, **about):

@@ -47,7 +47,7 @@ from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
-from webcrawl.crawl.rendering.places import ASKED, Places
+from webcrawl.crawl.rendering.places import ASKED, BrowserPlaces
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.browser_proxy import (
     PROTOCOL,
@@ -166,7 +166,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._proxy = BrowserProxy(self._subrequest, identity.context, self._count_refusal)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
-        self._places = Places(self._most)
+        self._places = BrowserPlaces(self._most)
         self._tabs: dict[str, Tab] = {}  # that are empty, by the origin whose pages they showed
         self._told: set[str] = set()
         self._renderings: dict[str, Rendering] = {}

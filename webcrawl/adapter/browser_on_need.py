@@ -14,7 +14,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange
 from webcrawl.crawl.rendering.deciding import Deciding
-from webcrawl.crawl.rendering.places import Places
+from webcrawl.crawl.rendering.places import BrowserPlaces
 from webcrawl.crawl.trip import Trip
 
 # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the
@@ -44,7 +44,7 @@ class BrowserOnNeed(BrowserHandler):
         self._timeout *= LONGER
         self.abort_request = self.abort_request or is_unread
         most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
-        self._places = Places(min(self._most, most), most)
+        self._places = BrowserPlaces(min(self._most, most), most)
 
     @cached_property
     def _deciding(self) -> Deciding:

@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import Commanding, Scheduled
 from webcrawl.adapter.redis_client import client_maker
-from webcrawl.crawl.hive.drone_server import Server, stream_memory
+from webcrawl.crawl.hive.drone_server import DroneServer, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.partition import Partition, partition_of
@@ -53,7 +53,7 @@ class Entry:
             self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
             memory = stream_memory(values["HIVE_DRONES"])
-            self.server = Server(client_maker(crawler.settings), self._name, memory=memory)
+            self.server = DroneServer(client_maker(crawler.settings), self._name, memory=memory)
             self._companions = Companions(self.db, self.server)
         except BaseException:
             self.db.close()

@@ -39,7 +39,7 @@ Through = Callable[
 ]
 
 
-class Held(Exception):  # noqa: N818 - reads as what it is
+class NotSent(Exception):  # noqa: N818 - reads as what it is
     """Nothing was sent: after the turn was given, the crawl was paused, or the URL excluded."""
 
 
@@ -141,7 +141,7 @@ class Inline:
             )
             try:
                 response = await self._asked(crawl, request, trip)
-            except Held:
+            except NotSent:
                 continue
             except Exception as error:
                 if (later := self._ended(crawl, trip, via, kind)) is None:
@@ -207,14 +207,14 @@ class Inline:
             was_held = await self.released()
             self._check_open()
             if was_held or self.excludes(trip.awaited):
-                raise Held
+                raise NotSent
             trip.outcome = None
             self._active.add(request)
             try:
                 return await self._attempt(request, trip)
             except Exception:
                 if _is_untried(trip) and self.excludes(trip.awaited):
-                    raise Held from None
+                    raise NotSent from None
                 raise
             finally:
                 self._active.discard(request)
@@ -276,7 +276,7 @@ class Inline:
             response = None
             try:
                 response = await self._through(partial(self._in_slot, trip=trip), request)
-            except Held:
+            except NotSent:
                 return
             except Exception:
                 if self.closed:

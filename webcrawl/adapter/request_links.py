@@ -18,7 +18,14 @@ from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
 from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
-from webcrawl.adapter.stored_values import CannotBePacked, Held, Packing, Unpacking, form_of, loaded
+from webcrawl.adapter.stored_values import (
+    CannotBePacked,
+    HeldValue,
+    Packing,
+    Unpacking,
+    form_of,
+    loaded,
+)
 from webcrawl.adapter.trip import KEY, give_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.hostless import needs_no_host
@@ -241,7 +248,7 @@ def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None
     values = held.of(link.request) if held is not None else {}
     for field in FIELDS:
         for key, value in (given.get(field) or {}).items():
-            if isinstance(value, Held):
+            if isinstance(value, HeldValue):
                 if key not in values.get(field, {}):
                     why = f"the {field} {key!r} of a request, a {value.kind}, was in the memory of a run that is over"
                     raise CannotBeMade(link, f"{field} {key}", why)

@@ -44,7 +44,7 @@ class CannotBePacked(Exception):  # noqa: N818 - reads as what it is
         self.kind = kind
 
 
-class Held:
+class HeldValue:
     """The place of a value that the run which made the request has in memory."""
 
     def __init__(self, kind: str) -> None:
@@ -356,7 +356,7 @@ class Unpacking:
         if 0 <= code < len(SIMPLE):
             return READERS[SIMPLE[code]](int(said, 16) if SIMPLE[code] == "integer" else said)
         if code == IN_MEMORY:
-            return Held(str(said[-1]))
+            return HeldValue(str(said[-1]))
         if code == A_METHOD:
             if (method := _method(self._spider, said)) is None:
                 raise ValueError(f"the spider has no method {said}")

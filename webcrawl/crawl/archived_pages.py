@@ -14,8 +14,8 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
-from webcrawl.record.archives import LOST, ORIGINALS, Answer, Archives, Originals
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.archives import LOST, ORIGINALS, ArchivedAnswer, Archives, Originals
+from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
 AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
 NONE_UNFINISHED = msgpack.packb([])
-Unfinished = tuple[str, Place | None]  # the name of its file, and where in it a page begins
+Unfinished = tuple[str, RecordStart | None]  # the name of its file, and where in it a page begins
 
 
 class ArchivedPages:
@@ -48,12 +48,12 @@ class ArchivedPages:
         self._counters = crawl.parts.counters
         self._barrier = barrier
         self._forgotten = forgotten
-        self._places = Places(crawl.parts.db)
+        self._places = ArchivePlaces(crawl.parts.db)
         self._trips: dict[Trip, Unfinished] = {}  # under way
         self._originals = _originals(crawl.parts.db)
         self.archives = Archives(files, self._places.get, self._originals, truncate)
         again = starmap(self.archives.again, [*self._places.unfinished])
-        self._answers: Iterator[Answer] = chain(again, self.archives)
+        self._answers: Iterator[ArchivedAnswer] = chain(again, self.archives)
         self.is_over = False  # all have been handed out
 
     @property
@@ -105,24 +105,24 @@ class ArchivedPages:
         self._originals.close()
 
 
-class Places(Part):
+class ArchivePlaces(Part):
     """By file: the offset from which to go on, and the pages before it that are not finished."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        self._new: dict[str, Place] = {}
+        self._new: dict[str, RecordStart] = {}
         saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
         self.unfinished: dict[Unfinished, None] = {
-            (name, Place(*place)): None for name, place in saved
+            (name, RecordStart(*place)): None for name, place in saved
         }
         self._saved = [*self.unfinished]
         db.join(self)
 
-    def get(self, name: str) -> Place | None:
+    def get(self, name: str) -> RecordStart | None:
         data = self._db.get(PLACE + name)
-        return None if data is None else Place(*msgpack.unpackb(data))
+        return None if data is None else RecordStart(*msgpack.unpackb(data))
 
-    def set(self, name: str, place: Place) -> None:
+    def set(self, name: str, place: RecordStart) -> None:
         self._new[name] = place
 
     def save(self) -> None:

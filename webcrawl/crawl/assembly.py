@@ -15,7 +15,7 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import SCOPE, ordered
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.ending import CrawlEnd
 from webcrawl.crawl.ground import ALONE, Ground, Surroundings, key_of, open_ground
 from webcrawl.crawl.hive.member import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
@@ -132,7 +132,7 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
     hooks = Hooks(filters.admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     frontier = ground.frontier = open_frontier(ground, rules, hooks)
-    ending = Ending(values["OUTAGE_END_WAIT"], clock(), shortens=not ground.around.awaits_ends)
+    ending = CrawlEnd(values["OUTAGE_END_WAIT"], clock(), shortens=not ground.around.awaits_ends)
     heed(ground.in_force, db, filters, frontier, robots.book, ending)
 
     saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)

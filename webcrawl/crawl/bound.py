@@ -56,7 +56,7 @@ class Cause(StrEnum):
 
 
 @dataclass(slots=True)
-class Look:
+class BoundLook:
     """A crawl at a moment, and what it has used since the look before, `seconds` ago."""
 
     seconds: float = 0.0
@@ -92,7 +92,7 @@ class Look:
     bytes: int = 0
 
 
-def judge(look: Look) -> Cause:
+def judge(look: BoundLook) -> Cause:
     """Return the one cause of this look.
 
     What nobody could work around is looked for first, politeness last.
@@ -108,7 +108,7 @@ def judge(look: Look) -> Cause:
     return _loop(look) or _nothing_to_do(look) or _downloads(look)
 
 
-def _loop(look: Look) -> Cause | None:
+def _loop(look: BoundLook) -> Cause | None:
     """Return whether the process itself is the limit."""
     used = look.ran + look.crowded
     if look.seconds and look.stalled >= max(STALLED * look.seconds, used):
@@ -119,7 +119,7 @@ def _loop(look: Look) -> Cause | None:
     return Cause.PAGES if look.seconds and blocked >= STALLED * look.seconds else None
 
 
-def _nothing_to_do(look: Look) -> Cause | None:
+def _nothing_to_do(look: BoundLook) -> Cause | None:
     if look.asked or look.ready or look.queued > look.aside + look.over_budget:
         return None
     if look.away:
@@ -129,7 +129,7 @@ def _nothing_to_do(look: Look) -> Cause | None:
     return Cause.ASIDE if look.aside else Cause.WORK
 
 
-def _downloads(look: Look) -> Cause:
+def _downloads(look: BoundLook) -> Cause:
     """Return whether the crawl waits for downloads, and which step, or for hosts' turns."""
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
@@ -150,7 +150,7 @@ def _downloads(look: Look) -> Cause:
     return Cause.FILES if look.slots < look.wanted else Cause.SLOTS
 
 
-def _waiting(look: Look) -> Cause:
+def _waiting(look: BoundLook) -> Cause:
     """Return the rule by which most of the waiting hosts are left alone."""
     rules = {
         Cause.FAILURES: look.failing,
@@ -163,7 +163,7 @@ def _waiting(look: Look) -> Cause:
 
 USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before
 TOLD = ("trouble", "short", "throttled", "away")  # no numbers
-STATES = tuple(one.name for one in fields(Look) if one.name not in {"seconds", *TOLD, *USED})
+STATES = tuple(one.name for one in fields(BoundLook) if one.name not in {"seconds", *TOLD, *USED})
 
 
 @dataclass(slots=True)
@@ -171,12 +171,12 @@ class Tally:
     """Seconds by cause; `means` has for each the means of the figures by which it was named."""
 
     seconds: defaultdict[Cause, float] = field(default_factory=lambda: defaultdict(float))
-    last: dict[Cause, Look] = field(default_factory=dict)
+    last: dict[Cause, BoundLook] = field(default_factory=dict)
     sums: defaultdict[Cause, defaultdict[str, float]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(float))
     )
 
-    def add(self, look: Look, cause: Cause) -> None:
+    def add(self, look: BoundLook, cause: Cause) -> None:
         self.seconds[cause] += look.seconds
         self.last[cause] = look
         sums = self.sums[cause]

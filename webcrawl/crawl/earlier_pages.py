@@ -27,7 +27,7 @@ from webcrawl.net.errors import Cancelled
 from webcrawl.net.http_request import Headers
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer, is_payload
 from webcrawl.record.since.earlier import Earlier, LatestCapture
-from webcrawl.record.since.index import Index
+from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import sources
 from webcrawl.store.worker import Worker
 
@@ -266,7 +266,7 @@ async def since_of(
     found = sources(argument, jobdir)
     for line in found.left_out:
         logger.warning("since: %s", line)
-    index = Index(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
+    index = EarlierIndex(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
     told = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(PAUSE)

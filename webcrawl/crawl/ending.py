@@ -5,7 +5,7 @@ from __future__ import annotations
 LEAST = 30.0  # seconds for which such hosts are waited for, however short the crawl was
 
 
-class Ending:
+class CrawlEnd:
     """Waits for hosts set aside or failing, and tries those that come due; then the crawl ends.
 
     The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is

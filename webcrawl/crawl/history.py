@@ -13,7 +13,7 @@ from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, m
 from webcrawl.store.output import Output
 
 
-class History:
+class HistoryKeeper:
     """A line every few seconds at first, and every few minutes later.
 
     After a crash it goes on as of the checkpoint.

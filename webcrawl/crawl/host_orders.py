@@ -19,7 +19,7 @@ from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.record.statistics import Statistics
-from webcrawl.store.jobdir.host_row import PLACES, State
+from webcrawl.store.jobdir.host_row import PLACES, HostState
 
 if TYPE_CHECKING:
     from webcrawl.crawl.ground import Ground
@@ -129,7 +129,7 @@ class HostOrders(HostInspector):
         facts = self.frontier.look.facts(name)
         if not facts.queued:
             return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
-        if facts.state == PLACES[State.PARKED]:
+        if facts.state == PLACES[HostState.PARKED]:
             return f"{name} waits for a place among the hosts that are crawled, and is asked when it has one"
         return f"{name} may be asked again " + (f"in {due - now:.1f} s" if due > now else "now")
 

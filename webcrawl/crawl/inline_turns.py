@@ -22,7 +22,7 @@ Grant = asyncio.Future[Decision]
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class InlineLine:
     """The line of a host, kept until the frontier may hand the host out again."""
 
     name: str
@@ -60,7 +60,7 @@ class Turns:
         self._on_release = on_release
         self._fail = fail
         self._share_addresses = share_addresses
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[str, InlineLine] = {}
         self.closed = False  # there is no crawl to ask or to tell any more
 
     async def take(self, link: Link) -> Decision:
@@ -72,7 +72,7 @@ class Turns:
         name = host_of(link.url)
         line = self.lines.get(name)
         if line is None:
-            line = self.lines[name] = Line(name)
+            line = self.lines[name] = InlineLine(name)
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.append((link, grant))
         return await self._granted(line, grant, link)
@@ -87,12 +87,12 @@ class Turns:
         if line is None:
             if not self._share_addresses or self._crawl.seconds_until(name) <= 0:
                 return
-            line = self.lines[name] = Line(name)  # its address is lent with another host
+            line = self.lines[name] = InlineLine(name)  # its address is lent with another host
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.appendleft((None, grant))
         await self._granted(line, grant, None)
 
-    async def _granted(self, line: Line, grant: Grant, link: Link | None) -> Decision:
+    async def _granted(self, line: InlineLine, grant: Grant, link: Link | None) -> Decision:
         self._serve(line)
         try:
             return await grant
@@ -143,7 +143,7 @@ class Turns:
                 line.timer.cancel()
         self.lines.clear()
 
-    def _serve(self, line: Line) -> None:
+    def _serve(self, line: InlineLine) -> None:
         if self.closed:
             return
         try:
@@ -152,7 +152,7 @@ class Turns:
             self._fail(error)
             line.end(error)
 
-    def _serve_next(self, line: Line) -> None:
+    def _serve_next(self, line: InlineLine) -> None:
         if line.timer is not None:
             line.timer.cancel()
             line.timer = None
@@ -170,7 +170,7 @@ class Turns:
         if is_over and self.lines.get(line.name) is line:
             self._release(line)
 
-    def _release(self, line: Line) -> None:
+    def _release(self, line: InlineLine) -> None:
         """Give up the host of a line that is over, once no time of it is reserved any more."""
         seconds = self._crawl.seconds_reserved(line.name)
         if seconds > 0:
@@ -180,13 +180,13 @@ class Turns:
         self._crawl.release(line.name)
         self._on_release()
 
-    def _decide(self, line: Line, link: Link | None) -> Decision:
+    def _decide(self, line: InlineLine, link: Link | None) -> Decision:
         if link is not None:
             return self._crawl.lend(link, self._in_flight)
         seconds = self._crawl.seconds_until(line.name)
         return self._crawl.now() + seconds if seconds > 0 else None
 
-    def _look_again(self, line: Line, seconds: float) -> None:
+    def _look_again(self, line: InlineLine, seconds: float) -> None:
         if seconds < float("inf"):  # otherwise when the request that has the host ends
             line.timer = asyncio.get_running_loop().call_later(
                 max(seconds, SHORTEST), self._serve, line

@@ -19,7 +19,7 @@ WORTH = 4 * MIB  # a trim that gives back less was in vain
 RAREST = 16  # intervals
 
 
-class Pace:
+class TrimPace:
     """The schedule: a trim at every interval while that pays, else after twice as many.
 
     RAREST is the most intervals between two.
@@ -52,7 +52,7 @@ class Trim:
         self._interval = interval
         self._trim = trim
         self._resident = resident
-        self._pace = Pace()
+        self._pace = TrimPace()
         self._loop = Loop(self.look)
 
     def opened(self) -> None:

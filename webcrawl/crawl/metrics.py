@@ -140,7 +140,7 @@ TROUBLES = {  # as the crawl says
 ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 
 
-class Look(NamedTuple):
+class CrawlLook(NamedTuple):
     """A crawl at one moment: its figures, its downloads by duration, and its trouble."""
 
     figures: Figures
@@ -154,7 +154,7 @@ class CrawlCollector(Collector):
 
     def __init__(
         self,
-        look: Callable[[], Look],
+        look: Callable[[], CrawlLook],
         labels: Mapping[str, str],
         about: Mapping[str, str],
         told: Told,
@@ -188,7 +188,7 @@ class CrawlCollector(Collector):
         ]
 
 
-def _families(look: Look) -> Iterator[Metric]:
+def _families(look: CrawlLook) -> Iterator[Metric]:
     figures = look.figures
     absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
     for row in COUNTERS:

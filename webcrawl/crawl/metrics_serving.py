@@ -17,7 +17,7 @@ from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.disk import rewrite
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.metrics import Listener, Look
+    from webcrawl.crawl.metrics import CrawlLook, Listener
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +125,8 @@ class MetricsServing:
         """Return why the crawl may fetch nothing now, or nothing if it may."""
         return self._run.crawl.outlook.stopped_by or ("paused" if self._is_paused() else "")
 
-    def _look(self) -> Look:
-        from webcrawl.crawl.metrics import Look  # noqa: PLC0415
+    def _look(self) -> CrawlLook:
+        from webcrawl.crawl.metrics import CrawlLook  # noqa: PLC0415
 
         crawl = self._run.crawl
         figures = crawl.stats()
@@ -143,7 +143,7 @@ class MetricsServing:
         # JOBDIR was moved or removed: the next checkpoint says so
         with contextlib.suppress(OSError):
             more["disk_free"] = shutil.disk_usage(self._folder).free
-        return Look(
+        return CrawlLook(
             {**figures, **more},
             crawl.parts.statistics.times,
             crawl.outlook.trouble,

@@ -25,7 +25,7 @@ class CountRetry(Protocol):
     def __call__(self, trip: Trip, /, *, again: bool) -> None: ...
 
 
-class Robots(Protocol):
+class UnheardRobots(Protocol):
     """Books a robots.txt that reached no callback."""
 
     def end(self, trip: Trip) -> None: ...
@@ -51,7 +51,7 @@ class PageEnd:
         self,
         crawl: Crawl,
         visitor: Visitor,
-        robots: Robots,
+        robots: UnheardRobots,
         archiving: Archiving,
         barrier: Barrier,
         is_cut_short: Callable[[], bool],

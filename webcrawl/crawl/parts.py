@@ -15,7 +15,7 @@ from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.ending import CrawlEnd
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.inline import Halfway, InlineDownloads
@@ -111,7 +111,7 @@ class Parts:
     unkept: Unkept
     halfway: Halfway
     inline: InlineDownloads
-    ending: Ending
+    ending: CrawlEnd
     uplink: Uplink
     statistics: Statistics
     in_force: InForce

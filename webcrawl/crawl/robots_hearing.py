@@ -23,7 +23,7 @@ STOPPED = (
 )
 
 
-class Answer(Protocol):
+class RobotsAnswer(Protocol):
     """An answer without an exchange: a middleware or another handler has given it."""
 
     @property
@@ -48,7 +48,7 @@ class RobotsHearing:
         """Return headers by which a server may say that the rules at hand are still right."""
         return self._visitor.robots_conditions(link)
 
-    def pages_of(self, trip: Trip, response: Answer | None = None) -> list[Page]:
+    def pages_of(self, trip: Trip, response: RobotsAnswer | None = None) -> list[Page]:
         """Book what came, and return its page if the crawl makes pages."""
         if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
             trip.visited = True
@@ -61,7 +61,7 @@ class RobotsHearing:
             return []
         return [page] if self._pages and page is not None else []
 
-    def heard(self, trip: Trip, response: Answer | None) -> Page | None:
+    def heard(self, trip: Trip, response: RobotsAnswer | None) -> Page | None:
         """Book what came of the request; return its page if one of the crawl's own clients got it.
 
         What the server said counts, whatever middlewares make of it.

@@ -14,7 +14,7 @@ from typing import Any
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_FILTERS, OF_FRONTIER, InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
-from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.ending import CrawlEnd
 from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.crawl.url_filters import Filters
@@ -52,7 +52,7 @@ def heed(
     filters: Filters,
     frontier: AnyFrontier,
     book: RobotsBook,
-    ending: Ending,
+    ending: CrawlEnd,
 ) -> None:
     """Passes on what may change while the crawl runs."""
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)

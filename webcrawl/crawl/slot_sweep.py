@@ -17,7 +17,7 @@ PERIOD = BEAT  # seconds between two looks
 
 
 @dataclass(slots=True)
-class Held:
+class HeldDownload:
     """A download under way, and for how long it has been seen."""
 
     trip: Trip
@@ -76,7 +76,7 @@ class Sweep:
         if self._network.shortage.paused or is_slowed:
             return
         held = [
-            Held(trip, trip.link, seconds)
+            HeldDownload(trip, trip.link, seconds)
             for trip, seconds in self._seconds.items()
             if trip.link and seconds
         ]

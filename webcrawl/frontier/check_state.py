@@ -25,7 +25,7 @@ from webcrawl.frontier.state import open_frontier
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import domain_row, host_row
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 from webcrawl.store.jobdir.meta_row import FRONTIER as META
 from webcrawl.store.jobdir.meta_row import read_terms
 from webcrawl.store.jobdir.queue_row import SavedQueues, link_flaw
@@ -40,7 +40,7 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     """Read everything once, and count hosts and queued URLs."""
     queues = SavedQueues(snapshot)
     mine: Counter[str] = Counter()
-    places = Places()
+    places = HostPlaces()
     whole = True
     for damage in _hosts(snapshot, queues, mine, places):
         whole = False
@@ -69,7 +69,7 @@ def _other(snapshot: Snapshot) -> str | None:
 
 
 @dataclass
-class Places:
+class HostPlaces:
     """Hosts that are parked or set aside by their rows, and so have to be in one queue of names
     each.
     """
@@ -80,7 +80,7 @@ class Places:
 
 
 def _hosts(
-    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places
+    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: HostPlaces
 ) -> Iterator[DamagedFile]:
     for row in host_row.host_rows(snapshot):
         found["hosts"] += 1
@@ -101,11 +101,11 @@ def _hosts(
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
         else:
             found["queued"] += count
-            places.parked[name] += host.state is State.PARKED
-            if host.state is State.ASIDE:
+            places.parked[name] += host.state is HostState.PARKED
+            if host.state is HostState.ASIDE:
                 places.aside[name] = host.aside
                 places.urls_aside += count
-            if bool(count) is (host.state is State.IDLE) and host.state is not State.MOVING:
+            if bool(count) is (host.state is HostState.IDLE) and host.state is not HostState.MOVING:
                 yield snapshot.damaged(
                     f"{what}: {count} URLs in state {host.state.name}", value=data
                 )
@@ -135,7 +135,7 @@ def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[by
 
 
 def _front(
-    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: Places, *, whole: bool
+    snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: HostPlaces, *, whole: bool
 ) -> Iterator[DamagedFile]:
     data = snapshot.get(META)
     if data is None:
@@ -192,7 +192,7 @@ def _odd(
     waiting: Counter[str],
     entries: set[Entry],
     noted: tuple[int, ...],
-    places: Places,
+    places: HostPlaces,
 ) -> Iterator[DamagedFile]:
     """Hosts whose rows and the queues of names disagree."""
     parked, aside = places.parked, places.aside

@@ -25,7 +25,7 @@ ONE_IN = 8  # of them is chosen: what it costs is so many looks per URL
 T = TypeVar("T")
 
 
-class Queue(Protocol[T]):
+class SiftableQueue(Protocol[T]):
     """A queue that can be sifted: a `Fifo`, or anything like it."""
 
     count: int
@@ -41,7 +41,7 @@ class Sift(Generic[T]):
     def __init__(self, worth: Callable[[T], float]) -> None:
         self._worth = worth
 
-    def choose(self, queue: Queue[T], chosen: Queue[T]) -> None:
+    def choose(self, queue: SiftableQueue[T], chosen: SiftableQueue[T]) -> None:
         """Move the best of the next records to another queue, in the order of their worth.
 
         Of equals the older one goes first.

@@ -22,10 +22,10 @@ from webcrawl.frontier.lending import NO_PAGE, HostLender
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import DiscoverySink
-from webcrawl.frontier.rotation import Revisits, Rotation
+from webcrawl.frontier.rotation import RevisitTurns, Rotation
 from webcrawl.frontier.url_selection import DEAR, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
-from webcrawl.store.jobdir.host_row import FailedRow, Health, State, given_up
+from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up
 
 
 class Steering:
@@ -65,7 +65,7 @@ class Steering:
         """The host is asked again."""
         self.held.discard(name)
         host, active = self._core.open(name)
-        if active or host.state is not State.ASIDE or self._core.is_foreign(name):
+        if active or host.state is not HostState.ASIDE or self._core.is_foreign(name):
             self._core.close(host, active=active)
         else:
             self._states.release(host)
@@ -127,7 +127,7 @@ class Steering:
         if active and (host.given is None or host.ticket):
             self._core.dismiss(name.__eq__)
             self._back.schedule(host, now)
-        waits = host.state is State.PARKED
+        waits = host.state is HostState.PARKED
         self._let_in(host, now, active=active)
         return urls, waits
 
@@ -140,7 +140,7 @@ class Steering:
         """
         if (
             active
-            or host.state is not State.ASIDE
+            or host.state is not HostState.ASIDE
             or self._core.is_foreign(host.name)
             or self._aside.keeps(host)
         ):
@@ -188,7 +188,7 @@ class Frontier:
         self.outage = Outage(core, rotation, selection)
         self.look = HostInspection(core)
         self.steering = Steering(core, states)
-        self.revisits = Revisits(core, rotation)
+        self.revisits = RevisitTurns(core, rotation)
         self.moves = HostHandover(core, states, self.lending, self.domains.refund)
         self._remember(queues.told.until)
 
@@ -203,7 +203,7 @@ class Frontier:
                 core.addresses.learn(host.ip, host.ready_at)
             self._states.activate(host)
             if core.resumed and core.aside.wants(host, host.due(), core.resumed):
-                self._states.deactivate(host, State.ASIDE, core.resumed)
+                self._states.deactivate(host, HostState.ASIDE, core.resumed)
         for name, until in told.items():
             with core.opened(name) as host:
                 host.ready_at = max(host.ready_at, until)
@@ -296,7 +296,7 @@ class Frontier:
         heappush(host.later, (FIRST, record))
         core.queued += 1
         self.counters["added"] += 1
-        if host.state is State.IDLE:
+        if host.state is HostState.IDLE:
             self._states.wake(host)
         elif not active:
             self._states.joined(host, core.back.now)

@@ -18,7 +18,7 @@ from webcrawl.store.jobdir.host_row import (
     PLACES,
     FailedRow,
     Health,
-    State,
+    HostState,
     WallRow,
     behind_wall,
     given_up,
@@ -59,7 +59,7 @@ class HostFacts:
 
     name: str
     record: str  # where its record is; empty: the crawl does not know the host
-    place: State
+    place: HostState
     state: str  # what it is doing, in words
     health: Health  # its own
     # if all its URLs wait for origins that fail, that of the best origin; else its own
@@ -113,7 +113,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         requests=len(host.flights()),
         queued=host.waiting(),
         retries=len(host.later),
-        ready_at=host.aside if host.state is State.ASIDE else host.rested_at(),
+        ready_at=host.aside if host.state is HostState.ASIDE else host.rested_at(),
         next_turn=None if is_paused else _next_turn(host),
         delay=delay_of(host, book),
         crawl_delay=host.crawl_delay,
@@ -158,7 +158,7 @@ def _state(host: Host, *, is_paused: bool) -> str:
 def _next_turn(host: Host) -> float | None:
     if host.given is not None or not host.waiting() or host.retired:
         return None
-    return host.aside if host.state is State.ASIDE else host.due()
+    return host.aside if host.state is HostState.ASIDE else host.due()
 
 
 def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:

@@ -20,7 +20,7 @@ from webcrawl.frontier.handover_records import (
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.lending import HostLender
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 SLICE = 64  # rows looked at in one slice
 PIECE = 4 << 10  # bytes of URLs in a piece, unless the first one is longer
@@ -89,7 +89,7 @@ class HostHandover:
             if host.given is not None:
                 gate.asked.add(host.name)
             else:
-                self._states.deactivate(host, State.MOVING, self._back.now)
+                self._states.deactivate(host, HostState.MOVING, self._back.now)
         self._core.dismiss(gate.foreign)
 
     def busy(self) -> bool:

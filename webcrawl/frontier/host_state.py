@@ -33,7 +33,7 @@ from webcrawl.frontier.core import Core, Rules
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.parallel_hosts import PAUSE, ParallelHosts
 from webcrawl.frontier.place_shares import PlaceShares
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 STAY = 1000  # URLs after which a host gives way if others wait and there is no room for more queues
 FAR_LOOKS = 16  # stale entries of hosts set aside that are passed over in one call
@@ -72,7 +72,7 @@ class HostStates:
             host.ready_at = max(host.ready_at, self._core.resumed + self._core.book.wait(host))
         if self.several.on:
             self.several.enter(host)
-        host.state = State.ACTIVE
+        host.state = HostState.ACTIVE
         self._back.enter(host)
         self.shares.add(host)
 
@@ -97,23 +97,23 @@ class HostStates:
         if self._addresses is not None:
             self._release(self._addresses, host, now)
         state = self._next_state(host, now)
-        if state is not State.ACTIVE:
+        if state is not HostState.ACTIVE:
             self.deactivate(host, state, now)
         else:
             self._back.schedule(host, self._next_drop(host, now) if host.retired else host.due())
 
-    def _next_state(self, host: Host, now: float) -> State:
+    def _next_state(self, host: Host, now: float) -> HostState:
         """Return where an active host belongs that has nothing in flight."""
         gate = self._core.gate
         if gate is not None and gate.foreign(host.name):
-            return State.MOVING
+            return HostState.MOVING
         if not host.waiting():
-            return State.IDLE
+            return HostState.IDLE
         if host.retired:  # its URLs end one by one
-            return State.ACTIVE
+            return HostState.ACTIVE
         if self._aside.wants(host, host.due(), now):
-            return State.ASIDE
-        return State.PARKED if self.must_yield(host, now) else State.ACTIVE
+            return HostState.ASIDE
+        return HostState.PARKED if self.must_yield(host, now) else HostState.ACTIVE
 
     def _next_drop(self, host: Host, now: float) -> float:
         """Return when an active host that is given up is due: after a pause, so that others go on."""
@@ -150,9 +150,9 @@ class HostStates:
     def pause(self, host: Host, now: float) -> None:
         """Set an active host aside that an operator has paused, and of which nothing is in flight."""
         self._back.slots.gone(host)
-        self.deactivate(host, State.ASIDE, now)
+        self.deactivate(host, HostState.ASIDE, now)
 
-    def deactivate(self, host: Host, state: State, now: float) -> None:
+    def deactivate(self, host: Host, state: HostState, now: float) -> None:
         """Take an active host out of the back-end, into another state. Its URLs stay in its queue.
 
         None of them may be in flight. The caller no longer holds the host.
@@ -165,11 +165,11 @@ class HostStates:
         ):
             budgets.left(domain)
         host.state = state
-        if state is State.ASIDE:
+        if state is HostState.ASIDE:
             self._put_aside(host, now)
-        elif state is State.PARKED:
+        elif state is HostState.PARKED:
             self._wait_for_place(host)
-        elif state is State.MOVING:
+        elif state is HostState.MOVING:
             self._forget(host)
         self._hosts.put_away(host)
 
@@ -198,7 +198,7 @@ class HostStates:
         self._hosts.put_away(host)
 
     def _put_aside(self, host: Host, now: float) -> None:
-        host.state = State.ASIDE
+        host.state = HostState.ASIDE
         self._aside.add(host, now)
         self._hosts.touch(host)
 
@@ -228,7 +228,7 @@ class HostStates:
             if name in self._back.active:  # it came back before
                 continue
             host = self._hosts.get(name)
-            if host.state is State.ASIDE and host.aside == at:
+            if host.state is HostState.ASIDE and host.aside == at:
                 self.release(host)
                 return host
             self._hosts.put_away(host)
@@ -240,7 +240,7 @@ class HostStates:
         Until then it is parked, but in no queue.
         """
         self._aside.remove(host)
-        host.state = State.PARKED
+        host.state = HostState.PARKED
         self._hosts.touch(host)
 
     def recall(self, host: Host) -> None:
@@ -248,7 +248,7 @@ class HostStates:
 
         The caller still holds it.
         """
-        if host.state is State.ASIDE:
+        if host.state is HostState.ASIDE:
             self.release(host)
             self._queues.parked.push(host.name.encode())
 
@@ -257,7 +257,7 @@ class HostStates:
 
         If it is aside for the time of another URL only, it comes back.
         """
-        if host.state is State.ASIDE and self._aside.joined(host, now):
+        if host.state is HostState.ASIDE and self._aside.joined(host, now):
             self.recall(host)
 
     # -- between the crawls of a hive
@@ -267,16 +267,16 @@ class HostStates:
 
         The caller still holds it.
         """
-        if host.state is State.ASIDE:
+        if host.state is HostState.ASIDE:
             self.release(host)
-        host.state = State.MOVING
+        host.state = HostState.MOVING
         self._hosts.touch(host)
 
     def import_urls(self, host: Host, urls: int) -> None:
         """Note that an inactive host has got so many URLs, or its record, from another crawl."""
-        if host.state is State.IDLE:
-            host.state = State.MOVING
-        elif host.state is State.ASIDE:
+        if host.state is HostState.IDLE:
+            host.state = HostState.MOVING
+        elif host.state is HostState.ASIDE:
             self._aside.urls += urls
 
     def arrive(self, host: Host, now: float) -> None:
@@ -284,13 +284,13 @@ class HostStates:
 
         The caller still holds it.
         """
-        if host.state is not State.MOVING or self._core.is_foreign(host.name):
+        if host.state is not HostState.MOVING or self._core.is_foreign(host.name):
             return
         self._hosts.touch(host)
         if not host.waiting():
-            host.state = State.IDLE
+            host.state = HostState.IDLE
         elif not host.retired and self._aside.wants(host, host.due(), now):
             self._put_aside(host, now)
         else:
-            host.state = State.PARKED
+            host.state = HostState.PARKED
             self._queues.parked.push(host.name.encode())

@@ -28,8 +28,8 @@ from webcrawl.store.jobdir.host_row import (
     STATES,
     UNREADABLE,
     FailedRow,
+    HostState,
     OriginRow,
-    State,
     WallRow,
     pack,
     unpack,
@@ -50,7 +50,7 @@ class Host:
 
     name: str
     queue: Fifo
-    state: State = State.IDLE
+    state: HostState = HostState.IDLE
     ready_at: float = 0.0  # no request before this time
     times: list[float] = field(default_factory=list)  # the last five downloads, seconds
     crawl_delay: float = 0.0  # from robots.txt
@@ -372,7 +372,7 @@ class HostTable:
 
     def moving(self) -> list[str]:
         """Return the names of all hosts that were written as MOVING."""
-        return self._rows.of_state(State.MOVING)
+        return self._rows.of_state(HostState.MOVING)
 
     def forget(self, host: Host) -> None:
         """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl

@@ -10,7 +10,7 @@ from webcrawl.frontier.core import CUT_SHORT, Charge, Core, Gate
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import UrlSelection
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 AT_ONCE = 0.0  # in a host's retries: it is due
 STEPS = 64  # hosts examined for one probe
@@ -101,7 +101,7 @@ class Outage:
 
     def _return(self, host: Host) -> None:
         """Put away a host that is not active, or let it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting():
+        if host.state is HostState.IDLE and host.waiting():
             self._states.wake(host)
         else:
             self._hosts.put_away(host)

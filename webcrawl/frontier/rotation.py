@@ -11,7 +11,7 @@ from webcrawl.frontier.health import returns
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
-from webcrawl.store.jobdir.host_row import State
+from webcrawl.store.jobdir.host_row import HostState
 
 # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
 MOVES = 256
@@ -327,7 +327,7 @@ class Rotation:
             self._core.drop(unpack(record), host.retired)
             self._hosts.put_away(host)
             return False
-        is_idle = host.state is State.IDLE
+        is_idle = host.state is HostState.IDLE
         full_group = self._shares.full_group_of(host) if is_idle and not anyone else None
         if full_group is not None:
             self._lines.push(full_group, record)
@@ -375,7 +375,7 @@ def _never(_: Group) -> bool:
 BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
 
 
-class Revisits:
+class RevisitTurns:
     """Lets in what is fetched again. Its part of all turns is the front-end's `share`."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:

@@ -28,8 +28,8 @@ from webcrawl.net.http_framing import (
 )
 from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
-from webcrawl.record.warc.reader import Record, Records
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.warc.reader import ReadRecord, Records
+from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 NOTES = 4  # metadata records of one answer that are read; programs write one
@@ -40,15 +40,17 @@ ANSWERS = frozenset(("response", "revisit", "resource", "conversion"))
 class Capture:
     """The records of one download in an archive; `first` holds the answer, or refers to it."""
 
-    first: Record
-    place: Place  # where the first of its records begins
-    request: Record | None = None
-    document: Record | None = None  # what a browser made of the answer
-    notes: list[Record] = field(default_factory=list)
-    next: Place | None = None  # where the record after its last one begins, once that is known
-    end: Place | None = None  # where the record after its first one begins
+    first: ReadRecord
+    place: RecordStart  # where the first of its records begins
+    request: ReadRecord | None = None
+    document: ReadRecord | None = None  # what a browser made of the answer
+    notes: list[ReadRecord] = field(default_factory=list)
+    next: RecordStart | None = (
+        None  # where the record after its last one begins, once that is known
+    )
+    end: RecordStart | None = None  # where the record after its first one begins
 
-    def takes(self, record: Record) -> bool:
+    def takes(self, record: ReadRecord) -> bool:
         """Return whether this record, which follows, belongs to it; it then has it."""
         first = self.first.id
         if record.kind == "conversion" and record.names(first, "warc-refers-to"):
@@ -66,18 +68,18 @@ class Capture:
         return True
 
 
-def _is_document(record: Record) -> bool:
+def _is_document(record: ReadRecord) -> bool:
     return record.fields.get("content-type", "").lower().startswith("text/html")
 
 
-def captures(records: Records, refuse: Callable[[Record, str], object]) -> Iterator[Capture]:
+def captures(records: Records, refuse: Callable[[ReadRecord, str], object]) -> Iterator[Capture]:
     """Yield the captures of a file in their order.
 
     A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers
     in segments.
     """
     current: Capture | None = None
-    asked: Record | None = None
+    asked: ReadRecord | None = None
     for record in records:
         if current is not None and current.takes(record):
             continue
@@ -173,12 +175,12 @@ def is_repeat(capture: Capture) -> bool:
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
-def has_head(first: Record) -> bool:
+def has_head(first: ReadRecord) -> bool:
     """Return whether a record's block begins with an HTTP head, which may be unreadable."""
     return bool(first.block) and _is_http(first)
 
 
-def is_unmodified(first: Record) -> bool:
+def is_unmodified(first: ReadRecord) -> bool:
     """Return whether the answer was a 304, which says that another record has the page."""
     return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
 
@@ -223,7 +225,9 @@ class Answers:
         hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
         return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange
 
-    def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
+    def _http(
+        self, first: ReadRecord, url: str, started: float, original: Exchange | None
+    ) -> Exchange:
         head, body = _heads(first.block)
         if first.kind == "revisit":
             body = original.payload if original is not None else b""
@@ -261,7 +265,7 @@ class Answers:
             message.lost(reset=False)
         return message
 
-    def _resource(self, first: Record, url: str, started: float) -> Exchange:
+    def _resource(self, first: ReadRecord, url: str, started: float) -> Exchange:
         """Return the answer of a protocol without heads: what lies under a URL."""
         kind = first.fields.get("content-type", "")
         headers = [(b"content-type", kind.encode())] if kind else []
@@ -273,7 +277,7 @@ class Answers:
             exchange.body = payload[: payload.rfind(b"\n") + 1]
         return exchange
 
-    def _document(self, first: Record, url: str, started: float) -> Exchange:
+    def _document(self, first: ReadRecord, url: str, started: float) -> Exchange:
         """Return a browser's document, without any knowledge of the answer."""
         exchange = self._resource(first, url, started)
         exchange.wire = b""
@@ -335,14 +339,14 @@ def _exchange(
     return Exchange(url, b"", status, head, headers, wire, payload, body, "", started, Timings())
 
 
-def _is_http(first: Record) -> bool:
+def _is_http(first: ReadRecord) -> bool:
     kind = first.fields.get("content-type", "").lower()
     if kind.startswith("application/http"):
         return True
     return first.kind != "resource" and first.block.startswith(b"HTTP/")
 
 
-def _is_cut(first: Record) -> bool:
+def _is_cut(first: ReadRecord) -> bool:
     """Return whether the reader has not kept all of the block."""
     return first.size > len(first.block)
 

@@ -32,8 +32,8 @@ from webcrawl.record.archived_answers import (
     unmodified,
 )
 from webcrawl.record.warc.archive_files import name_of, size_of
-from webcrawl.record.warc.reader import NotWarc, Record, Records, SkippedRange, ignore
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.warc.reader import NotWarc, ReadRecord, Records, SkippedRange, ignore
+from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
@@ -76,14 +76,14 @@ TOLD = 10  # lines about damage, and about each reason why a record is left out,
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ArchivedAnswer:
     """A download of an archive and the place of the next one, or a file's end without a download."""
 
     name: str  # of its file, as it is once the file is finished
-    next: Place | None  # None: it is read again, and nothing follows it
+    next: RecordStart | None  # None: it is read again, and nothing follows it
     lost: tuple[str, ...]  # what could not be read before that place, one name for each
     found: tuple[Link, Exchange] | None = None
-    at: Place | None = None  # where it begins
+    at: RecordStart | None = None  # where it begins
 
 
 class Archives:
@@ -92,7 +92,7 @@ class Archives:
     def __init__(
         self,
         files: Sequence[Path],
-        place_of: Callable[[str], Place | None],
+        place_of: Callable[[str], RecordStart | None],
         originals: Originals,
         truncate: int,
     ) -> None:
@@ -111,7 +111,7 @@ class Archives:
     def __len__(self) -> int:
         return len(self._files)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[ArchivedAnswer]:
         """StoreError: a file cannot be read, through no fault of its own."""
         for number, path in enumerate(self._files, 1):
             self.number, before = number, sum(self._sizes[: number - 1])
@@ -135,7 +135,7 @@ class Archives:
                 )
         self.done = self.size
 
-    def again(self, name: str, place: Place) -> Answer:
+    def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
         """Return the download at this place of a file that a former run has read, at least so far."""
         path, found = _present(Path(name + OPEN)), None
         try:
@@ -149,9 +149,9 @@ class Archives:
             self._lose(
                 "again", f"{path}: byte {place}: what an earlier run did not finish is not there"
             )
-        return Answer(name, None, self._losses(), found, place)
+        return ArchivedAnswer(name, None, self._losses(), found, place)
 
-    def _file(self, path: Path) -> Iterator[Answer]:
+    def _file(self, path: Path) -> Iterator[ArchivedAnswer]:
         name, counted = name_of(path), counted_bytes(path)
         place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
@@ -175,7 +175,7 @@ class Archives:
                         self._originals.add(capture.first, name)
                     found = self._found(path, capture)
                     if found is not None:
-                        yield Answer(
+                        yield ArchivedAnswer(
                             name,
                             capture.next or capture.place,
                             self._losses(),
@@ -189,12 +189,12 @@ class Archives:
                         path,
                         size - end.offset,
                     )
-                yield Answer(name, end, self._losses())
+                yield ArchivedAnswer(name, end, self._losses())
         except NotWarc as error:
             self._lost.clear()  # it has no records that could be damaged
             self._lose("files", str(error))
             self._told.clear()  # that line says it all
-            yield Answer(name, Place(size, 0), self._losses())
+            yield ArchivedAnswer(name, RecordStart(size, 0), self._losses())
 
     def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
         if is_repeat(capture):
@@ -222,7 +222,7 @@ class Archives:
             return link, unmodified(original, answer) if same and original is not None else answer
         return None
 
-    def _original(self, revisit: Record) -> Exchange | None:
+    def _original(self, revisit: ReadRecord) -> Exchange | None:
         for name, place in self._originals.find(revisit):
             for path in (Path(name), Path(name + OPEN)):
                 try:
@@ -243,7 +243,7 @@ class Archives:
     def _damaged(self, path: Path, lost: SkippedRange) -> None:
         self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
 
-    def _refused(self, path: Path, kind: str, record: Record, why: str) -> None:
+    def _refused(self, path: Path, kind: str, record: ReadRecord, why: str) -> None:
         self._lose(kind, f"{path}: byte {record.place}: {record.kind} {record.url}: {why}")
 
     def _lose(self, kind: str, line: str) -> None:
@@ -307,7 +307,7 @@ class Originals(Part):
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
-    def add(self, record: Record, name: str) -> None:
+    def add(self, record: ReadRecord, name: str) -> None:
         """Add a record with a payload; `name` is that of its file, once the file is finished."""
         number = self._files.get(name)
         if number is None:
@@ -321,7 +321,7 @@ class Originals(Part):
         if len(self._new) >= AT_ONCE:
             self.write()
 
-    def find(self, revisit: Record) -> Iterator[tuple[str, Place]]:
+    def find(self, revisit: ReadRecord) -> Iterator[tuple[str, RecordStart]]:
         """Return files and places where the original may be, the surest first (docs/extending.md)."""
         names = _Names(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
@@ -339,7 +339,7 @@ class Originals(Part):
                 ).fetchall()
                 where = rows[0] if rows else None
             if where is not None:
-                yield self._names[where[0]], Place(where[1], where[2])
+                yield self._names[where[0]], RecordStart(where[1], where[2])
 
     def write(self) -> None:
         """Write what is in memory; safe on disk when it returns."""
@@ -376,7 +376,7 @@ class Originals(Part):
 class _Names:
     """The keys of a record's payload, one of each kind at most, by the names of their fields."""
 
-    def __init__(self, record: Record, identifier: str, address: str, date: str) -> None:
+    def __init__(self, record: ReadRecord, identifier: str, address: str, date: str) -> None:
         fields = record.fields
         digest, url, when = (
             fields.get(name, "") for name in ("warc-payload-digest", address, date)

@@ -79,7 +79,7 @@ def crawls_with(archives: Sequence[Path]) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPlace:
     """One record, a gzip member by itself: `length` bytes of the file from `offset` on."""
 
     file: Path
@@ -104,7 +104,7 @@ class Offsets:
         self._jobdir = jobdir
         self.unread: list[str] = []
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[RecordPlace]:
         """File by file, in the order of each.
 
         DamagedFile: a record that should be there cannot be read.
@@ -120,7 +120,7 @@ class Offsets:
             for archive in archives.paths:
                 yield from self._of(archive)
 
-    def _of(self, archive: Path) -> Iterator[Place]:
+    def _of(self, archive: Path) -> Iterator[RecordPlace]:
         """Read the whole file: records whose bodies were withheld are in no index."""
         at = 0
         with regular(archive) as file:
@@ -128,7 +128,7 @@ class Offsets:
                 for record in records(archive, file):
                     at = record.after.offset
                     if self._names(record.url):
-                        yield Place(
+                        yield RecordPlace(
                             archive, record.place.offset, record.length, record.url, record.kind
                         )
             except Torn as torn:

@@ -29,7 +29,7 @@ from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, store
 from webcrawl.record.pagefiles import check_pagefiles
 from webcrawl.record.since.index import check_since
 from webcrawl.record.tables.check_tables import check_tables
-from webcrawl.record.warc.check_archive import Index, check_archive
+from webcrawl.record.warc.check_archive import IndexLines, check_archive
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.crawl_line import LOG
@@ -187,7 +187,7 @@ class _Check:
     found: Counter[str]
     texts: Texts
     # until their archives follow, which come next by name
-    indexes: dict[str, Index] = field(default_factory=dict)
+    indexes: dict[str, IndexLines] = field(default_factory=dict)
 
     def __call__(self, path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
         length, bytes_crc = mark
@@ -210,17 +210,17 @@ class _Check:
         if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:
             yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
 
-    def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> Index | None:
+    def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> IndexLines | None:
         if not name.removesuffix(OPEN).endswith(INDEX):
             return None
         if name.endswith(OPEN) and path.suffix != OPEN:  # finished since the checkpoint, so sorted
-            return Index(
+            return IndexLines(
                 path,
                 file,
                 os.fstat(file.fileno()).st_size,
                 lengths(self.snapshot).get(archive_of(name), 0),
             )
-        return Index(path, file, length)
+        return IndexLines(path, file, length)
 
     def _form(self, path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
         if self.texts.holds(name.removesuffix(OPEN)):

@@ -91,7 +91,9 @@ def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     if owner is None:
         return
     for crawl, standing in after.items():
-        urls = lines(crawl, (Line.PAGE, Line.PREREQUISITE, Line.REVISIT, Line.WALLED))
+        urls = lines(
+            crawl, (LogSubject.PAGE, LogSubject.PREREQUISITE, LogSubject.REVISIT, LogSubject.WALLED)
+        )
         yield from _first(check_owners(standing.drone, urls, owner))
 
 
@@ -150,7 +152,13 @@ def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     if by_log:
         for crawl in crawls.values():
             for name, _, _ in lines(
-                crawl, (Line.PREREQUISITE, Line.AWAITED, Line.REVISIT, Line.WALLED)
+                crawl,
+                (
+                    LogSubject.PREREQUISITE,
+                    LogSubject.AWAITED,
+                    LogSubject.REVISIT,
+                    LogSubject.WALLED,
+                ),
             ):
                 by_log.pop(name, None)
     final = [
@@ -176,7 +184,7 @@ ROBOTS = b"/robots.txt"
 BLOCK = 1 << 14  # bytes of a record that are read, which a metadata record seldom has
 
 
-class Line(Enum):
+class LogSubject(Enum):
     """The subject of a line of the log."""
 
     PAGE = auto()
@@ -188,7 +196,7 @@ class Line(Enum):
     WALLED = auto()
 
 
-def lines(crawl: Path, kinds: Container[Line]) -> Named:
+def lines(crawl: Path, kinds: Container[LogSubject]) -> Named:
     """URLs of the log, of these kinds."""
     path = crawl / LOG
     length = _noted(crawl).get(LOG, 0)
@@ -199,21 +207,21 @@ def lines(crawl: Path, kinds: Container[Line]) -> Named:
             yield fields[URL], path, at
 
 
-def _kind(fields: list[bytes]) -> Line:
+def _kind(fields: list[bytes]) -> LogSubject:
     if fields[PATH][-1:] == PREREQUISITE:
-        return Line.PREREQUISITE
+        return LogSubject.PREREQUISITE
     # a damaged line was reported with its drone
     notes = fields[NOTES].decode(errors="replace").split(",")
     if REVISIT in notes:
-        return Line.REVISIT
+        return LogSubject.REVISIT
     if INLINE in notes:
-        return Line.AWAITED
-    return Line.WALLED if walled(notes) else Line.PAGE
+        return LogSubject.AWAITED
+    return LogSubject.WALLED if walled(notes) else LogSubject.PAGE
 
 
 def pages(crawl: Path) -> Named:
     """URLs that have ended."""
-    return lines(crawl, (Line.PAGE,))
+    return lines(crawl, (LogSubject.PAGE,))
 
 
 def hosts(crawl: Path) -> Named:
@@ -261,7 +269,7 @@ def tried_again(path: Path, at: int) -> bool:
                 return False
             archive.close()
             path, at = Path(archive.name), line.offset
-        with Records(path, BLOCK, ignore, unpacking.Place(at, 0)) as records:
+        with Records(path, BLOCK, ignore, unpacking.RecordStart(at, 0)) as records:
             return any(is_repeat(capture) for capture in islice(captures(records, ignore), 1))
     return False
 

@@ -9,7 +9,7 @@ import pytest
 from webcrawl.adapter.archive_reading import EXTENSIONS
 from webcrawl.adapter.extensions import bound
 from webcrawl.adapter.extensions.bound import Bound, stopped_by
-from webcrawl.crawl.bound import NO_WAY_OUT, Cause, Look
+from webcrawl.crawl.bound import NO_WAY_OUT, BoundLook, Cause
 
 
 def test_archives_are_not_looked_at():
@@ -39,7 +39,7 @@ def test_the_last_word_on_a_pause(now, helps):
     """What ends a pause is said in the end only of a crawl that is paused to the end."""
     extension, outlook = Bound(SimpleNamespace()), SimpleNamespace(stopped_by=now, trouble=now)
     extension._crawl = SimpleNamespace(outlook=outlook)
-    extension._run.add(Look(seconds=1.0, trouble="paused"), Cause.PAUSE)
+    extension._run.add(BoundLook(seconds=1.0, trouble="paused"), Cause.PAUSE)
 
     extension.closed()
 
@@ -57,7 +57,7 @@ def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
 
     def look():
         seconds[0] += 1.0  # the process gets no time, in the middle of the look
-        return Look(seconds=1.0)
+        return BoundLook(seconds=1.0)
 
     monkeypatch.setattr(extension, "_look", look)
     monkeypatch.setattr(
@@ -75,7 +75,7 @@ def test_the_end_is_bound_by_nothing(begun, looks, monkeypatch):
     that is counted.
     """
     seen = []
-    monkeypatch.setattr(Bound, "_look", lambda _: seen.append(1) or Look(seconds=1.0))
+    monkeypatch.setattr(Bound, "_look", lambda _: seen.append(1) or BoundLook(seconds=1.0))
     extension = Bound(SimpleNamespace())
     extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=begun))
     extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=Counter()))

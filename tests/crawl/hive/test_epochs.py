@@ -17,7 +17,7 @@ from tests.support.redis_server import (
     joins,
     member,
 )
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.registry import KEPT, Keys
@@ -321,7 +321,7 @@ async def test_a_copy_of_a_drone_on_another_machine(url):
     async with drones(url) as (one, _):
         await beat(one)
         now = iter(range(0, 100, 20))
-        server = Server(
+        server = DroneServer(
             clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0)
         )
         with pytest.raises(HiveError, match="runs already, on another machine"):

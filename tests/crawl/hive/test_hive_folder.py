@@ -17,7 +17,7 @@ from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
 from webcrawl.crawl.hive.member import KEY, keep_map, take_up
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
@@ -199,7 +199,7 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     """It is refused before anybody hears of it, and nothing is left beside hive.json."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-    operator = Mock(look=AsyncMock(return_value=Look(leases={0: 9.0})), close=AsyncMock())
+    operator = Mock(look=AsyncMock(return_value=HiveLook(leases={0: 9.0})), close=AsyncMock())
 
     monkeypatch.setattr(
         os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))

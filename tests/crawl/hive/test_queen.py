@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.crawl.hive.small_hive import SmallHive
 from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap, Wanted
-from webcrawl.crawl.hive.queen import BEATS, GRACE, LARGEST, REFUSALS, Queen, Report, State
+from webcrawl.crawl.hive.queen import BEATS, GRACE, LARGEST, REFUSALS, DroneState, Queen, Report
 
 
 def report(**values):
@@ -39,7 +39,7 @@ class TestReport:
             run=2,
             beat=77,
             generation=5,
-            state=State.PAUSED,
+            state=DroneState.PAUSED,
             applied=4,
             refusals=((2, "no"), (4, "not that")),
             idle=True,
@@ -136,8 +136,8 @@ class TestQuiet:
             {"saved": False},
             {"moving": (2,)},
             {"unacknowledged": 1},
-            {"state": State.PAUSED},
-            {"state": State.STOPPING},
+            {"state": DroneState.PAUSED},
+            {"state": DroneState.STOPPING},
         ],
     )
     def test_something_to_do(self, busy):
@@ -160,12 +160,12 @@ def later(before, **values):
 class Test_the_end:
     def test_one_drains(self):
         """A drone that leaves is waited for until it has retired, away or not."""
-        queen, first = Queen(), reports(0, 1) | reports(2, state=State.DRAINING, idle=False)
+        queen, first = Queen(), reports(0, 1) | reports(2, state=DroneState.DRAINING, idle=False)
         queen.look(0, first, {0, 1}, MAP)
         second = later(first)
 
         assert not queen.look(1, second, {0, 1}, MAP).over
-        retired = second | {2: replace(second[2], state=State.RETIRED)}
+        retired = second | {2: replace(second[2], state=DroneState.RETIRED)}
         queen.look(2, retired, {0, 1}, MAP)
         assert queen.look(3, later(retired), {0, 1}, MAP).over
 
@@ -258,7 +258,7 @@ class Test_the_map:
         """Those who wait for slots of a drone that was given up are told, though the members stay
         the same.
         """
-        seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)
+        seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=DroneState.DRAINING)
         decisions = Queen().look(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0, 1)), {2})
@@ -335,7 +335,7 @@ class Test_drones_that_go:
 
     def test_stopped(self):
         """Of a drone that said so before it went it is said that it was stopped."""
-        queen, seen = Queen(), reports(0) | reports(1, state=State.STOPPING)
+        queen, seen = Queen(), reports(0) | reports(1, state=DroneState.STOPPING)
         queen.look(0, seen, {0}, MAP)
         (notice,) = queen.look(GRACE, seen, {0}, MAP).notices
 
@@ -354,7 +354,7 @@ class Test_drones_that_go:
         """A retired drone goes when all work by the map without it, and none has letters for it,
         even after kills.
         """
-        retired = reports(2, state=State.RETIRED)
+        retired = reports(2, state=DroneState.RETIRED)
 
         assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert (

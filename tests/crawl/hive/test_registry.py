@@ -10,7 +10,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import ConnectionError as Cut
 
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.registry import Command, runs_elsewhere
 from webcrawl.crawl.hive.session import Companions
@@ -40,7 +40,7 @@ async def test_a_lost_folder_is_noticed(url):
 async def test_a_lost_folder_comes_first(url):
     """It founds a hive, which gives way to the one that the others have; then it is told so."""
     hive = await founded(url)
-    lost = Server(clients(url), "test")
+    lost = DroneServer(clients(url), "test")
     await lost.open()
     await lost.join(member(1, state=LOST))
     await beat(lost)
@@ -101,7 +101,7 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
         raise Cut("the connection")
 
     hive = await joins(url, member(0))
-    server = Server(clients(url), "test")
+    server = DroneServer(clients(url), "test")
     await server.open()
     monkeypatch.setattr(Pipeline, "execute", lost)
     with pytest.raises(Away):
@@ -177,7 +177,7 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
     """
 
     async def run(db):
-        server = Server(clients(url), "test")
+        server = DroneServer(clients(url), "test")
         companions = Companions(db, server)
         await server.open()
         await server.join(member(0, drones=1))
@@ -193,7 +193,7 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         assert asyncio.run(run(db)) == ["exclude", "pause"]
     with closing(CrawlDB(tmp_path)) as db:
-        known = Companions(db, Server(clients(url), "test")).known()
+        known = Companions(db, DroneServer(clients(url), "test")).known()
     assert [Command.unpack(data).name for data in known["commands"]] == ["exclude"]
 
 
@@ -203,7 +203,7 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
     """
 
     async def run(db):
-        server = Server(clients(url), "test")
+        server = DroneServer(clients(url), "test")
         companions = Companions(db, server)
         assert companions.known() == {}
         db.checkpoint()
@@ -221,7 +221,7 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         asyncio.run(run(db))
     with closing(CrawlDB(tmp_path)) as db:
-        known = Companions(db, Server(clients(url), "test")).known()
+        known = Companions(db, DroneServer(clients(url), "test")).known()
     assert known["others"] == {drone: f"{drone:032x}" for drone in (0, 1)}
     assert known["gone"] == {f"{2:032x}"}
     assert known["founded"] > 0

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
 from webcrawl.crawl.hive.partition import Wanted
-from webcrawl.crawl.hive.queen import LARGEST, NAME, SAY, WRITE, Reign, Report, State, Telling
+from webcrawl.crawl.hive.queen import LARGEST, NAME, SAY, WRITE, DroneState, Reign, Report, Telling
 
 
 class Server:
@@ -71,7 +71,7 @@ def test_a_drone_that_has_left():
     slots = MAP.resized((0,))
     seen = {
         0: replace(reports(0)[0], generation=slots.generation),
-        1: reports(1, state=State.RETIRED)[1],
+        1: reports(1, state=DroneState.RETIRED)[1],
     }
 
     assert asked(slots, (0, 1), seen, None, alive=(0,)) == [

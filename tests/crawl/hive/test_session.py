@@ -12,7 +12,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from tests.support.certificates import written
 from tests.support.ports import free_port
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
@@ -84,7 +84,7 @@ async def test_the_rights_that_suffice(url):
             "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
         )
 
-    server = Server(clients(url, username="drone", password=SECRET), "test")
+    server = DroneServer(clients(url, username="drone", password=SECRET), "test")
     await server.open()
     await server.join(member(drones=1))
     (place,) = await server.send(0, [b"a"])

@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from webcrawl.crawl.metrics import CrawlCollector, Look, Told
+from webcrawl.crawl.metrics import CrawlCollector, CrawlLook, Told
 
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}
@@ -47,7 +47,7 @@ FIGURES = {
 
 
 def collector(path, trouble="", *, paused=False, labels=LABELS, times=(1, 0, 2, 5), **figures):
-    look = Look({**FIGURES, **figures}, times, trouble, paused)
+    look = CrawlLook({**FIGURES, **figures}, times, trouble, paused)
     return CrawlCollector(lambda: look, labels, ABOUT, Told(path / "metrics.json"))
 
 

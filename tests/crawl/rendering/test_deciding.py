@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.warc_crawl import exchange
 from webcrawl.content.recognise import recogniser
-from webcrawl.crawl.rendering.deciding import Comparison, Deciding, Need, Pace
+from webcrawl.crawl.rendering.deciding import Comparison, Deciding, Need, RenderPace
 from webcrawl.store.crawldb import CrawlDB
 
 
@@ -27,24 +27,24 @@ def rendered(pace, pages, *, same):
 
 def test_pages_that_need_scripts_are_all_rendered():
     """As long as rendering changes them."""
-    assert rendered(Pace(), 50, same=False) == [*range(1, 51)]
+    assert rendered(RenderPace(), 50, same=False) == [*range(1, 51)]
 
 
 def test_pages_that_do_not_are_looked_at_less_and_less_often():
     """After four in a row one in two, then one in four, and so on."""
-    assert rendered(Pace(), 70, same=True) == [1, 2, 3, 4, 6, 10, 18, 34, 66]
+    assert rendered(RenderPace(), 70, same=True) == [1, 2, 3, 4, 6, 10, 18, 34, 66]
 
 
 def test_they_are_looked_at_now_and_then_however_many_there_are():
     """One in 1024: a site may change."""
-    found = rendered(Pace(), 10_000, same=True)
+    found = rendered(RenderPace(), 10_000, same=True)
 
     assert {after - before for before, after in zip(found[-6:], found[-5:], strict=False)} == {1024}
 
 
 def test_one_page_that_needs_them_begins_anew():
     """The pages behind it are rendered again, until four in a row are the same."""
-    assert rendered(Pace(), 20, same=lambda number: number != 10) == [
+    assert rendered(RenderPace(), 20, same=lambda number: number != 10) == [
         1,
         2,
         3,
@@ -62,7 +62,7 @@ def test_one_page_that_needs_them_begins_anew():
 
 def test_a_page_that_could_not_be_rendered_is_made_up_for():
     """The next one is rendered in its place."""
-    pace = Pace(same=7)
+    pace = RenderPace(same=7)
     assert [pace.comes() for _ in range(18)] == [False] * 15 + [True] * 3
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.crawl.rendering.places import Places
+from webcrawl.crawl.rendering.places import BrowserPlaces
 
 
 class Queue:
@@ -13,7 +13,7 @@ class Queue:
     """
 
     def __init__(self, places, most=float("inf")):
-        self.places, self.tasks = Places(places, most), {}
+        self.places, self.tasks = BrowserPlaces(places, most), {}
         self.served, self.sent_away = [], []
 
     async def comes(self, name, worth=0.0):

@@ -142,7 +142,7 @@ class TestErrors:
         texts = open_()
         add(texts, 2)
         texts.stop()
-        twice = text_index.Index(tmp_path / "index", end=2)
+        twice = text_index.TextIndexWriter(tmp_path / "index", end=2)
         line = next(iter(written(tmp_path)))
         for _ in range(2):
             twice.add(text_index.fields(line, "a.test", 0, 0))

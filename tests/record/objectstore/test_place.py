@@ -8,7 +8,7 @@ import pytest
 
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.checks.check import read
-from webcrawl.record.objectstore.place import BadAddress, Place, below, read_address
+from webcrawl.record.objectstore.place import BadAddress, StoreFolder, below, read_address
 from webcrawl.record.objectstore.upload import Sums, upload
 from webcrawl.store.disk import Disk
 
@@ -88,7 +88,7 @@ class TestAddresses:
 class TestFolder:
     @pytest.fixture(name="place")
     def _place(self, tmp_path):
-        return Place(f"file://{tmp_path}")
+        return StoreFolder(f"file://{tmp_path}")
 
     def test_a_file_there_and_back(self, place, tmp_path):
         """A folder is a store as others are: sent, read back, removed."""
@@ -135,7 +135,7 @@ class TestFolder:
 
     def test_the_folder_is_not_created(self, tmp_path):
         """A disk that is not mounted is away; it must not be taken for an empty one."""
-        place = Place(f"file://{tmp_path}/mnt")
+        place = StoreFolder(f"file://{tmp_path}/mnt")
         for call in (
             place.look,
             lambda: place.size(NAME),
@@ -148,21 +148,21 @@ class TestFolder:
 
     def test_the_folder_of_a_drone_is_created(self, tmp_path):
         """In that of the hive, which must exist."""
-        place = Place(f"file://{tmp_path}/drone-3")
+        place = StoreFolder(f"file://{tmp_path}/drone-3")
         place.look()
         assert place.size(NAME) is None
         place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
         with pytest.raises(FileNotFoundError, match="it is not created"):
-            Place(f"file://{tmp_path}/mnt/drone-3").look()
+            StoreFolder(f"file://{tmp_path}/mnt/drone-3").look()
 
 
 class TestRemote:
     @pytest.fixture(name="place")
     def _place(self):
         fsspec = pytest.importorskip("fsspec")
-        yield Place("memory://store/crawl")
+        yield StoreFolder("memory://store/crawl")
         fsspec.filesystem("memory").store.clear()
 
     def test_a_file_there_and_back(self, place, tmp_path):

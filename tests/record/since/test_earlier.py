@@ -13,7 +13,7 @@ from webcrawl.base.model import EarlierCapture, PageState
 from webcrawl.record.archived_answers import unmodified
 from webcrawl.record.since.cdx_server import digests_of
 from webcrawl.record.since.earlier import Earlier, LatestCapture
-from webcrawl.record.since.index import Index
+from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import sources
 from webcrawl.store.disk import Disk
 
@@ -68,7 +68,7 @@ def _earlier(tmp_path):
             archive.stop()
         names = ",".join(str(tmp_path / f"job{number}") for number in range(len(crawls)))
         (tmp_path / "state").mkdir()
-        index = Index(Disk(), tmp_path / "state", sources(names, tmp_path / "new").files)
+        index = EarlierIndex(Disk(), tmp_path / "state", sources(names, tmp_path / "new").files)
         for _ in index.open():
             pass
         made.append(Earlier(index, truncate))
@@ -193,7 +193,7 @@ def test_archives_of_other_programs(tmp_path, name, pack):
         .replace(b"f.warc.gz", name.encode())
     )
     (tmp_path / "state").mkdir()
-    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    index = EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
     for _ in index.open():
         pass
     known = Earlier(index, TRUNCATE).of_url(URL)
@@ -208,7 +208,7 @@ def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
     (tmp_path / "f.warc.gz").write_bytes(gzipped([strange]))
     (tmp_path / "f.cdxj").write_bytes(line(url=URL).replace(b'"17"', b'"0"'))
     (tmp_path / "state").mkdir()
-    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    index = EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
     for _ in index.open():
         pass
     referred = Earlier(index, TRUNCATE).of_url(URL).referred
@@ -395,7 +395,7 @@ def test_another_request(tmp_path, method):
     assert f'"method": "{method}"' in path.read_text()
     path.write_text(path.read_text().replace(f', "method": "{method}"', ""))
     (tmp_path / "state").mkdir()
-    index = Index(Disk(), tmp_path / "state", [path])
+    index = EarlierIndex(Disk(), tmp_path / "state", [path])
     for _ in index.open():
         pass
     known = Earlier(index, TRUNCATE).of_url(URL)

@@ -10,7 +10,7 @@ import pytest
 from tests.store.jobdir.test_index_line import line
 from tests.support.faults import BreakingDisk
 from webcrawl.record.since import index as building
-from webcrawl.record.since.index import Index
+from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import NoEarlier
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
@@ -29,7 +29,7 @@ def opened(tmp_path, *files):
 
 def opened_again(tmp_path, paths):
     (tmp_path / "state").mkdir(exist_ok=True)
-    index = Index(Disk(), tmp_path / "state", paths)
+    index = EarlierIndex(Disk(), tmp_path / "state", paths)
     index.slices = sum(1 for _ in index.open())
     return index
 
@@ -149,7 +149,7 @@ def test_what_is_read_is_told(tmp_path, caplog, monkeypatch):
             "since: 2 index files: only the first 1 are read",
             "since: 2 captures found",
         ]
-        index = Index(Disk(), tmp_path / "state", [], ["cdx+http://127.0.0.1/"])
+        index = EarlierIndex(Disk(), tmp_path / "state", [], ["cdx+http://127.0.0.1/"])
         [*index.open()]
         index.close()
     assert len(caplog.messages) == 3
@@ -179,7 +179,7 @@ def test_a_full_disk_leaves_nothing_that_is_believed(tmp_path):
     refused, at = 0, 1
     while True:
         disk = BreakingDisk(at)
-        index = Index(disk, tmp_path / "state", [tmp_path / "0.cdxj"])
+        index = EarlierIndex(disk, tmp_path / "state", [tmp_path / "0.cdxj"])
         try:
             for _ in index.open():
                 pass
@@ -272,7 +272,7 @@ def test_a_server_is_asked_for_what_was_there_before_the_crawl(tmp_path):
     (tmp_path / "0.cdxj").write_bytes(line())
     begun = []
     for files in ([], [tmp_path / "0.cdxj"]):
-        index = Index(Disk(), tmp_path / "state", files, ["cdx+http://a.test/"])
+        index = EarlierIndex(Disk(), tmp_path / "state", files, ["cdx+http://a.test/"])
         for _ in index.open():
             pass
         begun.append(index.begun)

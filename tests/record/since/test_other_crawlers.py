@@ -13,7 +13,7 @@ from tests.support.archive_files import gzipped, record, response
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import EarlierCapture
 from webcrawl.record.since.earlier import Earlier
-from webcrawl.record.since.index import Index
+from webcrawl.record.since.index import EarlierIndex
 from webcrawl.store.disk import Disk
 
 URL, BODY = "http://a.test/", b"<p>text"
@@ -48,7 +48,9 @@ def _earlier(tmp_path):
             at += len(gzipped([one]))
         (tmp_path / "f.cdxj").write_bytes(b"".join(lines))
         (tmp_path / "state").mkdir()
-        made.append(Earlier(Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"]), 10_000))
+        made.append(
+            Earlier(EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"]), 10_000)
+        )
         for _ in made[-1]._index.open():
             pass
         return made[-1]

@@ -1,7 +1,7 @@
 """Figures of drones, as those of one crawl."""
 
 from tests.crawl.hive.test_queen import report
-from webcrawl.crawl.hive.queen import State
+from webcrawl.crawl.hive.queen import DroneState
 from webcrawl.store.jobdir.figures import merged
 
 
@@ -112,7 +112,7 @@ class TestMerged:
             report(
                 drone=number,
                 figures={"pages": number},
-                state=State.PAUSED,
+                state=DroneState.PAUSED,
                 trouble="no uplink",
                 host="kiwi",
             ).stats()

@@ -14,7 +14,7 @@ from webcrawl.base.markup import Html, join, tag, text
 from webcrawl.record.statistics import Statistics
 from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_page import page
-from webcrawl.tools.report.report_source import Source, State, WaitingHost
+from webcrawl.tools.report.report_source import CrawlHosts, Source, WaitingHost
 
 EVIL = (
     "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -32,7 +32,7 @@ def _source(tmp_path):
         statistics.answered(200, url, "L", NOW * 1000, 5, 10, f"{EVIL}{number}")
         statistics.ended(-4, url, "L")
         statistics.truncated.add(EVIL, 5)
-    state = State(
+    state = CrawlHosts(
         hosts=3,
         aside=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         queues=[WaitingHost(EVIL, 3, 5, -2, NOW)],

@@ -29,7 +29,7 @@ from tests.support.served_hives import (
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, keep_map, take_up
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import Report
 from webcrawl.store.crawldb import CrawlDB
@@ -277,14 +277,14 @@ class TestAdopt:
         """It may fetch for as long as its fence is longer than its lease, or all of it if the
         server may be new.
         """
-        assert changes._open_fence(Look(reports=reports), 1) == seconds
+        assert changes._open_fence(HiveLook(reports=reports), 1) == seconds
 
     def test_one_that_comes_back_while_it_is_waited_for(self):
         """It is not given up: nothing of it is lost."""
         looks = [
-            Look(map=SlotMap.fair(range(2))),
-            Look(map=SlotMap.fair(range(2))),
-            Look(leases={1: 9.0}),
+            HiveLook(map=SlotMap.fair(range(2))),
+            HiveLook(map=SlotMap.fair(range(2))),
+            HiveLook(leases={1: 9.0}),
         ]
         said = []
         with pytest.raises(CannotStart, match="--drone 1: it was alive within"):
@@ -405,7 +405,7 @@ class TestAdopt:
         nothing = dict.fromkeys(("must_run", "check_given_up", "_check_folder"), lambda *_: None)
         for name, fake in {**nothing, "give_up": give_up}.items():
             monkeypatch.setattr(changes, name, fake)
-        target = SimpleNamespace(name="web", look=lambda: Look(leases={2: 1.0}))
+        target = SimpleNamespace(name="web", look=lambda: HiveLook(leases={2: 1.0}))
         adopted = partial(
             changes.adopt, target, 2, changes.Found(tmp_path, None, None), words, print
         )
@@ -448,7 +448,7 @@ class TestAdopt:
 
     def test_one_that_leaves_and_is_lost(self):
         """So it is of a hive that runs."""
-        changes.check_given_up(Look(map=SlotMap.fair(range(3)).resized(range(2))), 2)
+        changes.check_given_up(HiveLook(map=SlotMap.fair(range(3)).resized(range(2))), 2)
 
     def test_the_last_drone(self, url):
         """The last drone of a hive has nobody to give its hosts to."""

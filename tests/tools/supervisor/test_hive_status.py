@@ -22,9 +22,9 @@ from tests.support.served_hives import (
 )
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
 from webcrawl.tools.answer_text import status as lines_of
@@ -42,7 +42,7 @@ def saying(*figures):
     reports = {
         drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
     }
-    return Look(map=None, places={}, reports=reports, leases={})
+    return HiveLook(map=None, places={}, reports=reports, leases={})
 
 
 class Target:
@@ -257,10 +257,10 @@ def test_ctl_status_of_a_hive_that_shrank():
 @pytest.mark.parametrize(
     ("state", "members", "shown"),
     [
-        (State.RUNNING, (0, 1), "away"),
-        (State.STOPPING, (0, 1), "stopped"),
-        (State.DRAINING, (0,), "away"),
-        (State.RETIRED, (0,), "gone"),
+        (DroneState.RUNNING, (0, 1), "away"),
+        (DroneState.STOPPING, (0, 1), "stopped"),
+        (DroneState.DRAINING, (0,), "away"),
+        (DroneState.RETIRED, (0,), "gone"),
         (None, (0,), "away"),
     ],
 )
@@ -333,12 +333,12 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("states", "alive", "together"),
     [
-        ((State.RUNNING, State.RUNNING), (0, 1), "running"),
-        ((State.PAUSED, State.RUNNING), (0, 1), "running"),
-        ((State.PAUSED, State.PAUSED), (0, 1), "paused"),
-        ((State.PAUSED, State.RUNNING), (0,), "paused"),
-        ((State.STOPPING, State.STOPPING), (0, 1), "stopping"),
-        ((State.DRAINING, State.DRAINING), (0, 1), "running"),
+        ((DroneState.RUNNING, DroneState.RUNNING), (0, 1), "running"),
+        ((DroneState.PAUSED, DroneState.RUNNING), (0, 1), "running"),
+        ((DroneState.PAUSED, DroneState.PAUSED), (0, 1), "paused"),
+        ((DroneState.PAUSED, DroneState.RUNNING), (0,), "paused"),
+        ((DroneState.STOPPING, DroneState.STOPPING), (0, 1), "stopping"),
+        ((DroneState.DRAINING, DroneState.DRAINING), (0, 1), "running"),
     ],
 )
 def test_together(tmp_path, states, alive, together):
@@ -359,7 +359,7 @@ def test_together(tmp_path, states, alive, together):
 
 def test_without_a_report():
     """A drone that has said nothing yet is there all the same."""
-    found = progress(Look(places={0: ("a", 1)}, leases={0: 1.0}))
+    found = progress(HiveLook(places={0: ("a", 1)}, leases={0: 1.0}))
 
     assert (found["state"], found["pages"], found["drones"][0]["state"]) == (
         "running",

@@ -10,12 +10,12 @@ import pytest
 
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
-from webcrawl.tools.supervisor.watching import Change, Watching, repeat_change
+from webcrawl.tools.supervisor.watching import DroneCountChange, Watching, repeat_change
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
 GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))
@@ -39,8 +39,10 @@ class Folder:
 def look(members, alive, wanted=(0, 1), leaving=()):
     """Those that are alive work by a map of these members; who is no member gives away what it has."""
     about = {"identity": "x", "run": 1, "beat": 3, "generation": 2}
-    state = {drone: State.RUNNING if drone in members else State.DRAINING for drone in alive}
-    return Look(
+    state = {
+        drone: DroneState.RUNNING if drone in members else DroneState.DRAINING for drone in alive
+    }
+    return HiveLook(
         map=SlotMap(2, tuple(members), array("H", [0] * SLOTS), leaving),
         reports={drone: Report(drone=drone, state=state[drone], **about) for drone in alive},
         leases=dict.fromkeys(alive, 1.0),
@@ -78,7 +80,7 @@ def test_a_drone_that_leaves(seen, ended, drones, wanted):
     """It stays in hive.json until its process has ended with nothing left, whatever the server
     knows of it.
     """
-    change = Change(Folder(0, 1, 2), lambda: ended)
+    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
     change.to_run(SHRINKS, seen)
 
     now = change.followed(SHRINKS, seen)
@@ -88,7 +90,7 @@ def test_a_drone_that_leaves(seen, ended, drones, wanted):
 
 def test_a_drone_that_never_came():
     """One that took no checkpoint, and that the server does not know, has nothing to give away."""
-    now = Change(Folder(0, 1), lambda: ()).followed(SHRINKS, look((0, 1), (0, 1)))
+    now = DroneCountChange(Folder(0, 1), lambda: ()).followed(SHRINKS, look((0, 1), (0, 1)))
 
     assert (now.drones, now.wanted) == ((0, 1), ())
 
@@ -97,7 +99,7 @@ def test_new_drones():
     """They are to run when the server knows the order, and the change has ended when they have
     their slots.
     """
-    change = Change(Folder(0, 1), lambda: ())
+    change = DroneCountChange(Folder(0, 1), lambda: ())
 
     assert change.followed(GROWS, look((0, 1), (0, 1), ())) == GROWS
     begun = change.followed(GROWS, look((0, 1), (0, 1), (0, 1, 2)))
@@ -110,14 +112,14 @@ def test_a_crawl_that_is_over():
     """A change has ended with the crawl, too: members that have ended well are not waited for."""
     seen = replace(look((0, 1, 2), (0, 1, 2), (0, 1, 2)), leases={})
 
-    assert Change(Folder(), lambda: (0, 1, 2)).followed(GROWS, seen).wanted == ()
-    assert Change(Folder(), lambda: ()).followed(GROWS, seen).wanted == (0, 1, 2)
+    assert DroneCountChange(Folder(), lambda: (0, 1, 2)).followed(GROWS, seen).wanted == ()
+    assert DroneCountChange(Folder(), lambda: ()).followed(GROWS, seen).wanted == (0, 1, 2)
 
 
 def test_a_drone_that_has_left_and_is_wanted_again():
     """It is not to run any more; when it is wanted again, it begins anew."""
     ended = {2}
-    change = Change(Folder(0, 1, 2), lambda: ended)
+    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
 
     seen = look((0, 1), (0, 1, 2), leaving=(2,))
     assert change.to_run(SHRINKS, seen) == [0, 1]
@@ -131,7 +133,7 @@ def test_a_drone_that_the_map_waits_for():
     said last.
     """
     shrunk, ended = replace(SHRINKS, drones=(0, 1), wanted=()), set()
-    change = Change(Folder(0, 1, 2), lambda: ended)
+    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
     gone, known = look((0, 1), (0, 1), leaving=(2,)), look((0, 1), (0, 1, 2), leaving=(2,))
 
     assert change.to_run(shrunk, gone) == [0, 1, 2]
@@ -214,7 +216,7 @@ class Overtaken:
 
     async def look(self):
         self._folder.write(replace(self._folder.known(), wanted=(0,)))
-        return Look(wanted=frozenset({0}))
+        return HiveLook(wanted=frozenset({0}))
 
     async def resize(self, members, lost):
         self.told.append((members, lost))
@@ -238,7 +240,7 @@ def saying(*figures):
     reports = {
         drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
     }
-    return Look(map=None, places={}, reports=reports, leases={})
+    return HiveLook(map=None, places={}, reports=reports, leases={})
 
 
 def test_progress():
@@ -262,11 +264,15 @@ def test_a_drone_that_hangs():
 
 def test_who_is_not_heard_of():
     """A drone whose lease has lapsed, and not one that said that it stops, or has given away all."""
-    states = dict(enumerate(State))
+    states = dict(enumerate(DroneState))
     seen = saying(*[{}] * (len(states) + 1))
     for drone, state in states.items():
         seen.reports[drone] = replace(seen.reports[drone], state=state, pid=100 + drone)
     silent = replace(seen, leases={len(states): 9.0}).silent
 
-    assert [states[drone] for drone in silent] == [State.RUNNING, State.PAUSED, State.DRAINING]
+    assert [states[drone] for drone in silent] == [
+        DroneState.RUNNING,
+        DroneState.PAUSED,
+        DroneState.DRAINING,
+    ]
     assert silent[0] == 100

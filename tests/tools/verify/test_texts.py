@@ -17,7 +17,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.base.page_values import Change
 from webcrawl.record.fulltext import check_texts as checked
 from webcrawl.record.fulltext.check_texts import check_fulltext
-from webcrawl.record.fulltext.text_index import Index
+from webcrawl.record.fulltext.text_index import TextIndexWriter
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -158,7 +158,7 @@ def delete_page(folder, ordinal):
 class TestTheIndex:
     def test_it_may_be_behind(self, mine):
         """Pages that a crash kept from the index are counted: the next start adds them."""
-        Index(mine / "index", end=6).close()
+        TextIndexWriter(mine / "index", end=6).close()
         damages, found = told(mine)
 
         assert damages == []
@@ -192,7 +192,7 @@ class TestTheIndex:
 
         assert damages == []
         assert (found["texts"], found["indexed"], found["replaced"]) == (11, 8, 3)
-        index = Index(mine / "index", end=11)
+        index = TextIndexWriter(mine / "index", end=11)
         index.add({"ordinal": 8, "url": URLS[2]})
         index.commit(11)
         index.close()
@@ -200,7 +200,7 @@ class TestTheIndex:
 
     def test_a_page_that_it_has_twice(self, mine):
         """So is a page that came a second time."""
-        index = Index(mine / "index", end=8)
+        index = TextIndexWriter(mine / "index", end=8)
         index.add({"ordinal": 3, "url": URLS[3]})
         index.commit(9)
         index.close()

@@ -11,7 +11,7 @@ from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.saved_settings import values_of
-from webcrawl.tools.why.url_rules import Filters, first_refusal
+from webcrawl.tools.why.url_rules import CrawlFilters, first_refusal
 from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains
@@ -26,7 +26,7 @@ def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     values = check({**vars(defaults), **dict(given)})
     values = values_of(terms_of("web", {}, values), {}, trusted, [])
     saved = SimpleNamespace(get=lambda _: msgpack.packb(dict(sheets)), join=lambda _: None)
-    return Filters(
+    return CrawlFilters(
         values, KEY, RegisteredDomains(), dict(learned), list(excluded), Sheets(saved), trusted
     )
 

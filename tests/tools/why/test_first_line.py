@@ -14,7 +14,7 @@ from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict
 from webcrawl.tools.why.gather import FactFinder
-from webcrawl.tools.why.places import HOST, RETRY, Place
+from webcrawl.tools.why.places import HOST, RETRY, QueuePlace
 from webcrawl.tools.why.url_rules import Form
 from webcrawl.tools.why.verdict import verdict_on
 
@@ -128,7 +128,7 @@ def test_a_robots_txt_that_cannot_be_fetched():
     it was tried.
     """
     robots = RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test", tries=3)
-    place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
+    place = QueuePlace(HOST, Link("http://a.test/x").pack(), 2, 5)
 
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, robots=robots)
 
@@ -163,7 +163,7 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     block = head + b"\r\nContent-Type: text/html\r\n\r\n<p>"
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc/x.warc.gz").write_bytes(gzip.compress(RECORD % (more, len(block), block)))
-    place = Place(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
+    place = QueuePlace(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
     entry = SimpleNamespace(file="x.warc.gz", offset=0)
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
     FactFinder._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])

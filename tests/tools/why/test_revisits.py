@@ -14,7 +14,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why import places
-from webcrawl.tools.why.answer import Answer
+from webcrawl.tools.why.answer import WhyAnswer
 from webcrawl.tools.why.places import among_records
 from webcrawl.tools.why.why_text import text_of
 
@@ -104,7 +104,7 @@ def test_it_is_told(due, said):
     """The answer for people has when that is, and what was seen so far."""
     again = {"due": due, "fetched": "2027-01-14T08:00:00.000Z", "visits": 3, "changes": 1}
     text = text_of(
-        Answer(
+        WhyAnswer(
             "http://h/1",
             "fetched",
             "",

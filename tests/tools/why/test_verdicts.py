@@ -12,7 +12,7 @@ from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, scores_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, LinkingPage
-from webcrawl.tools.why.places import Place, SubmittedLink
+from webcrawl.tools.why.places import QueuePlace, SubmittedLink
 from webcrawl.tools.why.url_rules import REFUSES, Form, Verdict
 
 URL = "http://a.test/x"
@@ -33,7 +33,7 @@ def host(**of):
 
 
 def place(where, *, number=0, record=LINK):
-    return {"place": Place(where, record, number, 9, 2)}
+    return {"place": QueuePlace(where, record, number, 9, 2)}
 
 
 def said(state):

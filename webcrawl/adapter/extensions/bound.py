@@ -18,8 +18,8 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.bound import (
     NO_WAY_OUT,
     PREFIX,
+    BoundLook,
     Cause,
-    Look,
     Tally,
     judge,
     sentence,
@@ -155,7 +155,7 @@ class Bound:
             received=parts.counters["bytes"],
         )
 
-    def _look(self) -> Look:
+    def _look(self) -> BoundLook:
         crawl = self._crawl
         downloader = self._downloader
         before = self._used
@@ -173,7 +173,7 @@ class Bound:
         rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
         self._no_way = rules[NO_WAY] == turns.waiting > 0
         revisiting = crawl.parts.revisiting
-        return Look(
+        return BoundLook(
             seconds=used.seconds,
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
             short=downloader.network.shortage.paused,

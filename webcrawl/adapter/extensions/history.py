@@ -11,7 +11,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl import history
 
 
-class History(history.History):
+class History(history.HistoryKeeper):
     """Writes a line of the crawl's history every now and then."""
 
     @classmethod

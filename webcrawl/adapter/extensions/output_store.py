@@ -14,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.record.objectstore.place import Place, below
+from webcrawl.record.objectstore.place import StoreFolder, below
 from webcrawl.record.objectstore.storing import Storing, forget_store
 from webcrawl.store.jobdir.crawls import folder_of
 
@@ -56,7 +56,7 @@ class OutputStore:
                 root=self._root,
                 address=address,
                 keep=self._keep,
-                place_of=partial(Place, address),
+                place_of=partial(StoreFolder, address),
                 hurry=lambda: scheduler.hurries,
                 clock=time.monotonic,
                 now=time.time,

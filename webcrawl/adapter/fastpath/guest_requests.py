@@ -21,7 +21,7 @@ from webcrawl.crawl.panics import reading, taming
 from webcrawl.crawl.trip import PAGE, Trip
 
 
-class Ending(set[Request]):
+class RemovalSet(set[Request]):
     """A set that says what is removed from it. What was removed already may be removed again."""
 
     def __init__(self, removed: Callable[[Request], object]) -> None:
@@ -43,7 +43,7 @@ class GuestRequests:
         engine = handle.engine
         self._scraper = engine.scraper
         self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
-        handle.slot.inprogress = Ending(self._ended)
+        handle.slot.inprogress = RemovalSet(self._ended)
         if engine._start is not None:  # noqa: SLF001
             engine._start = reading(engine._start)  # noqa: SLF001
         self._call_spider = taming(self._scraper.call_spider_async)

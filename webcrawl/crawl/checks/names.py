@@ -57,7 +57,7 @@ class DottedList:
         return tuple(Dotted().read(word) for word in words(value))
 
 
-class Filters:
+class FilterPaths:
     """Dotted paths of filters with their order, as in Scrapy's ITEM_PIPELINES.
 
     They are added to those of the default, so that whoever adds one loses neither scope nor

@@ -108,18 +108,18 @@ def says_more(wish: OptOut) -> bool:
     return bool(wish.by or wish.why or wish.until or wish.forget)
 
 
-class State(Protocol):
+class ValueStore(Protocol):
     """A store of values by name: a crawl's state, open or as of its last checkpoint."""
 
     def get(self, name: str, /) -> bytes | None: ...
 
 
-def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
+def saved_optouts(state: ValueStore, excluded: Sequence[str]) -> list[OptOut]:
     """Return all records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
     return [*_commanded(state, excluded), *_unpacked(state.get(OF_FILE))]
 
 
-def _commanded(state: State, excluded: Sequence[str]) -> list[OptOut]:
+def _commanded(state: ValueStore, excluded: Sequence[str]) -> list[OptOut]:
     """Return records of commands, in the light of a run by a version that has no records.
 
     Rules that it took back are gone, and those that it added are not dated.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import Post
@@ -67,7 +67,7 @@ class Side(Protocol):
 class Contact:
     """Knows whether the server answers: `there` is set as long as it does."""
 
-    def __init__(self, post: Post, server: Server) -> None:
+    def __init__(self, post: Post, server: DroneServer) -> None:
         self._post = post
         self._server = server
         self.there = asyncio.Event()
@@ -123,7 +123,7 @@ class Carrying:
     def __init__(
         self,
         post: Post,
-        server: Server,
+        server: DroneServer,
         contact: Contact,
         crawling: Crawling,
         get_map: Callable[[], Coroutine[Any, Any, None]],

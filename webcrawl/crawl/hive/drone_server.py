@@ -59,7 +59,7 @@ def stream_memory(drones: int) -> int:
     return max(LEAST_MEMORY, drones * DRONE_MEMORY)
 
 
-class Server(Session):
+class DroneServer(Session):
     """A drone's side of the server.
 
     Every method may raise Away, HiveError or NewEpoch (errors.py, session.py).

@@ -68,7 +68,7 @@ Pages = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]  # linked 
 Listed = tuple[Count, bool, Annotated[float, Meta(ge=0, lt=1)], Pages, Pages]
 
 
-class Robots(Struct, array_like=True, forbid_unknown_fields=True):
+class RobotsLetter(Struct, array_like=True, forbid_unknown_fields=True):
     """The answer to a robots.txt."""
 
     record: bytes
@@ -210,7 +210,7 @@ class LetterCheck:
             raise UnsoundError("no link between two pages")
 
     def _robots(self, item: Any) -> None:
-        robots = _typed(item, Robots)
+        robots = _typed(item, RobotsLetter)
         self._record(robots.record)
         if not is_prerequisite(robots.record):
             raise UnsoundError("no answer to a robots.txt")

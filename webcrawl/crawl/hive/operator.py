@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Report, State, unsettled
-from webcrawl.crawl.hive.registry import RESIZE, Command, Record, place_of, state_of, wanted_by
+from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
+from webcrawl.crawl.hive.registry import RESIZE, Command, HiveRecord, place_of, state_of, wanted_by
 from webcrawl.crawl.hive.session import MakeClient, Session, legible
 
-LAST_WORDS = (State.STOPPING, State.RETIRED)
+LAST_WORDS = (DroneState.STOPPING, DroneState.RETIRED)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HiveLook:
     """The server's knowledge at one moment."""
 
     map: SlotMap | None = None
@@ -69,14 +69,17 @@ class Operator(Session):
     """
 
     def __init__(
-        self, make_client: MakeClient, name: str, is_meant: Callable[[Look], bool] = lambda _: True
+        self,
+        make_client: MakeClient,
+        name: str,
+        is_meant: Callable[[HiveLook], bool] = lambda _: True,
     ) -> None:
         super().__init__(make_client, name)
         self._name = name
         self._is_meant = is_meant
         self._meant = b""  # the key of the hive that is
 
-    async def look(self) -> Look:
+    async def look(self) -> HiveLook:
         """Return what the server knows. Raise AnotherHive if that is only of another hive."""
         found = await self._do(self._look)
         if found.key and found.key != self._meant:
@@ -85,7 +88,7 @@ class Operator(Session):
             self._meant = found.key
         return found
 
-    async def _look(self) -> Look:
+    async def _look(self) -> HiveLook:
         keys = self._keys
         pipe = self._client.pipeline(transaction=True)
         pipe.hget(keys.map, "slots")
@@ -101,8 +104,8 @@ class Operator(Session):
             leases.pttl(f"{keys.leases}{drone.decode()}")
         left = await leases.execute() if drones else []
         with legible():
-            founding = Record.unpack(record) if record else None
-            return Look(
+            founding = HiveRecord.unpack(record) if record else None
+            return HiveLook(
                 map=SlotMap.unpack(slots) if slots else None,
                 places={int(drone): place_of(identity) for drone, identity in drones.items()},
                 states=frozenset(map(state_of, drones.values())),
@@ -129,7 +132,7 @@ class Operator(Session):
         await self._client.aclose()
 
 
-def _where(look: Look) -> str:
+def _where(look: HiveLook) -> str:
     """Return where one of its drones is, by which its operator may know the hive."""
     return next(
         (
@@ -151,7 +154,7 @@ def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
     return found
 
 
-def waits_for(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
+def waits_for(look: HiveLook, members: Collection[int], lost: Collection[int] = ()) -> str:
     """Names what a change of members still waits for; nothing once all slots are where they belong."""
     slots = look.map
     if slots is None:
@@ -162,6 +165,6 @@ def waits_for(look: Look, members: Collection[int], lost: Collection[int] = ()) 
     if {*slots.drones} != {*members}:
         return "the new map"
     for drone in sorted(drones.difference(members)):
-        if look.reports[drone].state != State.RETIRED:
+        if look.reports[drone].state != DroneState.RETIRED:
             return f"drone {drone}, which gives away what it has"
     return ""

@@ -32,7 +32,7 @@ import msgpack
 import msgspec
 
 from webcrawl.crawl import progress
-from webcrawl.crawl.hive.drone_server import Beat, Server
+from webcrawl.crawl.hive.drone_server import Beat, DroneServer
 from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
@@ -46,7 +46,7 @@ LONGEST = 500  # characters of a text: what is in trouble may quote anything
 REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
 
 
-class State(StrEnum):
+class DroneState(StrEnum):
     """The states of a drone."""
 
     RUNNING = "running"
@@ -70,7 +70,7 @@ class Report:
     run: int  # how often this state was opened; `beat` and `activity` begin anew with each
     beat: int
     generation: int  # of the map that it works by
-    state: State = State.RUNNING
+    state: DroneState = DroneState.RUNNING
     # number of the last command that it has carried out, as its last checkpoint knows too
     applied: int = 0
     # numbers of the last ones that it could not carry out, and why
@@ -154,7 +154,7 @@ class Report:
         return replace(report, figures=figures)
 
 
-AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
+AT_WORK = frozenset((DroneState.RUNNING, DroneState.DRAINING, DroneState.RETIRED))
 
 
 logger = logging.getLogger(__name__)
@@ -199,7 +199,9 @@ class _View:
 
     def taking_part(self) -> list[int]:
         """Return all drones that have, or may have, something to do."""
-        retired = {drone for drone, report in self.reports.items() if report.state == State.RETIRED}
+        retired = {
+            drone for drone, report in self.reports.items() if report.state == DroneState.RETIRED
+        }
         others = {*self.map.leaving, *self.reports} - retired
         return sorted({*self.map.drones, *others} - self.lost)
 
@@ -316,7 +318,7 @@ def _is_idle(before: Report, after: Report) -> bool:
 
 def _missing_notice(drone: int, view: _View) -> str:
     report = view.reports.get(drone)
-    is_stopped = report is not None and report.state == State.STOPPING
+    is_stopped = report is not None and report.state == DroneState.STOPPING
     why = "was stopped" if is_stopped else "is not heard of"
     return f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
 
@@ -338,7 +340,9 @@ def _released(view: _View) -> frozenset[int]:
 
     No drone has letters for them, nor may get any by a new map or a kill.
     """
-    retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
+    retired = {
+        drone for drone, report in view.reports.items() if report.state == DroneState.RETIRED
+    }
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
@@ -427,7 +431,7 @@ class Reign:
     """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
     def __init__(
-        self, me: int, server: Server, post: Post, groups: Groups, telling: Telling
+        self, me: int, server: DroneServer, post: Post, groups: Groups, telling: Telling
     ) -> None:
         self._me = me
         self._server = server

@@ -258,7 +258,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class HiveRecord:
     """The record that all drones of a hive share, from its founding on."""
 
     key: bytes
@@ -285,7 +285,7 @@ class Record:
         )
 
     @classmethod
-    def unpack(cls, data: bytes) -> Record:
+    def unpack(cls, data: bytes) -> HiveRecord:
         """Return what `pack` has packed. Raise HiveError for a record of another format."""
         try:
             version, *values = msgpack.unpackb(data)
@@ -302,7 +302,7 @@ class Record:
 class Registry:
     """The server's record of a hive. `drones`: the identity of each."""
 
-    record: Record | None
+    record: HiveRecord | None
     map: SlotMap | None
     drones: Mapping[int, bytes]
     gone: frozenset[str] = frozenset()
@@ -315,8 +315,8 @@ class Registry:
 
 
 def entered(
-    registry: Registry, me: Member, minted: Record
-) -> tuple[Record, SlotMap, dict[int, bytes]]:
+    registry: Registry, me: Member, minted: HiveRecord
+) -> tuple[HiveRecord, SlotMap, dict[int, bytes]]:
     """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
 
     `minted` is the record to found a hive with.
@@ -384,11 +384,11 @@ def runs_elsewhere(identity: bytes, me: Member) -> bool:
     return host not in ("", me.host)
 
 
-def _gives_way(record: Record, known: Mapping[int, bytes], me: Member) -> bool:
+def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bool:
     return me.key not in (None, record.key) and record.fresh and len(known) < record.drones
 
 
-def _check(record: Record, registry: Registry, me: Member) -> None:
+def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
     if me.key not in (None, record.key):
         raise HiveError(
             f"{me.jobdir} belongs to another hive than the one that the server knows by this name: set HIVE_NAME to "

@@ -19,11 +19,11 @@ from webcrawl.base.errors import with_place
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.drone_server import Beat, Server
+from webcrawl.crawl.hive.drone_server import Beat, DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import REFUSALS, Reign, Report, State
+from webcrawl.crawl.hive.queen import REFUSALS, DroneState, Reign, Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
@@ -49,7 +49,7 @@ class Running:
     def __init__(
         self,
         post: Post,
-        server: Server,
+        server: DroneServer,
         crawling: Crawling,
         commanded: Commanded,
         reign: Reign,
@@ -110,7 +110,9 @@ class Running:
                 if self._contact.there.is_set():
                     await self.carrying.send_all()
                     await self._contact.acknowledge()
-                    await self._beat(None if self._state() is State.RETIRED else State.STOPPING)
+                    await self._beat(
+                        None if self._state() is DroneState.RETIRED else DroneState.STOPPING
+                    )
         await self._server.close()
 
     @property
@@ -170,7 +172,7 @@ class Running:
         with suppress(Away, NewEpoch):  # of which the other loops learn too
             await self._look()
 
-    async def _beat(self, state: State | None = None) -> Beat:
+    async def _beat(self, state: DroneState | None = None) -> Beat:
         fence = self._post.fence
         asked_at = fence.now()
         found = await self._server.beat(
@@ -185,7 +187,7 @@ class Running:
             self._crawling.wake()
         return found
 
-    def _report(self, state: State | None) -> Report:
+    def _report(self, state: DroneState | None) -> Report:
         post = self._post
         return Report(
             **self._about,
@@ -354,13 +356,17 @@ class Running:
 
     # -- slots
 
-    def _state(self) -> State:
+    def _state(self) -> DroneState:
         drone, wanted = self._post.drone, self._post.obeyed.wanted
         comes = self._late or (wanted is not None and drone.me in wanted.members)
         if comes or drone.me in drone.slots.drones:
-            return State.PAUSED if self._crawling.crawl.parts.in_force.paused else State.RUNNING
+            return (
+                DroneState.PAUSED
+                if self._crawling.crawl.parts.in_force.paused
+                else DroneState.RUNNING
+            )
         done = self._drained and self._is_idle and not self._post.outbox.unacknowledged
-        return State.RETIRED if done else State.DRAINING
+        return DroneState.RETIRED if done else DroneState.DRAINING
 
     async def _moving(self) -> None:
         """Exchange slots between pages, in slices; a drone that is no member gives away all."""

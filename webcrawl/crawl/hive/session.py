@@ -31,9 +31,9 @@ from webcrawl.crawl.hive.registry import (
     COMMAND,
     KEPT,
     Command,
+    HiveRecord,
     Keys,
     Member,
-    Record,
     Registry,
     entered,
     mark_of,
@@ -341,7 +341,7 @@ class Session:
         self,
         pipe: Any,
         registry: Registry,
-        record: Record,
+        record: HiveRecord,
         slots: SlotMap,
         drones: Mapping[int, bytes],
     ) -> bool:
@@ -376,7 +376,7 @@ class Session:
         commands = await pipe.zrange(self._keys.commands, 0, -1)
         with legible():
             return Registry(
-                Record.unpack(record) if record else None,
+                HiveRecord.unpack(record) if record else None,
                 SlotMap.unpack(slots) if slots else None,
                 {int(drone): identity for drone, identity in drones.items() if place_of(identity)},
                 frozenset(state.decode() for state in gone),
@@ -392,7 +392,7 @@ class Session:
             and await pipe.exists(f"{self._keys.leases}{self._me.drone}")
         )
 
-    def _minted(self) -> Record:
+    def _minted(self) -> HiveRecord:
         """Return the record of a new hive: the one before, for a server that was emptied.
 
         Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
@@ -400,7 +400,7 @@ class Session:
         """
         me = self._me
         key = me.key or self._heard or os.urandom(KEY_BYTES)
-        return Record(
+        return HiveRecord(
             key, me.partition, me.drones, me.founded or self._clock(), me.drone, me.key is None
         )
 

@@ -51,7 +51,7 @@ class Documents(Output):
         super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
-        self._table: table_writer.Documents | None = None
+        self._table: table_writer.DocumentTable | None = None
 
     def open(self, run: Run) -> None:
         super().open(run)
@@ -59,7 +59,9 @@ class Documents(Output):
 
         parts = run.crawl.parts
         self._counters = parts.counters
-        self._table = table_writer.Documents(parts.db, parts.outputs, self.folder, near=NEAR_BITS)
+        self._table = table_writer.DocumentTable(
+            parts.db, parts.outputs, self.folder, near=NEAR_BITS
+        )
         parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
 

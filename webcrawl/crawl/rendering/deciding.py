@@ -23,7 +23,7 @@ RARELY = 13  # so many in a row, and one in 1024 is
 
 
 @dataclass(slots=True)
-class Pace:
+class RenderPace:
     """How often pages of one kind are rendered: all, or one in 2, 4 … 1024 after equal ones.
 
     One that is not the same begins anew.
@@ -51,14 +51,14 @@ class Pace:
 class Need:
     """One host that has sent a shell: its shells and its other pages, which may need scripts too."""
 
-    shells: Pace = field(default_factory=Pace)
-    others: Pace = field(default_factory=Pace)  # those without scripts do not count
+    shells: RenderPace = field(default_factory=RenderPace)
+    others: RenderPace = field(default_factory=RenderPace)  # those without scripts do not count
     rendered: int = 0  # pages
     changed: int = 0  # of these, with more text or links than the server sent
     gained: int = 0  # characters of text
     milliseconds: int = 0  # of the browser's time
 
-    def pace(self, *, is_shell: bool) -> Pace:
+    def pace(self, *, is_shell: bool) -> RenderPace:
         return self.shells if is_shell else self.others
 
     @property
@@ -97,10 +97,10 @@ class Need:
             isinstance(one, int) and one >= 0 for one in (shells, passed, others, gone, *counts)
         ):
             raise ValueError("not counts")
-        return cls(Pace(shells, passed), Pace(others, gone), *counts)
+        return cls(RenderPace(shells, passed), RenderPace(others, gone), *counts)
 
 
-def _often(pace: Pace) -> str:
+def _often(pace: RenderPace) -> str:
     return "all" if pace.gap == 1 else f"one in {pace.gap} of the"
 
 

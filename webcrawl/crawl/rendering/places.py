@@ -9,7 +9,7 @@ from itertools import count
 ASKED = float("inf")  # worth of a page whose rendering its spider asks for: it never gives way
 
 
-class Places:
+class BrowserPlaces:
     """Of equal worth, who comes first is served first.
 
     `most`: pages that may have a place or wait for one.

@@ -27,7 +27,7 @@ import numpy as np
 
 from webcrawl.base.readable import count
 from webcrawl.frontier.seen.known_keys import Cancelled
-from webcrawl.frontier.seen.sorted_keys import Change, RunSet, ranges
+from webcrawl.frontier.seen.sorted_keys import MergeResult, RunSet, ranges
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys, Run, RunWriter, between
@@ -55,7 +55,7 @@ class ContentSeen:
         self._frozen: set[bytes] = set()  # what the thread merges
         self._changed = False
         self._runs = RunSet(db, "content", 2, GROWTH)
-        self._merging: Future[Change] | None = None
+        self._merging: Future[MergeResult] | None = None
         self._stop = Event()
         try:
             self._worker = Worker()
@@ -162,7 +162,7 @@ def _merge(
     create: Callable[[], RunWriter],
     budget: int,
     stop: Event,
-) -> Change:
+) -> MergeResult:
     """Write the digests and the runs that it replaces as one run, one range of keys at a time."""
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
@@ -174,7 +174,7 @@ def _merge(
         writer.abandon()
         raise
     writer.finish()
-    return Change(Run(writer.path), replaced)
+    return MergeResult(Run(writer.path), replaced)
 
 
 def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -> Keys:

@@ -30,7 +30,7 @@ from webcrawl.frontier.seen.sorted_keys import (
     HIGHEST,
     NO_KEYS,
     Bits,
-    Change,
+    MergeResult,
     Names,
     RunSet,
     contained_in_runs,
@@ -221,7 +221,7 @@ class Swept:
     bits: Bits  # by ordinal: set if the record is new
     new: int
     fresh: Keys
-    change: Change
+    change: MergeResult
     seconds: float
 
 
@@ -265,7 +265,7 @@ class Sweep:
         if writer is not None:
             writer.finish()
         fresh = merged(pieces)
-        change = Change(Run(writer.path) if writer is not None else None, self.replaced)
+        change = MergeResult(Run(writer.path) if writer is not None else None, self.replaced)
         frozen.remove()
         return Swept(frozen.count, bits, new, fresh, change, time.monotonic() - started)
 

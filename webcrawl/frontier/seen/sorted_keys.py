@@ -253,7 +253,7 @@ def opened(state: Path) -> tuple[Snapshot, SeenFiles]:
 
 
 @dataclass(slots=True)
-class Change:
+class MergeResult:
     """The change that a merge made to the runs: it added one that replaces some, or did nothing."""
 
     added: Run | None = None
@@ -327,7 +327,7 @@ class RunSet:
         """Return a writer of a new file of this store, for use in a thread."""
         return RunWriter(self._db.disk, self.names.new(), self._columns)
 
-    def adopt(self, change: Change) -> None:
+    def adopt(self, change: MergeResult) -> None:
         """Name the new file instead of the replaced ones, which the next checkpoint removes."""
         for run in change.replaced:
             self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))

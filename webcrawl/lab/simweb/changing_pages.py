@@ -17,7 +17,7 @@ from struct import Struct
 
 from webcrawl.lab.simweb import random_content, site_listings, tree_pages
 from webcrawl.lab.simweb.random_content import WORDS, draws
-from webcrawl.lab.simweb.web_answers import Answer, Ask, Web
+from webcrawl.lab.simweb.web_answers import Ask, Web, WebAnswer
 
 SPREAD = 2.0  # of the rates' logarithms: the standard deviation that crawls of the web have found
 _LOOK_BACK = 200  # cells; the chance that so many are empty is nil
@@ -237,7 +237,7 @@ class ChangingPages:
 
     # -- answers
 
-    def answer(self, ask: Ask) -> Answer | None:
+    def answer(self, ask: Ask) -> WebAnswer | None:
         """Return the answer to a request for a page, a sitemap or a feed; None for everything else."""
         if ask.host >= self.world.hosts:
             return None
@@ -261,18 +261,18 @@ class ChangingPages:
         """Return the path of the host's feed, "" without one."""
         return site_listings.PATHS.get(self.world.kind("feed", host), "")
 
-    def _page(self, ask: Ask, page: int, now: float) -> Answer | None:
+    def _page(self, ask: Ask, page: int, now: float) -> WebAnswer | None:
         host, path, status = ask.host, random_content.path(page), self._status(ask.host, page, now)
         odd = self.world.kind("odd", host)
         if odd == "odd_304_always":
-            return Answer(304, type="")
+            return WebAnswer(304, type="")
         if ask.path != path and status != 301:
             return None  # it has not moved yet
         if ask.path == path and status == 301:
             target = self.world.origin(host) + moved(path)
-            return Answer(301, headers=(f"Location: {target}",), location=target)
+            return WebAnswer(301, headers=(f"Location: {target}",), location=target)
         if status in (404, 410):
-            return Answer(status, b"<title>Gone</title><p>This page is gone.", edition=GONE)
+            return WebAnswer(status, b"<title>Gone</title><p>This page is gone.", edition=GONE)
         kind, modified = self.kind(host, page), self.modified(host, page, now)
         aside = (
             f"<aside>Buy {_words(self.world.seed, host, page, now)}!</aside>\n"
@@ -280,8 +280,10 @@ class ChangingPages:
             else ""
         )
         content, feed = self._content(host, page, now), self.feed(host) if page == 0 else ""
-        answer = Answer(
-            body=tree_pages.render(self.world, host, page, tree_pages.State(content, aside, feed)),
+        answer = WebAnswer(
+            body=tree_pages.render(
+                self.world, host, page, tree_pages.PageEdition(content, aside, feed)
+            ),
             edition=str(content),
         )
         validator = "" if aside else self.world.kind("validator", host)

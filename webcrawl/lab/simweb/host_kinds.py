@@ -15,12 +15,12 @@ from isal import isal_zlib
 
 from webcrawl.lab.simweb import name_server
 from webcrawl.lab.simweb.name_server import Standing
-from webcrawl.lab.simweb.web_answers import HTML, Answer, Ask, Ending, Web
+from webcrawl.lab.simweb.web_answers import HTML, Ask, ConnectionEnd, Web, WebAnswer
 
-DOWN: dict[str, Callable[[Web], Answer]] = {
-    "host_hang": lambda _: Answer(script=(), ending=Ending.HANG, broken=True),
-    "host_reset": lambda _: Answer(script=(), ending=Ending.RESET, broken=True),
-    "host_503": lambda world: Answer(503, b"<title>Overloaded</title>", retry_after=world.slow),
+DOWN: dict[str, Callable[[Web], WebAnswer]] = {
+    "host_hang": lambda _: WebAnswer(script=(), ending=ConnectionEnd.HANG, broken=True),
+    "host_reset": lambda _: WebAnswer(script=(), ending=ConnectionEnd.RESET, broken=True),
+    "host_503": lambda world: WebAnswer(503, b"<title>Overloaded</title>", retry_after=world.slow),
 }
 
 
@@ -29,23 +29,23 @@ def gzip(data: bytes, level: int = 1) -> bytes:
     return bytes(packer.compress(data) + packer.flush())
 
 
-def _slow(world: Web, _: Ask, answer: Answer) -> Answer:
+def _slow(world: Web, _: Ask, answer: WebAnswer) -> WebAnswer:
     answer.delay += world.slow
     return answer
 
 
-def _close(_: Web, __: Ask, answer: Answer) -> Answer:
+def _close(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
     if answer.script is None:
-        answer.ending = Ending.CLOSE
+        answer.ending = ConnectionEnd.CLOSE
     return answer
 
 
-def _chunked(_: Web, __: Ask, answer: Answer) -> Answer:
+def _chunked(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
     answer.chunked = bool(answer.body)
     return answer
 
 
-def _gzip(_: Web, ask: Ask, answer: Answer) -> Answer:
+def _gzip(_: Web, ask: Ask, answer: WebAnswer) -> WebAnswer:
     if (
         answer.script is None
         and answer.body
@@ -57,7 +57,7 @@ def _gzip(_: Web, ask: Ask, answer: Answer) -> Answer:
     return answer
 
 
-DRESSES: dict[str, Callable[[Web, Ask, Answer], Answer]] = {
+DRESSES: dict[str, Callable[[Web, Ask, WebAnswer], WebAnswer]] = {
     "host_slow": _slow,
     "host_close": _close,
     "host_chunked": _chunked,
@@ -158,7 +158,7 @@ def owner_forbids(world: Web, host: int, path: str) -> frozenset[str]:
     return NOBODY if inside is owner.folder.startswith("!") else frozenset(owner.forbids)
 
 
-def speak(owner: Owner, answer: Answer, agent: str) -> Answer:
+def speak(owner: Owner, answer: WebAnswer, agent: str) -> WebAnswer:
     """Return the answer with what its owner adds to it."""
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
@@ -177,16 +177,16 @@ _STYLE = b'@import url("/never/style"); body { font: 16px serif; color: #222 }\n
 _SCRIPT = b'document.title += "."; var later = "/never/app.js";\n'
 
 
-def static_answer(ask: Ask) -> Answer | None:
+def static_answer(ask: Ask) -> WebAnswer | None:
     if ask.path == "/static/style.css":
-        return Answer(body=_STYLE, type="text/css")
+        return WebAnswer(body=_STYLE, type="text/css")
     if ask.path == "/static/app.js":
-        return Answer(body=_SCRIPT, type="text/javascript")
+        return WebAnswer(body=_SCRIPT, type="text/javascript")
     if ask.path.partition("?")[0] == "/search":
-        return Answer(body=b"<!DOCTYPE html><title>Search</title><p>Nothing was found.</p>")
+        return WebAnswer(body=b"<!DOCTYPE html><title>Search</title><p>Nothing was found.</p>")
     picture = _PICTURE.fullmatch(ask.path)
     if picture is not None and int(picture[1]) < 16:
-        return Answer(body=png(int(picture[1])), type="image/png")
+        return WebAnswer(body=png(int(picture[1])), type="image/png")
     return None
 
 
@@ -223,7 +223,7 @@ _ARCHIVE_TEXT = "User-agent: *\nDisallow: /archive/\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
+class RobotsKind:
     """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it
     forbids.
     """
@@ -237,84 +237,86 @@ class Robots:
     location: str = ""  # a path, or {other} for another host's
     delay: bool = False
     fails: int = 0  # number of attempts that get a 503
-    ending: Ending = Ending.KEEP
+    ending: ConnectionEnd = ConnectionEnd.KEEP
     standing: Standing = Standing.OPEN
 
 
-PLAIN = Robots("User-agent: *\nDisallow:\n")
-ROBOTS: dict[str, Robots] = {
-    "robots_missing": Robots("Disallow: /\n", status=404),
-    "robots_gone": Robots(status=410),
+PLAIN = RobotsKind("User-agent: *\nDisallow:\n")
+ROBOTS: dict[str, RobotsKind] = {
+    "robots_missing": RobotsKind("Disallow: /\n", status=404),
+    "robots_gone": RobotsKind(status=410),
     # RFC 9309, 2.3.1.3: like a missing file
-    "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),
-    "robots_empty": Robots(),
-    "robots_disallow": Robots(_ARCHIVE_TEXT, _ARCHIVE),
-    "robots_nothing": Robots("User-agent: *\nDisallow: /\n", lambda _: True),
-    "robots_wildcard": Robots(
+    "robots_denied": RobotsKind("User-agent: *\nDisallow: /\n", status=403),
+    "robots_empty": RobotsKind(),
+    "robots_disallow": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE),
+    "robots_nothing": RobotsKind("User-agent: *\nDisallow: /\n", lambda _: True),
+    "robots_wildcard": RobotsKind(
         "User-agent: *\nDisallow: /*?id=\nDisallow: /forum/*-1*.html$\n",
         lambda path: (
             "?id=" in path
             or (path.startswith("/forum/") and path.endswith(".html") and "-1" in path[7:-5])
         ),
     ),
-    "robots_longest": Robots(
+    "robots_longest": RobotsKind(
         "User-agent: *\nDisallow: /archive/\nAllow: /archive/2\n",
         lambda path: path.startswith("/archive/") and not path.startswith("/archive/2"),
     ),
-    "robots_others": Robots(
+    "robots_others": RobotsKind(
         "User-agent: somebody\nDisallow: /\n\nUser-agent: *\nDisallow: /shop/\n",
         _folder("shop"),
     ),
-    "robots_own": Robots(
+    "robots_own": RobotsKind(
         "User-agent: *\nDisallow: /\n\nUser-agent: nobody\nUser-agent: {agent}\nDisallow: /music/\n",
         _folder("music"),
     ),
-    "robots_merged": Robots(  # RFC 9309, 2.2.1: groups of the same agent are merged
+    "robots_merged": RobotsKind(  # RFC 9309, 2.2.1: groups of the same agent are merged
         "User-agent: {agent}\nDisallow: /news/\n\nUser-agent: x\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /wiki/\n",
         _folder("news", "wiki"),
     ),
-    "robots_case": Robots(
+    "robots_case": RobotsKind(
         "uSER-aGENT : *   # all\n  DISALLOW:/archive/# old\nunknown: 1\n", _ARCHIVE
     ),
     # RFC 9309, 2.2.2: %61 is an a
-    "robots_percent": Robots("User-agent: *\nDisallow: /%61rchive/\n", _ARCHIVE),
-    "robots_delay": Robots(
+    "robots_percent": RobotsKind("User-agent: *\nDisallow: /%61rchive/\n", _ARCHIVE),
+    "robots_delay": RobotsKind(
         "User-agent: *\nCrawl-delay: {delay}\nDisallow: /archive/\n", _ARCHIVE, delay=True
     ),
-    "robots_bom": Robots(
+    "robots_bom": RobotsKind(
         _ARCHIVE_TEXT, _ARCHIVE, encode=lambda text: b"\xef\xbb\xbf" + text.encode()
     ),
-    "robots_cr": Robots(_ARCHIVE_TEXT.replace("\n", "\r"), _ARCHIVE),
-    "robots_crlf": Robots(_ARCHIVE_TEXT.replace("\n", "\r\n"), _ARCHIVE),
-    "robots_gzip": Robots(
+    "robots_cr": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r"), _ARCHIVE),
+    "robots_crlf": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r\n"), _ARCHIVE),
+    "robots_gzip": RobotsKind(
         _ARCHIVE_TEXT,
         _ARCHIVE,
         encode=lambda text: gzip(text.encode()),
         headers=("Content-Encoding: gzip",),
     ),
-    "robots_octets": Robots(_ARCHIVE_TEXT, _ARCHIVE, type="application/octet-stream"),
-    "robots_html": Robots(
+    "robots_octets": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, type="application/octet-stream"),
+    "robots_html": RobotsKind(
         "<!DOCTYPE html><title>Welcome</title><p>All our pages.", type="text/html"
     ),
-    "robots_huge": Robots(
+    "robots_huge": RobotsKind(
         _ARCHIVE_TEXT,
         _ARCHIVE,
         encode=lambda text: (
             text.encode() + b"# and so on, and on and on\n" * (LIMIT // 20) + b"Disallow: /\n"
         ),
     ),
-    "robots_moved": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"),
+    "robots_moved": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"),
     # five hops in all
-    "robots_chain": Robots(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),
-    "robots_elsewhere": Robots(
+    "robots_chain": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),
+    "robots_elsewhere": RobotsKind(
         _ARCHIVE_TEXT, _ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"
     ),
-    "robots_loop": Robots(status=302, location=ROBOTS_FOLDER + "loop", standing=Standing.UNSURE),
-    "robots_503": Robots(status=503, standing=Standing.SHUT),
-    "robots_hang": Robots(ending=Ending.HANG, standing=Standing.SHUT),
-    "robots_reset": Robots(ending=Ending.RESET, standing=Standing.SHUT),
-    "robots_recovers": Robots(_ARCHIVE_TEXT, _ARCHIVE, fails=1),
+    "robots_loop": RobotsKind(
+        status=302, location=ROBOTS_FOLDER + "loop", standing=Standing.UNSURE
+    ),
+    "robots_503": RobotsKind(status=503, standing=Standing.SHUT),
+    "robots_hang": RobotsKind(ending=ConnectionEnd.HANG, standing=Standing.SHUT),
+    "robots_reset": RobotsKind(ending=ConnectionEnd.RESET, standing=Standing.SHUT),
+    "robots_recovers": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, fails=1),
 }
 
 
@@ -323,7 +325,7 @@ def is_robots(path: str) -> bool:
     return path == "/robots.txt" or path.startswith(ROBOTS_FOLDER)
 
 
-def robots_of(world: Web, host: int) -> Robots:
+def robots_of(world: Web, host: int) -> RobotsKind:
     return ROBOTS.get(world.kind("robots", host), PLAIN)
 
 
@@ -350,30 +352,32 @@ def robots_standing(world: Web, host: int) -> Standing:
     return Standing.OPEN if reachable else Standing.UNSURE
 
 
-def robots_answer(world: Web, ask: Ask) -> Answer:
+def robots_answer(world: Web, ask: Ask) -> WebAnswer:
     """Return the answer to /robots.txt, or to the target of a redirected one."""
     if ask.path.startswith(ROBOTS_FOLDER):
         return _redirected(world, ask)
     kind = robots_of(world, ask.host)
-    if kind.ending is not Ending.KEEP:
-        return Answer(script=(), ending=kind.ending, broken=True)
+    if kind.ending is not ConnectionEnd.KEEP:
+        return WebAnswer(script=(), ending=kind.ending, broken=True)
     if ask.attempt <= kind.fails:
-        return Answer(503, retry_after=world.slow)
+        return WebAnswer(503, retry_after=world.slow)
     if kind.location:
         target = kind.location.replace("{other}", world.origin((ask.host + 1) % world.hosts))
-        return Answer(kind.status, headers=(f"Location: {target}",), location=target)
+        return WebAnswer(kind.status, headers=(f"Location: {target}",), location=target)
     text = kind.text.replace("{agent}", world.agent).replace("{delay}", f"{world.slow:g}")
     text += owner_of(world, ask.host).robots.replace("{agent}", world.agent)
     if world.living is not None:
         text += world.living.robots_lines(ask.host)
-    return Answer(kind.status, kind.encode(text), kind.type, kind.headers)
+    return WebAnswer(kind.status, kind.encode(text), kind.type, kind.headers)
 
 
-def _redirected(world: Web, ask: Ask) -> Answer:
+def _redirected(world: Web, ask: Ask) -> WebAnswer:
     left = ask.path.removeprefix(ROBOTS_FOLDER)
     if left == "0":
-        return Answer(body=_ARCHIVE_TEXT.encode(), type="text/plain")
+        return WebAnswer(body=_ARCHIVE_TEXT.encode(), type="text/plain")
     if not left.isdecimal() and left != "loop":
-        return Answer(404)
+        return WebAnswer(404)
     target = ROBOTS_FOLDER + ("loop" if left == "loop" else str(int(left) - 1))
-    return Answer(302, headers=(f"Location: {target}",), location=world.origin(ask.host) + target)
+    return WebAnswer(
+        302, headers=(f"Location: {target}",), location=world.origin(ask.host) + target
+    )

@@ -16,7 +16,7 @@ from math import ceil, inf
 import httptools
 
 from webcrawl.lab.simweb.request_log import Hit
-from webcrawl.lab.simweb.web_answers import LAST_CHUNK, Answer, Ending, chunk, head
+from webcrawl.lab.simweb.web_answers import LAST_CHUNK, ConnectionEnd, WebAnswer, chunk, head
 
 BEAT = 0.005  # seconds
 # of the loop, from a client's leaving until `connection_lost` says so: two, or four with TLS; and
@@ -87,7 +87,7 @@ class Desk:
     """The state that all connections share."""
 
     # which request for this URL it is, from 1; and the outage
-    answer: Callable[[Request], tuple[Answer, int, str]]
+    answer: Callable[[Request], tuple[WebAnswer, int, str]]
     finished: Callable[[Hit], None]
     latency: float
     pulse: Pulse = field(default_factory=Pulse)
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         """Called when nothing listens at this address any more: the connection is reset."""
         if self._hit is not None:
             self._hit.outage = outage
-        self._end("reset", Ending.RESET)
+        self._end("reset", ConnectionEnd.RESET)
 
     def lose(self, outage: str) -> None:
         """Called when nothing gets through any more: what is being answered never will be."""
@@ -221,7 +221,7 @@ class Connection(asyncio.Protocol):
                 self._answer(hit, request, answer, later)
             )
 
-    async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
+    async def _answer(self, hit: Hit, request: Request, answer: WebAnswer, later: float) -> None:
         """Send an answer that takes time, or waits for one that was not sent at once."""
         # The loop's own clock may be late by a turn, and its timers early by that.
         while (rest := hit.started + later - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
         self._sent(request, answer)
         self._answer_next()
 
-    async def _play(self, hit: Hit, answer: Answer) -> None:
+    async def _play(self, hit: Hit, answer: WebAnswer) -> None:
         for step in answer.script or ():
             if isinstance(step, float):
                 await asyncio.sleep(step)
@@ -247,7 +247,7 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(0)  # an endless script must not starve other connections
             self._write(hit, step)
             await self._drained.wait()
-        if answer.ending is Ending.HANG:
+        if answer.ending is ConnectionEnd.HANG:
             await asyncio.sleep(inf)
 
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
@@ -262,9 +262,9 @@ class Connection(asyncio.Protocol):
             hit.ended = self._latest
         self._transport.write(data)
 
-    def _whole(self, request: Request, answer: Answer) -> bytes:
+    def _whole(self, request: Request, answer: WebAnswer) -> bytes:
         body = answer.body
-        close = answer.ending is Ending.CLOSE or not request.keep
+        close = answer.ending is ConnectionEnd.CLOSE or not request.keep
         length = len(body) if answer.sized else None
         top = head(
             answer,
@@ -280,12 +280,14 @@ class Connection(asyncio.Protocol):
         pieces = (chunk(body[start : start + CHUNK]) for start in range(0, len(body), CHUNK))
         return b"".join((top, *pieces, LAST_CHUNK))
 
-    def _sent(self, request: Request, answer: Answer) -> None:
+    def _sent(self, request: Request, answer: WebAnswer) -> None:
         ending = (
-            Ending.CLOSE if answer.ending is Ending.KEEP and not request.keep else answer.ending
+            ConnectionEnd.CLOSE
+            if answer.ending is ConnectionEnd.KEEP and not request.keep
+            else answer.ending
         )
         self._task = None
-        self._end("reset" if ending is Ending.RESET else "sent", ending)
+        self._end("reset" if ending is ConnectionEnd.RESET else "sent", ending)
 
     def _begin(self, request: Request) -> Hit:
         self._desk.begun += 1
@@ -304,20 +306,20 @@ class Connection(asyncio.Protocol):
             hit.outcome = outcome
             self._desk.finished(hit)
 
-    def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:
+    def _end(self, outcome: str, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> None:
         """End the request in progress, and the connection too unless it is kept."""
         self._book(outcome)
-        if ending is not Ending.KEEP:
+        if ending is not ConnectionEnd.KEEP:
             self._close(ending)
 
-    def _close(self, ending: Ending) -> None:
+    def _close(self, ending: ConnectionEnd) -> None:
         if self._closing:
             return
         self._closing = True
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
-        if ending is Ending.RESET:
+        if ending is ConnectionEnd.RESET:
             linger = struct.pack("ii", 1, 0)  # with a time of 0, closing sends a reset
             self._transport.get_extra_info("socket").setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, linger

@@ -39,7 +39,7 @@ class Standing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ResourceRecord:
     """One resource record."""
 
     name: str
@@ -53,7 +53,7 @@ class Reply:
     """The server's reply to a question, if it sends one."""
 
     rcode: Rcode = Rcode.NOERROR
-    records: tuple[Record, ...] = ()
+    records: tuple[ResourceRecord, ...] = ()
     # over UDP only the TC bit is sent, so that the client asks again over TCP
     truncated: bool = False
     silent: bool = False
@@ -83,11 +83,11 @@ def _plain(world: Web, host: int, question: Question) -> Reply:
     return Reply(records=_addresses(question, world.address(host)))
 
 
-def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Record, ...]:
+def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[ResourceRecord, ...]:
     """No AAAA records, except where a kind says so: the synthetic web is in 127.0.0.0/8."""
     if question.type != A:
         return ()
-    return tuple(Record(question.name, A, address, ttl) for address in addresses)
+    return tuple(ResourceRecord(question.name, A, address, ttl) for address in addresses)
 
 
 def _failing(rcode: Rcode) -> Callable[[Web, int, Question], Reply]:
@@ -99,7 +99,7 @@ def _cname(world: Web, host: int, question: Question) -> Reply:
     name, chain = world.name(host), [question.name]
     if question.name == name:
         chain += [f"a.via.{name}", f"b.via.{name}"]
-    aliases = tuple(Record(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
+    aliases = tuple(ResourceRecord(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
     return Reply(
         records=aliases + _addresses(Question(chain[-1], question.type), world.address(host))
     )
@@ -108,7 +108,10 @@ def _cname(world: Web, host: int, question: Question) -> Reply:
 def _cname_loop(world: Web, host: int, _: Question) -> Reply:
     name = world.name(host)
     return Reply(
-        records=(Record(name, CNAME, f"a.via.{name}"), Record(f"a.via.{name}", CNAME, name))
+        records=(
+            ResourceRecord(name, CNAME, f"a.via.{name}"),
+            ResourceRecord(f"a.via.{name}", CNAME, name),
+        )
     )
 
 
@@ -119,7 +122,7 @@ def _many(world: Web, host: int, question: Question) -> Reply:
 
 def _six(question: Question, address: str, otherwise: Reply) -> Reply:
     return (
-        Reply(records=(Record(question.name, AAAA, address),))
+        Reply(records=(ResourceRecord(question.name, AAAA, address),))
         if question.type == AAAA
         else otherwise
     )
@@ -234,7 +237,7 @@ def pack_reply(number: int, question: Question, asked: bytes, reply: Reply) -> b
     return top + asked + (b"" if short else records)
 
 
-def _record(record: Record) -> bytes:
+def _record(record: ResourceRecord) -> bytes:
     data = _name(record.data) if record.type == CNAME else ipaddress.ip_address(record.data).packed
     if len(data) != {A: 4, AAAA: 16}.get(record.type, len(data)):
         raise ValueError(f"not an address of its type: {record}")

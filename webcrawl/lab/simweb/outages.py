@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from math import ceil, inf
 
 from webcrawl.lab.simweb.host_kinds import is_robots
-from webcrawl.lab.simweb.name_server import OUTSIDE, A, Rcode, Record, Reply
-from webcrawl.lab.simweb.web_answers import Answer, Ending
+from webcrawl.lab.simweb.name_server import OUTSIDE, A, Rcode, Reply, ResourceRecord
+from webcrawl.lab.simweb.web_answers import ConnectionEnd, WebAnswer
 
 _KIND = re.compile(
     r"(?:host|robots|pages)_(?:[2-9]\d\d|hang|reset)"
@@ -26,10 +26,10 @@ _KIND = re.compile(
 _PLAN = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)?")
 _WAIT = re.compile(r"retry_(after|date)=(\d+(?:\.\d+)?)")
 _RCODES = {"servfail": Rcode.SERVFAIL, "nxdomain": Rcode.NXDOMAIN, "refused": Rcode.REFUSED}
-_ENDINGS = {"hang": Ending.HANG, "reset": Ending.RESET, "lost": Ending.HANG}
+_ENDINGS = {"hang": ConnectionEnd.HANG, "reset": ConnectionEnd.RESET, "lost": ConnectionEnd.HANG}
 
 
-class State(Enum):
+class AddressState(Enum):
     """The state of an address, as a client that connects meets it."""
 
     OPEN = "open"
@@ -179,7 +179,7 @@ class Board:
 
     # -- what the server asks
 
-    def of_request(self, host: str, address: str, path: str) -> tuple[Answer, str] | None:
+    def of_request(self, host: str, address: str, path: str) -> tuple[WebAnswer, str] | None:
         """Return the answer that an outage makes of a request, and its kind."""
         if not self.all:
             return None
@@ -199,7 +199,9 @@ class Board:
                 return _reply(outage.how, name)
         return None
 
-    def of_address(self, address: str, names: Callable[[], Iterator[str]]) -> tuple[State, str]:
+    def of_address(
+        self, address: str, names: Callable[[], Iterator[str]]
+    ) -> tuple[AddressState, str]:
         """Return what meets a client there, and by which kind of outage.
 
         `names` are of the hosts at this address.
@@ -208,15 +210,15 @@ class Board:
             if outage.how not in ("refused", "lost") or outage.what not in ("uplink", "address"):
                 continue
             if outage.hits(address) or outage.hits(*names()):
-                return State(outage.how), outage.kind
-        return State.OPEN, ""
+                return AddressState(outage.how), outage.kind
+        return AddressState.OPEN, ""
 
-    def of_server(self, address: str) -> State:
+    def of_server(self, address: str) -> AddressState:
         """Return what meets the questions to a name server."""
         for outage in self.now():
             if outage.kind == "nameserver_refused" and outage.hits(address):
-                return State.REFUSED
-        return State.OPEN
+                return AddressState.REFUSED
+        return AddressState.OPEN
 
     def _add(self, outage: Outage) -> Outage:
         for target in outage.targets:
@@ -229,7 +231,7 @@ class Board:
 
 def _reply(how: str, name: str) -> Reply:
     if how == "outside":
-        return Reply(records=(Record(name, A, OUTSIDE, ttl=0),))
+        return Reply(records=(ResourceRecord(name, A, OUTSIDE, ttl=0),))
     return Reply(_RCODES[how]) if how in _RCODES else Reply(silent=True)
 
 
@@ -250,11 +252,11 @@ def _concerns(outage: Outage, host: str, address: str, path: str) -> bool:
     return outage.kind in ("uplink_lost", "uplink_hang")
 
 
-def _answer(outage: Outage) -> Answer:
+def _answer(outage: Outage) -> WebAnswer:
     if outage.how in _ENDINGS:
-        return Answer(script=(), ending=_ENDINGS[outage.how], broken=True)
+        return WebAnswer(script=(), ending=_ENDINGS[outage.how], broken=True)
     body = b"<!DOCTYPE html><title>Outage</title><p>Please come back later."
-    answer = Answer(int(outage.how), body, retry_after=outage.retry_after)
+    answer = WebAnswer(int(outage.how), body, retry_after=outage.retry_after)
     if outage.as_date:  # rounded up, so that it is never earlier than the log says
         answer.retry_date = formatdate(ceil(time.time() + ceil(outage.retry_after)), usegmt=True)
     return answer

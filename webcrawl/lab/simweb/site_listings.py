@@ -11,7 +11,7 @@ from zlib import crc32
 
 from webcrawl.lab.simweb.host_kinds import gzip
 from webcrawl.lab.simweb.random_content import draws
-from webcrawl.lab.simweb.web_answers import Answer, Ask, Changing
+from webcrawl.lab.simweb.web_answers import Ask, Changing, WebAnswer
 
 _YEAR = 365.25 * 86_400
 AHEAD, BEHIND = 10 * _YEAR, 12 * _YEAR  # seconds that odd servers' dates are wrong by
@@ -24,15 +24,15 @@ def tag_of(edition: int, *, weak: bool = False) -> str:
     return f'{"W/" if weak else ""}"{edition & 2**64 - 1:x}"'
 
 
-def of_listing(answer: Answer, ask: Ask, tag: str) -> Answer:
+def of_listing(answer: WebAnswer, ask: Ask, tag: str) -> WebAnswer:
     """Return a sitemap or feed with its ETag, or the 304 to a request that has the same."""
     lines = (f"ETag: {tag}",)
-    return Answer(304, headers=lines) if _matches(ask.etag, tag) else _with(answer, lines)
+    return WebAnswer(304, headers=lines) if _matches(ask.etag, tag) else _with(answer, lines)
 
 
 def of_page(
-    answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modified: float, now: float
-) -> Answer:
+    answer: WebAnswer, ask: Ask, kind: str, odd: str, edition: int, modified: float, now: float
+) -> WebAnswer:
     """Return the answer to a request for a page: `answer`, unless a 304 says the same.
 
     Times are seconds since 1970.
@@ -51,8 +51,8 @@ def of_page(
     if odd in NEVER_304 or not _is_unmodified(ask, odd, tag, last_modified):
         return _with(answer, lines)
     if odd == "odd_304_body":
-        return Answer(304, script=_with_body(lines, answer.body))
-    return Answer(304, headers=lines, type="", date=answer.date)
+        return WebAnswer(304, script=_with_body(lines, answer.body))
+    return WebAnswer(304, headers=lines, type="", date=answer.date)
 
 
 def _last_modified(kind: str, odd: str, modified: float, now: float) -> float | None:
@@ -85,7 +85,7 @@ def _tag(kind: str, odd: str, edition: int, now: float) -> str:
     return tag_of(edition, weak=True) if kind == "validator_weak" else ""
 
 
-def _with(answer: Answer, lines: tuple[str, ...]) -> Answer:
+def _with(answer: WebAnswer, lines: tuple[str, ...]) -> WebAnswer:
     answer.headers += lines
     return answer
 
@@ -135,7 +135,7 @@ def is_listing(target: str) -> bool:
     return target in (SITEMAP, INDEX, *PATHS.values()) or _PART.fullmatch(target) is not None
 
 
-def listing_answer(living: Changing, ask: Ask, now: float) -> Answer | None:
+def listing_answer(living: Changing, ask: Ask, now: float) -> WebAnswer | None:
     """Return the sitemap or feed at this path of a host, or None if it has none there."""
     feed = living.world.kind("feed", ask.host)
     if feed and ask.path == PATHS[feed]:
@@ -149,14 +149,14 @@ def listing_answer(living: Changing, ask: Ask, now: float) -> Answer | None:
     return of_listing(made, ask, tag_of(crc32(made.body)))
 
 
-def _feed(living: Changing, feed: str, host: int, now: float) -> Answer:
+def _feed(living: Changing, feed: str, host: int, now: float) -> WebAnswer:
     newest = sorted(_entries(living, host, now), key=lambda entry: -entry[1])[:NEWEST]
     write = _atom if feed == "feed_atom" else _rss
     text = write(living.world.origin(host), newest)
-    return Answer(body=text.encode(), type=TYPES[feed])
+    return WebAnswer(body=text.encode(), type=TYPES[feed])
 
 
-def _sitemap(living: Changing, kind: str, ask: Ask, now: float) -> Answer | None:
+def _sitemap(living: Changing, kind: str, ask: Ask, now: float) -> WebAnswer | None:
     """Return the host's sitemap, index or part of a sitemap at this path, or None."""
     if not kind:
         return None
@@ -164,14 +164,14 @@ def _sitemap(living: Changing, kind: str, ask: Ask, now: float) -> Answer | None
         if ask.path != SITEMAP:
             return None
         entries = _lied(living, kind, _entries(living, ask.host, now), now)
-        return Answer(body=_urlset(entries).encode(), type="application/xml")
+        return WebAnswer(body=_urlset(entries).encode(), type="application/xml")
     if ask.path == INDEX:
-        return Answer(body=_index(living, ask.host, now).encode(), type="application/xml")
+        return WebAnswer(body=_index(living, ask.host, now).encode(), type="application/xml")
     part = _PART.fullmatch(ask.path)
     if part is None or int(part[1]) >= _files(living, ask.host):
         return None
     entries = _entries(living, ask.host, now, int(part[1]))
-    return Answer(body=gzip(_urlset(entries).encode()), type="application/x-gzip")
+    return WebAnswer(body=gzip(_urlset(entries).encode()), type="application/x-gzip")
 
 
 def _files(living: Changing, host: int) -> int:

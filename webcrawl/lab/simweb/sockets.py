@@ -13,7 +13,7 @@ from typing import Protocol
 from webcrawl.lab.simweb import name_server
 from webcrawl.lab.simweb.http_server import Connection
 from webcrawl.lab.simweb.name_server import Udp
-from webcrawl.lab.simweb.outages import Board, State
+from webcrawl.lab.simweb.outages import AddressState, Board
 from webcrawl.lab.simweb.world import World
 
 TRIES = 20
@@ -95,9 +95,9 @@ class Door(Protocol):
     """The socket of one address."""
 
     address: str
-    state: State | None
+    state: AddressState | None
 
-    async def become(self, state: State) -> None: ...
+    async def become(self, state: AddressState) -> None: ...
 
     def close(self) -> None: ...
 
@@ -110,7 +110,7 @@ class StreamDoor:
     drops what arrives, and the client waits.
     """
 
-    state: State | None = None
+    state: AddressState | None = None
 
     def __init__(
         self, kept: socket.socket, serve: Callable[[socket.socket], Awaitable[asyncio.Server]]
@@ -121,12 +121,12 @@ class StreamDoor:
         self._server: asyncio.Server | None = None
         self._filling: socket.socket | None = None
 
-    async def become(self, state: State) -> None:
+    async def become(self, state: AddressState) -> None:
         self.state = state
         self.close()
-        if state is State.OPEN:
+        if state is AddressState.OPEN:
             self._server = await self._serve(self._kept.dup())
-        elif state is State.REFUSED:
+        elif state is AddressState.REFUSED:
             self._kept.shutdown(socket.SHUT_RDWR)
         else:
             self._kept.listen(0)
@@ -146,7 +146,7 @@ class StreamDoor:
 class DatagramDoor:
     """A UDP socket. Refusing, it is closed; Linux says so to whoever sends to its port."""
 
-    state: State | None = None
+    state: AddressState | None = None
 
     def __init__(self, kept: socket.socket, protocol: Callable[[], Udp]) -> None:
         self.address: str = kept.getsockname()[0]
@@ -155,9 +155,9 @@ class DatagramDoor:
         self._kept: socket.socket | None = kept
         self._serving: Udp | None = None
 
-    async def become(self, state: State) -> None:
+    async def become(self, state: AddressState) -> None:
         self.state = state
-        if state is State.OPEN:
+        if state is AddressState.OPEN:
             kept, self._kept = self._kept or datagrams(self.address, self._port), None
             _, self._serving = await asyncio.get_running_loop().create_datagram_endpoint(
                 self._protocol, sock=kept
@@ -250,12 +250,12 @@ class Weather:
                 self._timer.cancel()
             self._timer = self._loop.call_later(seconds, self._later) if isfinite(seconds) else None
 
-    def _tell(self, address: str, state: State, outage: str) -> None:
+    def _tell(self, address: str, state: AddressState, outage: str) -> None:
         """Close or keep the connections that are open, as the outage wants."""
         for connection in [one for one in self._connections if one.address == address]:
-            if state is State.REFUSED:
+            if state is AddressState.REFUSED:
                 connection.cut(outage)
-            elif state is State.LOST:
+            elif state is AddressState.LOST:
                 connection.lose(outage)
 
     def _names(self, address: str) -> Iterator[str]:

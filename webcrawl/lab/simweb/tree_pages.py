@@ -23,7 +23,7 @@ from webcrawl.lab.simweb.random_content import (
     prose,
     relative,
 )
-from webcrawl.lab.simweb.web_answers import Anchor, Place, Web
+from webcrawl.lab.simweb.web_answers import Anchor, AnswerPlace, Web
 
 CHILDREN = 8
 LOCAL = 205  # of 256 random links: 80 %
@@ -48,7 +48,7 @@ _FEED = '<link rel="alternate" href="{}">'
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PageEdition:
     """A changing page at a moment: the edition of its text, its advert, and the feed that it names."""
 
     edition: int
@@ -87,7 +87,7 @@ def extras(world: Web, host: int, page: int) -> list[str]:
     if host >= world.hosts:
         return []
     kind = world.kind("page", world.first_page(host) + page)
-    urls = KINDS[kind].entries(Place(world, host, kind, page)) if kind else []
+    urls = KINDS[kind].entries(AnswerPlace(world, host, kind, page)) if kind else []
     if page == 0:
         urls = [*urls, *(f"{world.origin(other)}/" for other in world.entrances(host))]
     return urls
@@ -114,7 +114,7 @@ def anchors(world: Web, host: int, page: int) -> list[Anchor]:
     return found
 
 
-def render(world: Web, host: int, page: int, state: State | None = None) -> bytes:
+def render(world: Web, host: int, page: int, state: PageEdition | None = None) -> bytes:
     """The page's HTML. Its size is within the world's bounds, unless its links alone need more.
 
     One that changes has some text in any case, so that another edition reads differently.

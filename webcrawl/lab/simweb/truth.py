@@ -14,7 +14,7 @@ from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.name_server import OUTSIDE, Standing
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.site_listings import is_listing
-from webcrawl.lab.simweb.web_answers import Anchor, Answer, Ask
+from webcrawl.lab.simweb.web_answers import Anchor, Ask, WebAnswer
 from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
@@ -240,9 +240,9 @@ class _Walk:
         else:
             yield target, hops + 1
 
-    def _ask(self, url: str, host: int, path: str) -> Answer:
+    def _ask(self, url: str, host: int, path: str) -> WebAnswer:
         """Return the last answer for a crawler that retries where that may help."""
-        answer = Answer()
+        answer = WebAnswer()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self.world.answer(Ask(host, path, attempt=attempt))
             if not answer.again:

@@ -35,7 +35,7 @@ class Anchor(NamedTuple):
     nofollow: bool = False
 
 
-class Ending(Enum):
+class ConnectionEnd(Enum):
     """The fate of the connection after an answer."""
 
     KEEP = "keep"
@@ -48,7 +48,7 @@ Step = bytes | float  # bytes to send, or seconds to wait
 
 
 @dataclass(slots=True)
-class Answer:
+class WebAnswer:
     """An answer.
 
     If there is a `script`, its steps are sent, head included; the other fields are for the truth.
@@ -67,7 +67,7 @@ class Answer:
     chunked: bool = False
     sized: bool = True  # whether the head states the body's length
     script: Iterable[Step] | None = None
-    ending: Ending = Ending.KEEP
+    ending: ConnectionEnd = ConnectionEnd.KEEP
     broken: bool = False  # no complete answer is sent: a crawler should retry
     date: str = ""  # of a server whose clock is wrong
     edition: str = ""  # of a changing page, as the log is to have it
@@ -82,7 +82,7 @@ REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 def head(
-    answer: Answer,
+    answer: WebAnswer,
     date: str,
     *,
     length: int | None = None,
@@ -123,7 +123,7 @@ class Changing(Protocol):
     world: Web
     oldest: int
 
-    def answer(self, ask: Ask, /) -> Answer | None: ...
+    def answer(self, ask: Ask, /) -> WebAnswer | None: ...
     def robots_lines(self, host: int, /) -> str: ...
     def feed(self, host: int, /) -> str: ...
     def target(self, host: int, page: int, moment: float, /) -> str: ...
@@ -162,7 +162,7 @@ _TARGET = re.compile(r"/x/([a-z0-9_]+)/(\d{1,10})(?:([/?].*))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnswerPlace:
     """A special answer's kind and number on its host; `rest` is what follows them in the URL."""
 
     world: Web
@@ -173,7 +173,7 @@ class Place:
     ask: Ask | None = None
 
     @classmethod
-    def of(cls, world: Web, ask: Ask) -> Place | None:
+    def of(cls, world: Web, ask: Ask) -> AnswerPlace | None:
         match = _TARGET.fullmatch(ask.path)
         return cls(world, ask.host, match[1], int(match[2]), match[3] or "", ask) if match else None
 
@@ -224,7 +224,7 @@ class Kind:
     A `trap` is endless; a `counted` one depends on the attempt.
     """
 
-    answer: Callable[[Place], Answer]
-    entries: Callable[[Place], list[str]] = lambda place: [place.url]
+    answer: Callable[[AnswerPlace], WebAnswer]
+    entries: Callable[[AnswerPlace], list[str]] = lambda place: [place.url]
     trap: bool = False
     counted: bool = False

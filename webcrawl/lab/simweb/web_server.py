@@ -34,7 +34,7 @@ from webcrawl.lab.simweb.name_server import NameServer, Question, Reply, Tcp, Ud
 from webcrawl.lab.simweb.outages import Board
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.sockets import DatagramDoor, StreamDoor, Weather
-from webcrawl.lab.simweb.web_answers import Answer, Ask
+from webcrawl.lab.simweb.web_answers import Ask, WebAnswer
 from webcrawl.lab.simweb.world import World, address
 
 
@@ -232,7 +232,7 @@ class Server:
             self.world, question
         )
 
-    def _answer(self, request: Request) -> tuple[Answer, int, str]:
+    def _answer(self, request: Request) -> tuple[WebAnswer, int, str]:
         outage = self.outages.of_request(request.host, request.address, request.target)
         if outage is not None:
             return outage[0], 1, outage[1]
@@ -242,9 +242,9 @@ class Server:
             attempt = self._attempts[request.url]
         host = self.world.number(request.host)
         if host is None:
-            return Answer(421, b"<title>No such host</title>"), attempt, ""
+            return WebAnswer(421, b"<title>No such host</title>"), attempt, ""
         if request.method not in ("GET", "HEAD"):
-            return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
+            return WebAnswer(405, headers=("Allow: GET, HEAD",)), attempt, ""
         coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
         return (
             self.world.answer(

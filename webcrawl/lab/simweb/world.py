@@ -16,7 +16,7 @@ from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
 from webcrawl.lab.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
 from webcrawl.lab.simweb.random_content import Shares, draws
-from webcrawl.lab.simweb.web_answers import Answer, Ask, Place
+from webcrawl.lab.simweb.web_answers import AnswerPlace, Ask, WebAnswer
 from webcrawl.lab.simweb.zoo import WILD, ZOO
 
 ENTRANCES = 3  # ordinary hosts whose roots link to each of these; the same one may be drawn twice
@@ -246,7 +246,7 @@ class World:
         page = random_content.page_number(path)
         return page if page is not None and page < self.pages_of(host) else None
 
-    def answer(self, ask: Ask) -> Answer:
+    def answer(self, ask: Ask) -> WebAnswer:
         """Return the answer to a request. A request changes nothing."""
         is_robots = host_kinds.is_robots(ask.path)
         if (trap := self.trap(ask.host)) and not is_robots:
@@ -261,26 +261,26 @@ class World:
             return host_kinds.DRESSES[kind](self, ask, answer)
         return answer
 
-    def _changing(self, ask: Ask) -> Answer | None:
+    def _changing(self, ask: Ask) -> WebAnswer | None:
         return self.living.answer(ask) if self.living is not None else None
 
-    def _tree(self, ask: Ask) -> Answer:
+    def _tree(self, ask: Ask) -> WebAnswer:
         page = self.page_at(ask.host, ask.path)
         return (
-            Answer(body=tree_pages.render(self, ask.host, page))
+            WebAnswer(body=tree_pages.render(self, ask.host, page))
             if page is not None
             else self._elsewhere(ask)
         )
 
-    def _elsewhere(self, ask: Ask) -> Answer:
+    def _elsewhere(self, ask: Ask) -> WebAnswer:
         if ask.path == "/robots.txt" or ask.path.startswith(host_kinds.ROBOTS_FOLDER):
             return host_kinds.robots_answer(self, ask)
         if ask.path.startswith("/x/"):
-            place = Place.of(self, ask)
+            place = AnswerPlace.of(self, ask)
             kind = SPECIAL.get(place.kind) if place else None
             if place is not None and kind is not None:
                 return kind.answer(place)
-        return host_kinds.static_answer(ask) or Answer(
+        return host_kinds.static_answer(ask) or WebAnswer(
             404, b"<title>Not found</title><p>There is no such page here."
         )
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from zlib import crc32
 
 from webcrawl.lab.simweb.random_content import SECTIONS, WORDS, prose
-from webcrawl.lab.simweb.web_answers import Answer, Ask, Web
+from webcrawl.lab.simweb.web_answers import Ask, Web, WebAnswer
 
 _DICE = Struct("<96Q")
 
@@ -295,7 +295,7 @@ _BOTTOM = """</main><p><img src="/static/picture-1.png" alt="a picture"></p>
 """
 
 
-def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
+def zoo_answer(world: Web, ask: Ask, kind: str) -> WebAnswer:
     """Return the page at any path of a trap."""
     domain = world.name(ask.host)
     port = world.origin(ask.host).rpartition(":")[2]
@@ -305,12 +305,12 @@ def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
     show = ZOO[kind](spot)
     text = _text(world, f"{world.seed} {domain} {show.topic}")
     if show.plain:
-        return Answer(body=text.encode(), type="text/plain; charset=utf-8")
+        return WebAnswer(body=text.encode(), type="text/plain; charset=utf-8")
     anchors = [f'<a href="{escape(href)}">{escape(_label(href))}</a>' for href in show.hrefs]
     top = _TOP.format(title=escape(show.title), name=spot.name, nav=" ".join(anchors[:NAV]))
     items = [f"<li>{anchor}</li>\n" for anchor in anchors[NAV:]]
     bottom = _BOTTOM.format(name=spot.name, domain=domain)
-    return Answer(
+    return WebAnswer(
         body="".join((top, "<p>", text, "</p>\n<ul>\n", *items, "</ul>", bottom)).encode()
     )
 

@@ -17,7 +17,7 @@ from webcrawl.frontier.seen.protocol import CACHE_SIZE
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.traces import Numbers, Trace
-from webcrawl.tools.report.charts import COLOURS, Line, plot_file
+from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
 from webcrawl.urls.host_names import RegisteredDomains
 
 POLICIES: dict[str, Callable[[Any, int, int], int]] = {
@@ -219,7 +219,7 @@ def plot_caches(rows: Sequence[Row]) -> str:
             _, rate = rates[0]
             rates = [(sizes[0], rate), (sizes[-1], rate)]
         points = [(x(size), rate) for size, rate in rates]
-        lines.append(Line(name, points, colour, dashed=name in NAMES[:2]))
+        lines.append(PlotLine(name, points, colour, dashed=name in NAMES[:2]))
     every = max((len(sizes) + 9) // 10, 1)  # ten labels at most, or they overlap
     labels = [(x(size), f"{size:,}") for size in sizes[::every]]
     return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")

@@ -39,7 +39,7 @@ from webcrawl.lab.studies.page_signals import (
     Votes,
 )
 from webcrawl.lab.studies.traces import NoTrace
-from webcrawl.tools.report.charts import COLOURS, Line, plot_file
+from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
 
 GOOD = 0.5  # the least score of a good page
 
@@ -289,7 +289,7 @@ def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
     shares = [step / POINTS for step in range(POINTS + 1)]
     lines = [
-        Line(
+        PlotLine(
             row.ordering,
             [(share, row.at(share)) for share in shares],
             COLOURS[ORDERS.index(row.ordering)],

@@ -141,7 +141,7 @@ class AtRandom:
         return self._pages.pop()
 
 
-class Queue:
+class FifoQueue:
     """A FIFO queue."""
 
     __slots__ = ("_pages", "count")
@@ -181,7 +181,9 @@ class Levels:
         self._signal = signal
         self._last = levels - 1
         self._moving = moving
-        self._queues = [Queue() for _ in range(levels)]  # with entries of pages that have moved on
+        self._queues = [
+            FifoQueue() for _ in range(levels)
+        ]  # with entries of pages that have moved on
         self._weights = [bias**-level for level in range(levels)]
         self._random = random.random
         self._level = [-1] * pages
@@ -228,8 +230,8 @@ class SiftedQueue:
 
     def __init__(self, sift: Sift[int]) -> None:
         self._sift = sift
-        self._queue = Queue()
-        self._chosen = Queue()
+        self._queue = FifoQueue()
+        self._chosen = FifoQueue()
 
     @property
     def count(self) -> int:
@@ -260,7 +262,7 @@ class Turns:
         self._hosts = hosts
         self._width = width
         self._sift = sift
-        self._queues: dict[int, Queue | SiftedQueue] = {}
+        self._queues: dict[int, FifoQueue | SiftedQueue] = {}
         self._turns: deque[int] = deque()
         self.add = front.add
         self.changed = front.changed
@@ -278,7 +280,9 @@ class Turns:
             if queue is not None:
                 queue.push(page)
                 continue
-            self._queues[host] = queue = Queue() if self._sift is None else SiftedQueue(self._sift)
+            self._queues[host] = queue = (
+                FifoQueue() if self._sift is None else SiftedQueue(self._sift)
+            )
             queue.push(page)
             self._turns.append(host)
             return True

@@ -89,7 +89,7 @@ class Texts:
         self._next = ordinal + 1
         if not self._is_each(visible(url)):
             yield DamagedFile(path, at, f"page {ordinal}, {url}: not in {LOG}")
-        self._lines[ordinal] = Line(path, at, url, "change" in line)
+        self._lines[ordinal] = TextLine(path, at, url, "change" in line)
         if len(self._lines) >= AROUND:
             yield from self._compare()
 
@@ -131,7 +131,7 @@ def _urls(path: Path, length: int) -> Iterator[str]:
         return  # reported elsewhere
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """The line of a page: text file, member's first byte, URL, and whether it was fetched before."""
 
     path: Path
@@ -140,7 +140,7 @@ class Line(NamedTuple):
     again: bool
 
 
-AtOnce = dict[int, Line]  # by the page's number
+AtOnce = dict[int, TextLine]  # by the page's number
 META = "meta.json"  # names the segments, whose files tantivy writes first
 UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
 
@@ -176,7 +176,7 @@ class CrawlIndex:
         except StoreError as error:
             yield self._damaged(str(error))
 
-    def _flaw(self, contents: Contents, ordinal: int, line: Line, urls: list[str]) -> str:
+    def _flaw(self, contents: Contents, ordinal: int, line: TextLine, urls: list[str]) -> str:
         """Return what the index has wrongly in place of this line; count a line that is right."""
         if urls == [line.url]:
             before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal

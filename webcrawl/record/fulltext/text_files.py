@@ -24,7 +24,7 @@ from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.record.warc.unpacking import GZIPPED, Torn, UnpackedStream
-from webcrawl.record.warc.unpacking import Place as MemberPlace
+from webcrawl.record.warc.unpacking import RecordStart as MemberPlace
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.outputs import open_noted
@@ -244,14 +244,14 @@ class Missing(StoreError):  # noqa: N818 - reads as what it is
     """A text file is missing."""
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """A member: the number of its file, and its first byte there."""
 
     file: int
     offset: int
 
 
-def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[str, Any]]]:
+def lines(jobdir: Path, place: TextPlace, end: int) -> Iterator[tuple[TextPlace, dict[str, Any]]]:
     """Yield the lines from a member on, up to page `end` exclusive, each with its member's place.
 
     Raise StoreError if they are not all there.
@@ -261,7 +261,7 @@ def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[st
         path, file = _open(jobdir, number)
         with file:
             for first, _, data in members(path, file, offset):
-                here = Place(number, first)
+                here = TextPlace(number, first)
                 for value in pages(path, first, data):
                     if value["ordinal"] < end:
                         yield here, value
@@ -280,7 +280,7 @@ def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
         raise DamagedFile(path, offset, f"not the lines of pages: {error}") from error
 
 
-def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
+def member(jobdir: Path, place: TextPlace) -> Iterator[dict[str, Any]]:
     """Yield the lines of one member; none if its file is missing."""
     try:
         path, file = _open(jobdir, place.file)

@@ -29,7 +29,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.record.fulltext.index_fields import ORDINAL, fields, register, schema, unfindable
-from webcrawl.record.fulltext.text_files import Place, TextFiles, lines
+from webcrawl.record.fulltext.text_files import TextFiles, TextPlace, lines
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import for_reading
@@ -118,7 +118,7 @@ def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
     return searcher.num_docs, last[0][0] + 1 if last else 0
 
 
-class Index:
+class TextIndexWriter:
     """The one writer. `until` pages are committed."""
 
     def __init__(self, folder: Path, *, end: int) -> None:
@@ -232,7 +232,7 @@ logger = logging.getLogger(__name__)
 
 # Key in the database: a number of pages that the index has, and the place of the next one's line
 STATE = "index"
-START = Place(0, 0)
+START = TextPlace(0, 0)
 # Between two commits, at most: tantivy's queue takes 10,000 pages, of whatever size.
 CHARACTERS, PAGES = 16 << 20, 4000
 
@@ -257,7 +257,7 @@ class Indexer(Part):
         self._domain_of = domain_of
         self._saved = text.ordinal  # pages in the open checkpoint
         self._end = text.ordinal  # pages in the last checkpoint
-        self._index = Index(jobdir / FOLDER, end=text.ordinal)
+        self._index = TextIndexWriter(jobdir / FOLDER, end=text.ordinal)
         self._place = self._known_place()
         self._done: Future[None] | None = None
         self._stopped = False
@@ -270,12 +270,12 @@ class Indexer(Part):
             logger.info("%s: %s to add", jobdir / FOLDER, count(behind, "page"))
         self.committed()
 
-    def _known_place(self) -> Place:
+    def _known_place(self) -> TextPlace:
         """Return the place from which on pages may be missing in the index."""
         if self._index.until == self._end:
-            return Place(*self._text.place())
+            return TextPlace(*self._text.place())
         noted, number, offset = json.loads(self._db.get(STATE) or b"[0, 0, 0]")
-        return Place(number, offset) if noted <= self._index.until else START
+        return TextPlace(number, offset) if noted <= self._index.until else START
 
     # -- in the thread
 

@@ -34,7 +34,7 @@ from webcrawl.record.fulltext.index_fields import (
     schema,
     stems_of,
 )
-from webcrawl.record.fulltext.text_files import Place, member
+from webcrawl.record.fulltext.text_files import TextPlace, member
 from webcrawl.record.fulltext.text_index import FOLDER, BrokenIndex, how_made, opened, told
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -115,7 +115,7 @@ SHOWN = 100  # characters of a query that is not understood, and of what tantivy
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundPage:
     """A page that was found; without the text files its title and its text are not known."""
 
     url: str
@@ -151,7 +151,7 @@ class Search:
             self._searcher = searcher = self._index.searcher()
             self._languages = [one for one in STEMMERS if searcher.doc_freq("stemmed", one)]
 
-    def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
+    def find(self, query: str, most: int) -> tuple[int, Iterator[FoundPage]]:
         """Return the number of matching pages, and the best of them.
 
         Raise BadQuery if the query is unclear.
@@ -254,10 +254,10 @@ class Search:
             prepared(query), fields, field_boosts=SEARCHED, conjunction_by_default=True
         )
 
-    def answer(self, hit: Hit, marks: Marks) -> Answer:
+    def answer(self, hit: Hit, marks: Marks) -> FoundPage:
         """Return a hit with what the text files have of its page."""
         line = self._line(hit.stored)
-        return Answer(
+        return FoundPage(
             url=hit.url,
             title=line.get("title", ""),
             snippet=marks.snippet(line["text"], language_of(line)) if line else ("", []),
@@ -267,7 +267,7 @@ class Search:
         )
 
     def _line(self, stored: dict[str, list[Any]]) -> dict[str, Any]:
-        place = Place(stored["file"][0], stored["offset"][0])
+        place = TextPlace(stored["file"][0], stored["offset"][0])
         for line in member(self._jobdir, place):
             if line["ordinal"] == stored[ORDINAL][0]:
                 return line
@@ -315,7 +315,7 @@ class SearchAll:
         if not self._open and self.unread:
             raise self.unread[0]
 
-    def find(self, query: str, most: int) -> tuple[int, Iterator[Answer]]:
+    def find(self, query: str, most: int) -> tuple[int, Iterator[FoundPage]]:
         """Return the number of matching pages in all indexes, and the best of them.
 
         Scores are compared although each index weighs words by its own pages: how rare a word is,

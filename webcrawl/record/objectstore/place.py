@@ -109,7 +109,7 @@ TALKATIVE = (
 )
 
 
-class Place:
+class StoreFolder:
     """A folder in a store. Its methods raise any kind of exception: the store's, or the way's.
 
     Credentials, and the address of a server that is not the provider's own, come from the

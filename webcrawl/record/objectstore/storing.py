@@ -20,7 +20,7 @@ from pathlib import Path
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.place import Place, StoreRefusal
+from webcrawl.record.objectstore.place import StoreFolder, StoreRefusal
 from webcrawl.record.objectstore.upload import Sender, UploadedFile
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
@@ -151,7 +151,7 @@ class Storing(Part):
         root: Path,
         address: str,
         keep: bool,
-        place_of: Callable[[], Place],
+        place_of: Callable[[], StoreFolder],
         hurry: Callable[[], bool],
         clock: Callable[[], float],
         now: Callable[[], float],
@@ -353,7 +353,7 @@ class NoStore(StoreError):  # noqa: N818 - reads as what it is
 
 
 def copied(
-    jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], Place]
+    jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], StoreFolder]
 ) -> Iterator[tuple[str, bool]]:
     """Copy all files; yield messages, and whether each is good news.
 

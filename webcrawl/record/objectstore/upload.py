@@ -19,7 +19,7 @@ from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.net.shortage import is_ours
-from webcrawl.record.objectstore.place import PIECE, Place, Stopped, StoreRefusal
+from webcrawl.record.objectstore.place import PIECE, Stopped, StoreFolder, StoreRefusal
 from webcrawl.store.disk import regular
 from webcrawl.store.rowcrc import crc32_of_many
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -68,7 +68,7 @@ class Sums:
 
 
 def upload(
-    place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going
+    place: StoreFolder, path: Path, name: str, crc: int | None, begun: set[str], going: Going
 ) -> tuple[Sums, str]:
     """Send a file; return its checksums and how they were verified.
 
@@ -95,7 +95,7 @@ def upload(
     return sums, verify(place, name, sums, going)
 
 
-def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
+def verify(place: StoreFolder, name: str, sums: Sums, going: Going) -> str:
     """Check the store's bytes by its checksum, or else by reading; return how. Raise Differs."""
     size = place.size(name)
     if size != sums.length:
@@ -107,7 +107,7 @@ def verify(place: Place, name: str, sums: Sums, going: Going) -> str:
     return READ
 
 
-def digest(place: Place, name: str, going: Going) -> str:
+def digest(place: StoreFolder, name: str, going: Going) -> str:
     """Return the SHA-256 of what the store has."""
     found = sha256()
     with closing(place.read(name)) as pieces:
@@ -161,7 +161,7 @@ def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[byt
         raise Differs(f"{path}: changed while it was sent")
 
 
-def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> bool:
+def _is_there(place: StoreFolder, path: Path, name: str, sums: Sums, going: Going) -> bool:
     """Return whether the store has these very bytes, which are summed."""
     for piece in _pieces(path):
         going()
@@ -169,7 +169,7 @@ def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> 
     return digest(place, name, going) == sums.sha256
 
 
-def _is_beginning(place: Place, path: Path, name: str, length: int, going: Going) -> bool:
+def _is_beginning(place: StoreFolder, path: Path, name: str, length: int, going: Going) -> bool:
     if length >= _size(path):
         return False
     with closing(place.read(name)) as theirs, regular(path) as file:
@@ -196,12 +196,12 @@ class Sender:
     """Its methods are the crawl's thread's; what it finds out it says once, and counts."""
 
     def __init__(
-        self, address: str, place_of: Callable[[], Place], clock: Callable[[], float]
+        self, address: str, place_of: Callable[[], StoreFolder], clock: Callable[[], float]
     ) -> None:
         self._address = address
         self._place_of = place_of
         self._clock = clock
-        self._place: Place | None = None
+        self._place: StoreFolder | None = None
         self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
         self._stopped = False
         self._begun: set[str] = set()  # names that this process wrote, perhaps in part
@@ -284,7 +284,7 @@ class Sender:
         self._answers()
         return True
 
-    def _opened(self) -> Place:
+    def _opened(self) -> StoreFolder:
         if self._place is None:
             self._place = self._place_of()
         return self._place

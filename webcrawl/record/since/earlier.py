@@ -23,10 +23,10 @@ from webcrawl.record.archived_answers import (
     unmodified,
 )
 from webcrawl.record.since.cdx_server import digests_of, is_payload
-from webcrawl.record.since.index import Index
+from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import archive_of
-from webcrawl.record.warc.reader import NotWarc, Record, Records, SkippedRange
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.warc.reader import NotWarc, ReadRecord, Records, SkippedRange
+from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
 
@@ -113,7 +113,7 @@ class Earlier:
     Its methods read from disk: call them from a thread. No record is ever an error.
     """
 
-    def __init__(self, index: Index, truncate: int) -> None:
+    def __init__(self, index: EarlierIndex, truncate: int) -> None:
         self._index = index
         self._answers = Answers(truncate)
         self._most = most(truncate)
@@ -214,7 +214,7 @@ class Earlier:
         _give(known, page)
         return known
 
-    def _page(self, line: CaptureLine, path: Path, record: Record) -> Exchange | None:
+    def _page(self, line: CaptureLine, path: Path, record: ReadRecord) -> Exchange | None:
         """Return the answer of a record; None unless all of it is there and can be read.
 
         Damaged: it has another payload.
@@ -238,7 +238,7 @@ class Earlier:
             raise Damaged
         return exchange
 
-    def _record(self, line: CaptureLine, path: Path, keep: int) -> Record | None:
+    def _record(self, line: CaptureLine, path: Path, keep: int) -> ReadRecord | None:
         """Return the record of a line; None if its file is not there any more.
 
         `keep`: so many bytes of its block.
@@ -247,14 +247,14 @@ class Earlier:
 
     def _asked(
         self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False
-    ) -> tuple[Record | None, bytes]:
+    ) -> tuple[ReadRecord | None, bytes]:
         """Return a line's record and, if `looks`, the method of its request: few indexes have it."""
         damage: list[SkippedRange] = []
         is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
         for file in archive_of(path, line.file):
             try:
-                with Records(file, keep, damage.append, Place(line.offset, 0)) as records:
+                with Records(file, keep, damage.append, RecordStart(line.offset, 0)) as records:
                     record, failed = records.next(), bool(damage)
                     method = _method(records, record) if looks and record is not None else GET
             except FileNotFoundError:
@@ -286,7 +286,7 @@ class Earlier:
             )
 
 
-def _method(records: Records, answer: Record) -> bytes:
+def _method(records: Records, answer: ReadRecord) -> bytes:
     """GET, unless the request of this answer follows it and says otherwise."""
     record = records.next()
     if (
@@ -298,7 +298,7 @@ def _method(records: Records, answer: Record) -> bytes:
     return record.block.partition(b" ")[0]
 
 
-def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
+def _referred(line: CaptureLine, record: ReadRecord | None) -> EarlierCapture:
     """Return the reference of a revisit record to a capture: all that is known of it.
 
     The digest stays as it is written there: programs that replay compare it as a text.
@@ -315,7 +315,7 @@ def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
     )
 
 
-def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
+def _original_of(repeat: ReadRecord, digest: str) -> EarlierCapture | None:
     """Return the capture to which the revisit record of this payload refers, or None.
 
     A reference to the revisit record itself would be of no use: who replays looks for a record that

@@ -249,7 +249,7 @@ def nothing_in(files: Sequence[Path]) -> str:
     return f"-a since: no capture in {', '.join(map(str, files[:3]))}: nothing to compare with"
 
 
-class Index:
+class EarlierIndex:
     """Finds lines of the files. `state` is the state's folder; call `open` before anything else.
 
     Of CDX servers it only notes since when they are asked: what they have from then on may be of

@@ -422,7 +422,7 @@ class Changes(TableWriter):
             )
 
 
-class Documents(TableWriter):
+class DocumentTable(TableWriter):
     """Rows of documents."""
 
     def __init__(

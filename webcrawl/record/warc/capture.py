@@ -26,7 +26,7 @@ from webcrawl.record.warc.warc_record import (
     HTTP_RESPONSE,
     VERSION,
     WARC_FIELDS,
-    Record,
+    NewRecord,
     fields,
     line,
     member,
@@ -107,7 +107,7 @@ NO_DIGEST = bytes(20)  # in the place of a record that there is not
 class Capture:
     """The records of an exchange, with what later revisit records and the index need of them."""
 
-    records: list[Record]
+    records: list[NewRecord]
     digest: str
     identifier: str
     address: str
@@ -178,8 +178,8 @@ class Captures:
         first = (
             self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
         )
-        request = Record("request", "", HTTP_REQUEST, exchange.request)
-        about = Record(
+        request = NewRecord("request", "", HTTP_REQUEST, exchange.request)
+        about = NewRecord(
             "metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata))
         )
         records = self._together([first, request, about], identifier, common)
@@ -200,7 +200,7 @@ class Captures:
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         return capture
 
-    def _together(self, records: list[Record], identifier: str, common: str) -> list[Record]:
+    def _together(self, records: list[NewRecord], identifier: str, common: str) -> list[NewRecord]:
         """Return the first record and the others with a block, which refer to the first."""
         first, *others = records
         first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
@@ -219,16 +219,16 @@ class Captures:
         digest: str,
         metadata: Mapping[str, str],
         shared: tuple[str, str],
-    ) -> list[Record]:
+    ) -> list[NewRecord]:
         """Return the records of an answer whose body may not be kept.
 
         They are metadata, to which the request and the head refer.
         """
         identifier, common = shared
         values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
-        about = Record("metadata", "", WARC_FIELDS, fields(values))
-        request = Record("request", "", HTTP_REQUEST, exchange.request)
-        head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
+        about = NewRecord("metadata", "", WARC_FIELDS, fields(values))
+        request = NewRecord("request", "", HTTP_REQUEST, exchange.request)
+        head = NewRecord("metadata", "", HTTP_RESPONSE, exchange.head)
         return self._together([about, request, head], identifier, common)
 
     def _original(
@@ -266,12 +266,14 @@ class Captures:
         )
         return digest if is_known else ""
 
-    def _document(self, exchange: Exchange, common: str) -> Record:
+    def _document(self, exchange: Exchange, common: str) -> NewRecord:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-        return Record("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
+        return NewRecord("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
-    def _revisit(self, exchange: Exchange, referred: str, original: tuple[str, str, str]) -> Record:
+    def _revisit(
+        self, exchange: Exchange, referred: str, original: tuple[str, str, str]
+    ) -> NewRecord:
         """Return a revisit record. Payloads are called identical only if more than the bodies are."""
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
@@ -286,7 +288,7 @@ class Captures:
         own = (
             f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
         )
-        return Record("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
+        return NewRecord("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
 def _may_repeat(exchange: Exchange) -> bool:
@@ -305,24 +307,24 @@ def _is_identical(exchange: Exchange, referred: str) -> bool:
     return referred == exchange.digest
 
 
-def _answer(exchange: Exchange, digest: str) -> Record:
+def _answer(exchange: Exchange, digest: str) -> NewRecord:
     head, payload = exchange.head, exchange.payload
     if exchange.state.withheld is not None:  # a redirect without its body
-        return Record("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
+        return NewRecord("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
     own = line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
         own += f"WARC-Payload-Digest: {digest}\r\n"
     if identified := _payload_type(exchange):
         own += f"WARC-Identified-Payload-Type: {identified}\r\n"
     if head:
-        return Record("response", own, HTTP_RESPONSE, _ending_head(exchange), exchange.wire)
+        return NewRecord("response", own, HTTP_RESPONSE, _ending_head(exchange), exchange.wire)
     if exchange.rendered:
-        return Record("conversion", own, HTML, payload)
+        return NewRecord("conversion", own, HTML, payload)
     # FTP and Gopher have no head: the payload is the block
     content_type = (
         line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
     )
-    return Record("resource", own, content_type, payload)
+    return NewRecord("resource", own, content_type, payload)
 
 
 def _ending_head(exchange: Exchange) -> bytes:

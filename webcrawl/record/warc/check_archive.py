@@ -13,7 +13,7 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.sniffing import UNNAMED
-from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, UnpackedStream
+from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, RecordStart, Torn, UnpackedStream
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
@@ -38,7 +38,7 @@ CUT = "cut "  # before a media type, among the figures
 
 
 def check_archive(
-    path: Path, file: BinaryIO, length: int, found: Counter[str], index: Index | None = None
+    path: Path, file: BinaryIO, length: int, found: Counter[str], index: IndexLines | None = None
 ) -> Iterator[DamagedFile]:
     """Yield each damaged record, search for the next one, and continue there.
 
@@ -48,7 +48,7 @@ def check_archive(
     members = UnpackedStream(file, OURS, length)
     while at < length:
         try:
-            members.seek(Place(at, 0))
+            members.seek(RecordStart(at, 0))
             fields = _record(members)
             after = members.place.offset
             info = _place(fields, info, first=first)
@@ -158,7 +158,7 @@ def _head(block: bytes) -> int:
     return end.end() if end is not None else len(block)
 
 
-class Index:
+class IndexLines:
     """The lines of an index, by the place of the record; 250 bytes of memory for each.
 
     The crawl noted the checksum of the lines in the order of the archive, before they were sorted.

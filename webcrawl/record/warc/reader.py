@@ -17,7 +17,7 @@ from webcrawl.record.warc.unpacking import (
     PIECE,
     PLAIN,
     Form,
-    Place,
+    RecordStart,
     Torn,
     Unpackable,
     UnpackedStream,
@@ -52,7 +52,7 @@ class SkippedRange:
 
 
 @dataclass(slots=True)
-class Record:
+class ReadRecord:
     """One record.
 
     Its fields have names in lower case; the values of a repeated one stand together, with blanks.
@@ -62,8 +62,8 @@ class Record:
     fields: dict[str, str]
     block: bytes  # its first bytes, as many as the reader keeps
     size: int  # of the whole block
-    place: Place
-    after: Place  # the place of the record that follows
+    place: RecordStart
+    after: RecordStart  # the place of the record that follows
 
     @property
     def id(self) -> str:
@@ -107,7 +107,7 @@ class Records:
         path: Path,
         most: int,
         on_lost: Callable[[SkippedRange], None],
-        place: Place | None = None,
+        place: RecordStart | None = None,
         size: int | None = None,
         file: BinaryIO | None = None,
     ) -> None:
@@ -144,10 +144,10 @@ class Records:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[ReadRecord]:
         return iter(self.next, None)
 
-    def next(self) -> Record | None:
+    def next(self) -> ReadRecord | None:
         """Return the next record, or None at the end.
 
         Afterwards `place` is where the one after it begins.
@@ -168,7 +168,7 @@ class Records:
             raise NotWarc(f"{self._path}: not a WARC file: no record in it")
         return None
 
-    def sound(self) -> Iterator[Record]:
+    def sound(self) -> Iterator[ReadRecord]:
         """Yield the records of a file in which each is a gzip member by itself.
 
         Torn if one is not, or is damaged.
@@ -188,10 +188,10 @@ class Records:
         if self._unpacked.begins(ARC, STARTS):
             raise NotWarc(f"{path}: an ARC file: `warcio recompress` writes it as a WARC file")
 
-    def _next(self) -> Record | None:
+    def _next(self) -> ReadRecord | None:
         unpacked = self._unpacked
         if not unpacked.blank():
-            self.place = Place(self.size, 0)
+            self.place = RecordStart(self.size, 0)
             return None
         self.place = unpacked.place
         if not unpacked.begins(START, STARTS):
@@ -206,7 +206,7 @@ class Records:
         # checks its sum.
         if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
             raise Torn("longer than its Content-Length")
-        record = Record(
+        record = ReadRecord(
             fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
         )
         self.place = record.after
@@ -246,15 +246,17 @@ class Records:
         """Go to the next record: in what can be unpacked of the member, or else to the next member."""
         begin = self.place
         if not self._found(torn, begin):
-            self.place = Place(self.size, 0)
+            self.place = RecordStart(self.size, 0)
             if self._is_packed:
-                self.place = Place(self._unpacked.find_record(begin.offset + 1, START, STARTS), 0)
+                self.place = RecordStart(
+                    self._unpacked.find_record(begin.offset + 1, START, STARTS), 0
+                )
         at, size = begin.offset, self.place.offset - begin.offset
         if not self._is_packed:
             at, size = sum(begin), sum(self.place) - sum(begin)
         self._on_lost(SkippedRange(at, str(torn), size))
 
-    def _found(self, torn: Torn, begin: Place) -> bool:
+    def _found(self, torn: Torn, begin: RecordStart) -> bool:
         """Return whether a record follows in what can be unpacked."""
         unpacked = self._unpacked
         if isinstance(torn, Unpackable):
@@ -277,13 +279,13 @@ class Records:
         return True
 
 
-def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:
+def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[ReadRecord]:
     """Yield the records from byte `at` to byte `end` of an open file, which stays open.
 
     Torn as of `Records.sound`.
     """
     try:
-        records = Records(path, most, ignore, Place(at, 0), end, file)
+        records = Records(path, most, ignore, RecordStart(at, 0), end, file)
     except NotWarc as error:
         raise Torn(str(error)) from error
     return records.sound()

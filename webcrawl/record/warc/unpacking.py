@@ -52,7 +52,7 @@ class Unpackable(Torn):
     """Nothing more of this member can be unpacked."""
 
 
-class Place(NamedTuple):
+class RecordStart(NamedTuple):
     """The beginning of a record."""
 
     offset: int  # of its member in the file
@@ -142,9 +142,9 @@ class UnpackedStream:
         self._file = file
         self._form = form
         self._end = end
-        self.seek(Place(form.begin, 0))
+        self.seek(RecordStart(form.begin, 0))
 
-    def seek(self, place: Place) -> None:
+    def seek(self, place: RecordStart) -> None:
         """Go to a place; Torn if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
@@ -162,11 +162,11 @@ class UnpackedStream:
             raise Torn("the file ends before the place to go on from", ends=True)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecordStart:
         """Return the place of the next unpacked byte."""
         if not self._data and self._coding is not None and self._coding.eof:  # in the next member
-            return Place(self._at - len(self._packed), 0)
-        return Place(self._parts[0].offset, self._parts[0].given)
+            return RecordStart(self._at - len(self._packed), 0)
+        return RecordStart(self._parts[0].offset, self._parts[0].given)
 
     def more(self) -> bool:
         """Unpack some more; return False at the end of a member whose checksum is right."""
@@ -339,7 +339,7 @@ class UnpackedStream:
         """
         while (at := self.find_member(at)) < self._end:
             try:
-                self.seek(Place(at, 0))
+                self.seek(RecordStart(at, 0))
                 if self.begins(mark, size):
                     break
             except Torn:

@@ -69,7 +69,7 @@ WARC_FIELDS = "Content-Type: application/warc-fields\r\n"
 
 
 @dataclass(slots=True)
-class Record:
+class NewRecord:
     """One record before it is written: its fields are whole lines, its block has one part or two."""
 
     kind: str
@@ -84,7 +84,7 @@ class Record:
         return sha1(self.block, self.rest)
 
 
-def member(record: Record, digest: str) -> bytes:
+def member(record: NewRecord, digest: str) -> bytes:
     """Return the compressed record. `digest` is the block's."""
     size = len(record.block) + len(record.rest)
     head = (

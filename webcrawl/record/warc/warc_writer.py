@@ -21,7 +21,7 @@ from webcrawl.record.warc.capture import (
     Press,
     payload_key,
 )
-from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, Record, fields, member, named
+from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, NewRecord, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import (
@@ -42,7 +42,7 @@ from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
 
-class Index:
+class IndexWriter:
     """Lines for the records of one archive file, appended to an output of the crawl."""
 
     def __init__(self, output: Output, archive: str) -> None:
@@ -138,7 +138,7 @@ class WarcWriter:
         self._originals = Originals()
         self._captures = Captures(self._originals, self._new_id)
         self._output: Output | None = None
-        self._index: Index | None = None  # of the open file
+        self._index: IndexWriter | None = None  # of the open file
         self._warcinfo = ""  # identifier of the open file's warcinfo record
         self._serial = 0
         self._press = press
@@ -303,7 +303,7 @@ class WarcWriter:
         """Open a file. One that has records goes on as it was begun: with an index, or without."""
         self._output, index = self._outputs.open(path), index_of(path)
         if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
-            self._index = Index(
+            self._index = IndexWriter(
                 self._outputs.open(index), self._output.path.name.removesuffix(OPEN)
             )
         self._warcinfo = self._new_id()
@@ -337,7 +337,7 @@ class WarcWriter:
             "WARC-Date": iso(self._clock()),
             "WARC-Filename": output.path.name.removesuffix(OPEN),
         }
-        record = Record("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
+        record = NewRecord("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
         return member(record, label(sha1(record.block)))
 
 

@@ -32,7 +32,7 @@ PLAIN = 8  # fields of a FailedRow that are numbers
 LATER = 7  # the place of the retries in `data`
 
 
-class State(IntEnum):
+class HostState(IntEnum):
     """The place of a host; the numbers are stored in the database.
 
     frontier/host_state.py has the ways between them.
@@ -47,13 +47,13 @@ class State(IntEnum):
     ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
 
 
-STATES = {int(state): state for state in State}  # ten times as fast as State(number)
+STATES = {int(state): state for state in HostState}  # ten times as fast as State(number)
 PLACES = {
-    State.MOVING: "on its way to another drone",
-    State.ASIDE: "set aside",
-    State.PARKED: "waits for a place",
-    State.IDLE: "nothing queued",
-    State.ACTIVE: "waits for its turn",
+    HostState.MOVING: "on its way to another drone",
+    HostState.ASIDE: "set aside",
+    HostState.PARKED: "waits for a place",
+    HostState.IDLE: "nothing queued",
+    HostState.ACTIVE: "waits for its turn",
 }
 
 
@@ -191,7 +191,7 @@ class HostRow(NamedTuple):
     """A row as the last checkpoint has it; all after the state is packed in `data`, in this order."""
 
     name: str
-    state: State
+    state: HostState
     ready_at: float  # no request before this time
     times: list[float]  # the last five downloads, seconds
     crawl_delay: float

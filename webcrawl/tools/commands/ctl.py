@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.tools.why.answer import Answer
+    from webcrawl.tools.why.answer import WhyAnswer
 
 REFUSED, NOT_RUNNING = 1, 2
 PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint
@@ -147,7 +147,7 @@ def _ask_hive(
         raise CommandError(text_without_credentials(str(error))) from error
 
 
-def _why(jobdir: Path, words: Sequence[str]) -> Answer:
+def _why(jobdir: Path, words: Sequence[str]) -> WhyAnswer:
     """Return the answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415
     from webcrawl.tools.why.answer import why  # noqa: PLC0415

@@ -36,7 +36,7 @@ PART = ".part"  # after the file's name: a folder that is there until the file i
 SOURCES = "sources"  # in it: of what archives
 
 
-class Documents(ToolCommand):
+class DocumentsCommand(ToolCommand):
     """Exit status 0; 1 if nothing was made, or something in the archives could not be read.
 
     So if a crawl that does not run has documents in no finished file.
@@ -260,7 +260,7 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     """Copy what is finished; return whether everything is in the store now."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
-    from webcrawl.record.objectstore.place import Place, below  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.place import StoreFolder, below  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
@@ -274,7 +274,7 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     for crawl in crawls_of(jobdir):
         JobDir.open(crawl)
         address = below(given, crawl.name) if given and drones else given
-        for line, is_sound in copied(crawl, address, keep=keep, open_place=Place):
+        for line, is_sound in copied(crawl, address, keep=keep, open_place=StoreFolder):
             sound = sound and is_sound
             say(line)
     return sound
@@ -345,6 +345,6 @@ class Command(CommandGroup):
     members = {  # noqa: RUF012 - a constant of the class
         "wacz": WaczExport,
         "store": StoreExport,
-        "documents": Documents,
+        "documents": DocumentsCommand,
         "graph": GraphExport,
     }

@@ -18,7 +18,7 @@ from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error, whole
 
 if TYPE_CHECKING:
-    from webcrawl.record.fulltext.text_search import Answer, Snippet
+    from webcrawl.record.fulltext.text_search import FoundPage, Snippet
 
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 MOST = 10_000
@@ -81,7 +81,7 @@ class Command(ToolCommand):
         self.exitcode = status
 
 
-def _as_json(total: int, answers: Iterable[Answer]) -> None:
+def _as_json(total: int, answers: Iterable[FoundPage]) -> None:
     del total
     for answer in answers:
         text, ranges = answer.snippet
@@ -97,7 +97,7 @@ def _as_json(total: int, answers: Iterable[Answer]) -> None:
         sys.stdout.write(f"{json.dumps(value)}\n")
 
 
-def _as_text(total: int, answers: Iterable[Answer]) -> None:
+def _as_text(total: int, answers: Iterable[FoundPage]) -> None:
     shown = 0
     bold = sys.stdout.isatty()
     for answer in answers:

@@ -19,7 +19,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error
 
 if TYPE_CHECKING:
-    from webcrawl.tools.why.answer import Answer
+    from webcrawl.tools.why.answer import WhyAnswer
 
 USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
@@ -89,7 +89,7 @@ class _OfProject(Container[str]):
         return path in trusted_code(self._command.settings)
 
 
-def _print_many(answers: Iterator[Answer], none: str, *, as_json: bool) -> None:
+def _print_many(answers: Iterator[WhyAnswer], none: str, *, as_json: bool) -> None:
     """Print an answer a line, and how many have which reason, or that there is `none`."""
     from webcrawl.tools.why.why_text import line_of  # noqa: PLC0415 - as above
 

@@ -50,7 +50,7 @@ SCRIPTS = (
 KEPT = ("by", "name", "find")  # what a page was asked for, which its events must be as well
 
 
-class Server:
+class DashboardServer:
     """Serves the pages. Nothing of a request is a path: ids and names of ours stand for files."""
 
     def __init__(
@@ -287,7 +287,7 @@ def run(
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
         guard = Guard(host, listener.getsockname()[1])
-        server = Server(guard, finder, where, ask, _why, defaults)
+        server = DashboardServer(guard, finder, where, ask, _why, defaults)
         asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say), Lack(say)))
 
 
@@ -325,7 +325,7 @@ class Lack:
 
 
 async def _serve(
-    server: Server, listener: socket.socket, tell: Callable[[], None], lack: Lack
+    server: DashboardServer, listener: socket.socket, tell: Callable[[], None], lack: Lack
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(lack)
     runner = web.AppRunner(

@@ -246,7 +246,7 @@ STYLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """One line of a plot; both coordinates of its points are from 0 to 1."""
 
     name: str
@@ -255,7 +255,9 @@ class Line:
     dashed: bool = False
 
 
-def plot_file(title: str, lines: Sequence[Line], x: Sequence[tuple[float, str]], below: str) -> str:
+def plot_file(
+    title: str, lines: Sequence[PlotLine], x: Sequence[tuple[float, str]], below: str
+) -> str:
     """Return an SVG document with these lines, and their names beside them.
 
     `x`: labels at places from 0 to 1.

@@ -27,11 +27,11 @@ from webcrawl.store.jobdir.host_row import (
     host_rows,
     read,
 )
-from webcrawl.store.jobdir.host_row import State as Place
+from webcrawl.store.jobdir.host_row import HostState as Place
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.report.revisits import Revisits, history_of, of_hive, read_revisits
+from webcrawl.tools.report.revisits import RevisitReport, history_of, of_hive, read_revisits
 
 MOST = 200  # rows of each table
 KNOWN = 50_000  # hosts set aside that are known by name
@@ -64,7 +64,7 @@ BY_ANSWERS = attrgetter("answers", "name")
 
 
 @dataclass
-class State:
+class CrawlHosts:
     """Hosts and domains of a crawl or hive.
 
     `damaged` rows are left out: `scrapy verify` says which they are.
@@ -87,7 +87,7 @@ class State:
     shut: set[str] = field(default_factory=set)  # their names, as many as fit
 
     @classmethod
-    def together(cls, parts: Sequence[State]) -> Self:
+    def together(cls, parts: Sequence[CrawlHosts]) -> Self:
         """Return the state of all drones."""
         whole = cls()
         for part in parts:
@@ -155,12 +155,12 @@ def _keep(rows: list[T], row: T, key: Callable[[T], Any]) -> None:
         rows[:] = nlargest(MOST, rows, key=key)
 
 
-def read_state(snapshot: Snapshot, ahead: float = 0.0) -> State:
+def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
     """Read the tables of hosts and domains.
 
     `ahead`: what the machine's clock shows beyond the crawl's.
     """
-    state = State()
+    state = CrawlHosts()
     for row in host_rows(snapshot):
         state.hosts += 1
         try:
@@ -191,7 +191,7 @@ class Source:
     terms: dict[str, str]
     seeds: dict[str, Any]  # the position in the seed lists
     outputs: dict[str, int]  # lengths by path
-    state: State
+    state: CrawlHosts
     queued: int = 0
     aside: tuple[int, int] = (0, 0)  # URLs and hosts
     clean: bool = False  # the last run ended with a checkpoint
@@ -199,7 +199,7 @@ class Source:
     free: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
     odd: list[str] = field(default_factory=list)  # what could not be read
-    revisits: Revisits | None = None  # if pages are fetched again
+    revisits: RevisitReport | None = None  # if pages are fetched again
     drones: list[Source] = field(default_factory=list)  # of a hive, whose own `outputs` are theirs
 
     @property
@@ -241,7 +241,7 @@ class Source:
             # a seed is read by all, and belongs to one
             seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,
             outputs={},
-            state=State.together([drone.state for drone in drones]),
+            state=CrawlHosts.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
             aside=_sum_of_pairs(drone.aside for drone in drones),
             clean=clean,

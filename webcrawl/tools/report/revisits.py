@@ -44,7 +44,7 @@ class AnnouncingHost(NamedTuple):
 
 
 @dataclass
-class Revisits:
+class RevisitReport:
     """The revisits of a crawl or hive. `past` has a list for each crawl."""
 
     figures: RevisitFigures
@@ -54,7 +54,7 @@ class Revisits:
 
 def read_revisits(
     snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]
-) -> Revisits | None:
+) -> RevisitReport | None:
     """Return the figures, or None if nothing is fetched again; `history` gives its lines."""
     data = snapshot.get(META)
     if data is None:
@@ -65,18 +65,18 @@ def read_revisits(
     except (ValueError, TypeError, KeyError):
         odd.append(f"{META} in state/crawl.db cannot be read")
         return None
-    return Revisits(
+    return RevisitReport(
         figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())]
     )
 
 
-def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
+def of_hive(each: Iterable[RevisitReport | None]) -> RevisitReport | None:
     """Return the revisits of all drones together."""
     found = [one for one in each if one is not None]
     if not found:
         return None
     hosts = nlargest(MOST, (host for one in found for host in one.hosts), key=lambda one: one.tried)
-    return Revisits(
+    return RevisitReport(
         together(one.figures for one in found), hosts, [past for one in found for past in one.past]
     )
 
@@ -169,7 +169,7 @@ COLUMNS = 48  # of the plot of what was found
 FOUND = ("changed", "unchanged", "gone")  # from below: what matters most has a common base
 
 
-def revisits(found: Revisits | None) -> Html | None:
+def revisits(found: RevisitReport | None) -> Html | None:
     """Return the section; nothing for a crawl that fetches nothing again."""
     if found is None:
         return None
@@ -211,7 +211,7 @@ def _tiles(figures: RevisitFigures) -> Html:
     )
 
 
-def _over_time(found: Revisits) -> Html:
+def _over_time(found: RevisitReport) -> Html:
     moments = slots(found.past)
     lasted = moments[-1].at - moments[0].at if moments else 0.0
     if not lasted:
@@ -239,7 +239,7 @@ def _over_time(found: Revisits) -> Html:
     )
 
 
-def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
+def _found(found: RevisitReport, x: charts.Axis, unit: str) -> Html:
     """Return revisits by what they found, in slots of equal length."""
     marks = slots(found.past, COLUMNS + 1)
     seconds = numbers.seconds(marks[1].at - marks[0].at)
@@ -321,7 +321,7 @@ def _outcomes(figures: RevisitFigures) -> Html:
     return table("revisit-table", head, rows, "What revisits found")
 
 
-def signals(found: Revisits) -> Html:
+def signals(found: RevisitReport) -> Html:
     """Return announcements of changes: how far they were right, and whose."""
     figures = found.figures
     if not figures.signals_true + figures.signals_false + figures.signals_ignored:

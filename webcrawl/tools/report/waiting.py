@@ -13,7 +13,7 @@ from webcrawl.record.statistics import host_if_any
 from webcrawl.store.jobdir import counter_words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Log, SeedRow
-from webcrawl.tools.report.report_source import Source, State
+from webcrawl.tools.report.report_source import CrawlHosts, Source
 
 OVER = "{} over budget, with {}"
 FOLDED = "{} with folded URLs, whose like brought nothing new: {}"
@@ -104,7 +104,7 @@ def _seed_row(row: SeedRow) -> list[Cell]:
     return [row.url, outcome, row.found, row.fetched, row.failed, row.size]
 
 
-def _seed_without_line(url: str, state: State) -> list[Cell]:
+def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
     status = state.away.get(host_if_any(url))
     outcome = "no outcome yet"
     if status is not None:

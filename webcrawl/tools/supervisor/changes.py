@@ -21,7 +21,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import Identity
-from webcrawl.crawl.hive.operator import Look, Operator, waits_for
+from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
@@ -87,7 +87,7 @@ def stopped(folder: HiveFolder) -> str:
     )
 
 
-def check_given_up(look: Look, drone: int) -> None:
+def check_given_up(look: HiveLook, drone: int) -> None:
     """CannotStart if this drone is no member, nor is to be one, or if no other is."""
     placed = {*look.map.drones, *look.map.leaving} if look.map is not None else set()
     members = sorted(placed | look.wanted)
@@ -106,7 +106,7 @@ def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
     return left
 
 
-def _wanted(look: Look) -> Collection[int]:
+def _wanted(look: HiveLook) -> Collection[int]:
     """Return the drones that shall share the web, as far as the server knows."""
     return look.wanted or (look.map.drones if look.map is not None else ())
 
@@ -138,7 +138,7 @@ async def _changed(
     return 0
 
 
-def _check(look: Look, lost: Collection[int]) -> None:
+def _check(look: HiveLook, lost: Collection[int]) -> None:
     """Refuse what can be refused before anything changes."""
     if not look.leases:
         raise CannotStart("no drone of this hive is there")
@@ -220,7 +220,7 @@ class Waiting:
             return "the drones that leave"
         return waits
 
-    def _check_drones(self, look: Look) -> None:
+    def _check_drones(self, look: HiveLook) -> None:
         """Raise CannotStart if no drone has been there for a while."""
         if look.leases:
             self._heard = self._clock()
@@ -291,7 +291,7 @@ def _await_fence(target: Target, drone: int, say: Say) -> None:
         _check_silent(target.look(), drone)
 
 
-def _open_fence(look: Look, drone: int) -> float:
+def _open_fence(look: HiveLook, drone: int) -> float:
     """Return for how many seconds a drone without a lease may still fetch.
 
     The server that has its report had its lease too, and let that run out. Without a report the
@@ -401,7 +401,7 @@ def _refuse(drone: int, status: int) -> NoReturn:
     )
 
 
-def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:
+def _check_folder(name: str, look: HiveLook, drone: int, found: Found) -> None:
     """CannotStart unless this is the JOBDIR of this drone, and nobody runs it."""
     told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
     if its is None:
@@ -442,12 +442,12 @@ def drone_command(
     return command(target.founding.spider if target.founding else DEFAULT, arguments, given)
 
 
-def _check_silent(look: Look, drone: int) -> None:
+def _check_silent(look: HiveLook, drone: int) -> None:
     if drone in look.leases:
         raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it gives away what it has")
 
 
-def _losses(look: Look, drone: int) -> Iterator[str]:
+def _losses(look: HiveLook, drone: int) -> Iterator[str]:
     _check_silent(look, drone)
     if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
         raise CannotStart(f"--drone {drone}: no member of this hive")

@@ -10,15 +10,15 @@ from typing import Any
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
-from webcrawl.crawl.hive.operator import Look, waits_for
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.operator import HiveLook, waits_for
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import FINISHED
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"
-AT_WORK = (State.RUNNING, State.PAUSED, State.DRAINING)
+AT_WORK = (DroneState.RUNNING, DroneState.PAUSED, DroneState.DRAINING)
 PAUSE = 2.5  # seconds between two looks, which give the rate
 BEAT = 1.0  # seconds between two reports of a drone that does not say how long it runs
 COLUMNS = {  # name of a figure: heading
@@ -115,7 +115,7 @@ def _by_locks(
     }
 
 
-def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
+def _as_found(look: HiveLook, meant: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state by the server. Drones elsewhere may run without the hive's process here."""
     running = _number_at_work(look)
     changing = meant["changing"] or _wants_others(look)
@@ -129,24 +129,24 @@ def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _number_at_work(look: Look) -> int:
+def _number_at_work(look: HiveLook) -> int:
     """Return how many drones have a lease, and report that they crawl."""
     return sum(
         drone in look.leases and report.state in AT_WORK for drone, report in look.reports.items()
     )
 
 
-def _placed(look: Look) -> set[int]:
+def _placed(look: HiveLook) -> set[int]:
     """Return the drones that have slots, or may get some."""
     return {*look.map.drones} if look.map is not None else set()
 
 
-def _wants_others(look: Look) -> bool:
+def _wants_others(look: HiveLook) -> bool:
     """Return whether other drones are wanted than the map has."""
     return look.map is not None and bool(look.wanted) and look.wanted != _placed(look)
 
 
-async def _two_looks(make_operator: MakeOperator) -> tuple[Look, Look]:
+async def _two_looks(make_operator: MakeOperator) -> tuple[HiveLook, HiveLook]:
     operator = make_operator()
     try:
         before = await operator.look()
@@ -173,7 +173,7 @@ def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, 
     }
 
 
-def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
+def _from_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
     """Return what the drone's report changes in its row."""
     report = now.reports.get(drone)
     earlier = before.reports.get(drone)
@@ -213,13 +213,13 @@ def _rate(report: Report, earlier: Report) -> float:
     return rate
 
 
-def _absent(look: Look, drone: int) -> str:
+def _absent(look: HiveLook, drone: int) -> str:
     """Return the state of a drone that is not heard of."""
     report = look.reports.get(drone)
     is_released = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
-    if is_released or (report is not None and report.state == State.RETIRED):
+    if is_released or (report is not None and report.state == DroneState.RETIRED):
         return "gone"  # it has given away all that it had
-    return "stopped" if report is not None and report.state == State.STOPPING else "away"
+    return "stopped" if report is not None and report.state == DroneState.STOPPING else "away"
 
 
 def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
@@ -282,13 +282,13 @@ def _drones(common: Mapping[str, Any]) -> str:
     return f"{count(running, 'drone')} running{others}{change}"
 
 
-def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
+def progress(look: HiveLook, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
     """Return the answer to `status`: the drones' figures as of their last heartbeats, and the sums.
 
     The sums include the drones that have `left`.
     """
     rows = [_progress_of(look, drone) for drone in look.drones]
-    there = {State(row["state"]) for row in rows if row["drone"] in look.leases}
+    there = {DroneState(row["state"]) for row in rows if row["drone"] in look.leases}
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
     sums = total([*reports, *left])
     return {
@@ -300,15 +300,15 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
     }
 
 
-def _state_of_all(states: AbstractSet[State]) -> State:
+def _state_of_all(states: AbstractSet[DroneState]) -> DroneState:
     """Return PAUSED or STOPPING if all drones that are there are it, else RUNNING."""
-    if states in ({State.PAUSED}, {State.STOPPING}):
+    if states in ({DroneState.PAUSED}, {DroneState.STOPPING}):
         (state,) = states
         return state
-    return State.RUNNING
+    return DroneState.RUNNING
 
 
-def _progress_of(look: Look, drone: int) -> dict[str, Any]:
+def _progress_of(look: HiveLook, drone: int) -> dict[str, Any]:
     report = look.reports.get(drone)
     if drone not in look.leases:
         state = _absent(look, drone)

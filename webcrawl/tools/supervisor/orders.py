@@ -20,7 +20,7 @@ from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.crawl.hive.operator import Look, Operator
+from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.tools.supervisor.hive_status import progress
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
@@ -71,7 +71,7 @@ class HiveClient:
             ]
         }
 
-    def _look(self) -> Look:
+    def _look(self) -> HiveLook:
         try:
             look = self._target.look()
         except CannotStart as error:
@@ -86,7 +86,7 @@ class HiveClient:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return look
 
-    def _left(self, look: Look) -> list[dict[str, Any]]:
+    def _left(self, look: HiveLook) -> list[dict[str, Any]]:
         """Return the figures of drones that have left: what they fetched stays the hive's."""
         folder = self._target.folder
         return (
@@ -95,7 +95,7 @@ class HiveClient:
             else []
         )
 
-    def _order(self, look: Look, name: str, words: Sequence[str]) -> str:
+    def _order(self, look: HiveLook, name: str, words: Sequence[str]) -> str:
         """Give a command to all drones. Raise NoAnswer: the crawl may carry it out, or not."""
         checked(name, *words)
         if name == "exclude":
@@ -106,7 +106,7 @@ class HiveClient:
             self._check_away(look, name)
         return answer
 
-    def _check_away(self, look: Look, name: str) -> None:
+    def _check_away(self, look: HiveLook, name: str) -> None:
         """Raise NoAnswer if a drone has not heard of an order that the hive's server has.
 
         That server forgets all if it is killed. The drones that answered have the order in their
@@ -124,7 +124,7 @@ class HiveClient:
 
     # -- which drone
 
-    def _owner(self, look: Look, word: str) -> int:
+    def _owner(self, look: HiveLook, word: str) -> int:
         """Return the drone to which a host, or that of a URL, belongs."""
         founding = self._target.founding
         if founding is None or look.map is None:
@@ -135,14 +135,14 @@ class HiveClient:
             partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))
         ]
 
-    def _here(self, look: Look) -> list[int]:
+    def _here(self, look: HiveLook) -> list[int]:
         """Return the drones that run in folders of this one on this machine."""
         folder = self._target.folder
         if folder is None:
             raise CommandError(f"{self._target.text}: for that, name the hive by its JOBDIR")
         return [drone for drone in sorted(look.leases) if _is_here(look, drone, folder)]
 
-    def _client(self, look: Look, drone: int) -> Client:
+    def _client(self, look: HiveLook, drone: int) -> Client:
         """CommandError with the place of a drone that cannot be asked from here."""
         folder = self._target.folder
         if folder is None or not _is_here(look, drone, folder):
@@ -153,7 +153,7 @@ class HiveClient:
             )
         return Client(folder.drone(drone), self._patience)
 
-    def _spool(self, look: Look) -> str:
+    def _spool(self, look: HiveLook) -> str:
         """Standard input, in the hive's folder, where a drone that joins later finds it too."""
         folder = self._target.folder
         if folder is None or self._here(look) != sorted(look.leases):
@@ -163,7 +163,7 @@ class HiveClient:
         return spooled(folder.path, self._stdin)
 
 
-def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
+def _is_here(look: HiveLook, drone: int, folder: HiveFolder) -> bool:
     host, _ = look.places.get(drone, ("", 0))
     report = look.reports.get(drone)
     same = report is None or Path(report.jobdir).resolve() == folder.drone(drone).resolve()
@@ -207,7 +207,7 @@ async def given(
     return f"{name}: done by {count(len(done), 'drone')}"
 
 
-async def _look_after(operator: Operator, name: str, number: int) -> Look:
+async def _look_after(operator: Operator, name: str, number: int) -> HiveLook:
     """Return a look at the hive once all drones have answered the command of this number.
 
     Raise NoAnswer if a drone takes too long.
@@ -224,7 +224,7 @@ async def _look_after(operator: Operator, name: str, number: int) -> Look:
         await asyncio.sleep(LOOKS)
 
 
-def _check_refusals(look: Look, number: int) -> None:
+def _check_refusals(look: HiveLook, number: int) -> None:
     """Raise CommandError if a drone has refused the command of this number."""
     refusals = []
     for drone, report in look.reports.items():
@@ -246,16 +246,16 @@ async def _ends(folder: HiveFolder | None) -> bool:
     return folder is not None and not folder.supervised
 
 
-def _behind(look: Look, number: int) -> list[int]:
+def _behind(look: HiveLook, number: int) -> list[int]:
     """Return the drones that are there and have not carried it out."""
     return [drone for drone in look.leases if _is_behind(look, drone, number)]
 
 
-def _is_behind(look: Look, drone: int, number: int) -> bool:
+def _is_behind(look: HiveLook, drone: int, number: int) -> bool:
     return drone not in look.reports or look.reports[drone].applied < number
 
 
-def _is_missed(look: Look, drone: int, number: int) -> bool:
+def _is_missed(look: HiveLook, drone: int, number: int) -> bool:
     """Return whether a drone of the hive has not carried it out; who gave all away need not."""
     left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
     return not left and _is_behind(look, drone, number)

@@ -17,7 +17,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.operator import Look, Operator
+from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.process import UNIX, EmbeddedServer
 
 URL = "url"  # the file that tells other commands on this machine where the server is
@@ -33,7 +33,7 @@ def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -
     make_client = client_maker(settings)
     asyncio.run(_reached(Operator(make_client, name), settings))
 
-    def is_meant(look: Look) -> bool:
+    def is_meant(look: HiveLook) -> bool:
         return folder is None or folder.is_of(look.key, look.states)
 
     return lambda: Operator(make_client, name, is_meant)
@@ -121,7 +121,7 @@ class Target:
             return at(url, self.name)
         return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
-    def look(self) -> Look:
+    def look(self) -> HiveLook:
         """Return what the server knows now. Raise CannotStart if there is none to ask."""
         return asyncio.run(_looked(self.running()))
 
@@ -135,7 +135,7 @@ class Target:
         return found
 
 
-async def _looked(make_operator: MakeOperator) -> Look:
+async def _looked(make_operator: MakeOperator) -> HiveLook:
     operator = make_operator()
     try:
         return await operator.look()

@@ -16,7 +16,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
-from webcrawl.crawl.hive.operator import Look, Operator, waits_for
+from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
 from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.tools.supervisor.servers import MakeOperator
 
@@ -26,7 +26,7 @@ INTERVAL = 1.0  # seconds
 LAST = 2.0  # seconds for the look after the end
 
 
-class Change:
+class DroneCountChange:
     """A change of the number of drones, which hive.json follows whatever dies meanwhile.
 
     `scrapy hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
@@ -40,7 +40,7 @@ class Change:
         self._ended = ended
         self._left: set[int] = set()  # have given away all
 
-    def to_run(self, founding: Founding, look: Look) -> list[int]:
+    def to_run(self, founding: Founding, look: HiveLook) -> list[int]:
         """Return the drones that are to run now. One that has left begins anew if wanted.
 
         So does one that the map still has among the leaving, and of which the server knows nothing:
@@ -54,7 +54,7 @@ class Change:
         )
         return sorted(leaving.union(founding.drones) - self._left)
 
-    def followed(self, founding: Founding, look: Look) -> Founding:
+    def followed(self, founding: Founding, look: HiveLook) -> Founding:
         """Return the founding that hive.json is to have now.
 
         The new drones come in when the server knows of the change, for it lets in only those that
@@ -83,7 +83,7 @@ def lost_in(founding: Founding) -> set[int]:
     return {*founding.lost} - {*founding.drones} - {*founding.wanted}
 
 
-async def repeat_change(operator: Operator, look: Look, founding: Founding) -> None:
+async def repeat_change(operator: Operator, look: HiveLook, founding: Founding) -> None:
     """Tell a server who shall share the web if it does not know, or has lost it."""
     if founding.wanted and look.wanted != {*founding.wanted}:
         await operator.resize(founding.wanted, lost_in(founding))
@@ -103,8 +103,8 @@ class Watching:
         self._folder = folder
         self._make_operator = make_operator
         self._server = server
-        self._change = Change(folder, ended)
-        self._seen = Look(map=folder.saved_map())  # at first what the checkpoints know
+        self._change = DroneCountChange(folder, ended)
+        self._seen = HiveLook(map=folder.saved_map())  # at first what the checkpoints know
         self.drones = self._change.to_run(folder.known(), self._seen)
         self.figures: Mapping[str, Any] = saved(folder)
         self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
@@ -191,7 +191,7 @@ class Watching:
             self.figures = saved(self._folder)
             self.silent = {}
 
-    def _follow(self, look: Look) -> None:
+    def _follow(self, look: HiveLook) -> None:
         try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
             before, now = self._folder.change(lambda known: self._change.followed(known, look))
         except HiveError as error:  # the disk is full, perhaps: it is tried again

@@ -19,7 +19,7 @@ from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.record.objectstore.storing import elsewhere
-from webcrawl.record.warc.reader import Record
+from webcrawl.record.warc.reader import ReadRecord
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.crawls import is_crawl
@@ -230,9 +230,9 @@ def blocks(
         yield packed
 
 
-def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
+def _lines(found: Iterable[ReadRecord], archive: str) -> Iterator[bytes]:
     """Yield the lines of a file's records, each once the records that belong to it have come."""
-    answer: Record | None = None
+    answer: ReadRecord | None = None
     asked = ""
     about: dict[str, str] = {}
     for record in found:
@@ -254,7 +254,7 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
         yield _line(answer, archive, asked, about)
 
 
-def _digest(record: Record, about: Mapping[str, str]) -> str:
+def _digest(record: ReadRecord, about: Mapping[str, str]) -> str:
     """Return the digest of the payload.
 
     Of a response with a transfer coding, only the metadata record `about` it has the digest.
@@ -267,7 +267,7 @@ def _digest(record: Record, about: Mapping[str, str]) -> str:
     return record.fields.get("warc-payload-digest") or noted or "-"
 
 
-def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) -> bytes:
+def _line(record: ReadRecord, archive: str, asked: str, about: Mapping[str, str]) -> bytes:
     """Return the line as the crawl writes it. `asked`: of an answer to another request than GET."""
     digest = _digest(record, about)
     kind = REVISIT if record.kind == "revisit" else media_type(record)

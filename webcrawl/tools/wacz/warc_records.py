@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from webcrawl.base.digest import normal, sha1
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
-from webcrawl.record.warc.reader import Record, sound_records
+from webcrawl.record.warc.reader import ReadRecord, sound_records
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import (
@@ -37,12 +37,12 @@ _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
 _END = re.compile(rb"\n\r?\n")
 
 
-def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
+def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[ReadRecord]:
     """Return the records from byte `at` on, with the beginnings of their blocks. Raise Torn."""
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
-def record_at(archive: Path, file: BinaryIO, at: int) -> Record:
+def record_at(archive: Path, file: BinaryIO, at: int) -> ReadRecord:
     """Return the record at this byte of an open archive file, with HEAD bytes of its block.
 
     Raise Torn if none is.
@@ -53,7 +53,7 @@ def record_at(archive: Path, file: BinaryIO, at: int) -> Record:
     return record
 
 
-def media_type(record: Record) -> str:
+def media_type(record: ReadRecord) -> str:
     """Return the media type of the answer, or that of a record without one."""
     if _STATUS.match(record.block) is None:
         return record.fields.get("content-type", "").partition(";")[0].strip()
@@ -62,7 +62,7 @@ def media_type(record: Record) -> str:
     return found[1].strip().decode("latin-1") if found is not None else ""
 
 
-def status(record: Record) -> str:
+def status(record: ReadRecord) -> str:
     """Return the status of the answer; empty if the record has none."""
     found = _STATUS.match(record.block)
     return found[1].decode() if found is not None else ""
@@ -166,7 +166,7 @@ class Reference(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, revisit: Record) -> Reference:
+    def of(cls, revisit: ReadRecord) -> Reference:
         fields = revisit.fields
         when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
         address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""

@@ -41,7 +41,7 @@ WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
 
 
 @dataclass(slots=True)
-class Answer:
+class WhyAnswer:
     """The answer to one question: what became of a URL, and why."""
 
     url: str  # as it was asked for
@@ -99,16 +99,16 @@ class Crawls:
     def close(self) -> None:
         self._closing.close()
 
-    def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
+    def answers(self, urls: Sequence[str]) -> Iterator[WhyAnswer]:
         for at in range(0, len(urls), BATCH):
             yield from self._some(urls[at : at + BATCH])
 
-    def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
+    def _some(self, urls: Sequence[str]) -> Sequence[WhyAnswer]:
         """Return the best answer to each URL. Drones are asked what no earlier one settled.
 
         An answer is found by its place among the URLs, as a URL may be given twice.
         """
-        best: dict[int, Answer] = {}
+        best: dict[int, WhyAnswer] = {}
         for source, gathering in self._gatherings.items():
             unsettled = [place for place in range(len(urls)) if _is_unsettled(best.get(place))]
             answers = self._answers_of(source, gathering, [urls[place] for place in unsettled])
@@ -121,7 +121,7 @@ class Crawls:
 
     def _answers_of(
         self, source: Source, gathering: FactFinder, urls: Sequence[str]
-    ) -> list[Answer]:
+    ) -> list[WhyAnswer]:
         """Return the answers of one drone, which is asked itself if it runs."""
         live = None
         if self._alive:
@@ -133,28 +133,28 @@ class Crawls:
         ]
 
 
-def why(jobdir: Path, url: str) -> Answer:
+def why(jobdir: Path, url: str) -> WhyAnswer:
     """Ask about one URL. Raise StoreError or OSError if the folder cannot be read as a crawl."""
     with Crawls(jobdir) as crawls:
         (answer,) = crawls.answers([url])
     return answer
 
 
-def _is_unsettled(answer: Answer | None) -> bool:
+def _is_unsettled(answer: WhyAnswer | None) -> bool:
     """Return whether another drone may know better."""
     return answer is None or answer.state in WEAK or not answer.is_end
 
 
-def _goes_before(answer: Answer, other: Answer) -> bool:
+def _goes_before(answer: WhyAnswer, other: WhyAnswer) -> bool:
     """Return whether this drone did more with the URL than the other, or owns or saw it."""
     return _rank(answer) > _rank(other)
 
 
-def _rank(answer: Answer) -> tuple[int, bool, bool]:
+def _rank(answer: WhyAnswer) -> tuple[int, bool, bool]:
     return answer.strength, bool(answer.details.get("owned")), answer.state == SEEN
 
 
-def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
+def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> WhyAnswer:
     """Return the answer that these facts give."""
     verdict = verdict_on(facts)
     details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
@@ -166,7 +166,7 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
     details["as_of"] = iso(source.at + source.ahead) if source.at else None
     details["looked"] = list(dict.fromkeys(facts.looked))
     details["odd"] = source.odd
-    return Answer(
+    return WhyAnswer(
         shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts)
     )
 

@@ -20,7 +20,7 @@ from webcrawl.net.robots_entry import FIELDS
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.tools.why.noted_links import Later, LinkingPage
-from webcrawl.tools.why.places import Again, Place, SubmittedLink
+from webcrawl.tools.why.places import Again, QueuePlace, SubmittedLink
 from webcrawl.tools.why.url_rules import Form, Verdict
 
 
@@ -149,7 +149,7 @@ SLOWED = 1.001  # times the usual wait; what is below it is a difference of roun
 OF_FAILURES = (FAILURE, RETRY_AFTER, WALL)  # rules by which a host is left alone that is not well
 
 
-class Pace(NamedTuple):
+class HostPace(NamedTuple):
     """The seconds between two requests to a host, and what makes them so many, in words."""
 
     seconds: float
@@ -158,7 +158,7 @@ class Pace(NamedTuple):
 
 def pace_of(
     host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None
-) -> Pace:
+) -> HostPace:
     """Return the pace of a host.
 
     `live`: what a running crawl says: it alone knows which hosts it slows down.
@@ -168,8 +168,8 @@ def pace_of(
         float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
     )
     if now > SLOWED * usual:
-        return Pace(now, "slowed down: it answers later than it did")
-    return Pace(usual, _because(host, usual, values))
+        return HostPace(now, "slowed down: it answers later than it did")
+    return HostPace(usual, _because(host, usual, values))
 
 
 def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
@@ -228,7 +228,7 @@ class Facts:
     known: str = ""  # where its fingerprint was found
     waiting: SubmittedLink | None = None
     large_page: str = ""  # whose links enter the crawl later, this one among them
-    place: Place | None = None
+    place: QueuePlace | None = None
     lines: list[CrawlLine] = field(default_factory=list)
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
     setting: str = ""  # that says what the filter leaves out which did so
@@ -238,7 +238,7 @@ class Facts:
     robots: RobotsVerdict | None = None
     domain: DomainFacts | None = None
     host: HostFacts | None = None
-    pace: Pace | None = None  # of its host
+    pace: HostPace | None = None  # of its host
     networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
     rendering: str = ""  # what a browser has shown of its host
     ahead: float = 0.0  # what the machine's clock shows beyond the crawl's

@@ -18,7 +18,7 @@ from webcrawl.net.robots import LIMIT
 from webcrawl.record.archived_answers import Answers, Capture, Unusable
 from webcrawl.record.archived_answers import most as bytes_of
 from webcrawl.record.warc.reader import NotWarc, Records
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
@@ -242,7 +242,7 @@ def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange |
     """Return the answer of a record, its body up to `most` bytes; None if it cannot be read."""
     path = jobdir / "warc" / entry.file
     with suppress(OSError, NotWarc, Unusable):
-        with Records(path, bytes_of(most), lambda _: None, Place(entry.offset, 0)) as records:
+        with Records(path, bytes_of(most), lambda _: None, RecordStart(entry.offset, 0)) as records:
             record = records.next()
         if record is not None and record.place.offset == entry.offset:
             return Answers(most).read(Capture(record, record.place))[1]

@@ -48,7 +48,7 @@ from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.places import SeenSnapshot
 from webcrawl.tools.why.saved_settings import values_for, values_of
-from webcrawl.tools.why.url_rules import Filters, Form, form_of
+from webcrawl.tools.why.url_rules import CrawlFilters, Form, form_of
 from webcrawl.urls.exclusion_rules import COMMAND
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
@@ -213,12 +213,12 @@ class Source:
     # -- URLs
 
     @cached_property
-    def filters(self) -> Filters:
+    def filters(self) -> CrawlFilters:
         learned = meta_row.value(
             self.snapshot, meta_row.FILTERS, meta_row.mapping, dict[str, Any]()
         )
         excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
-        return Filters(
+        return CrawlFilters(
             self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted
         )
 

@@ -147,7 +147,7 @@ OF_ALL = 64 << 20  # and in the front-end and the lines together
 
 
 @dataclass(slots=True)
-class Place:
+class QueuePlace:
     """The place of a URL that waits: `place` URLs go before it there, as far as anybody can say."""
 
     where: str
@@ -186,7 +186,7 @@ class Search:
         self._core = core
         self._domain_of = domain_of
         self._deep = deep
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, QueuePlace] = {}
         # by queue that was not looked through: links looked at, of
         self._cut: dict[str, tuple[int, int]] = {}
 
@@ -219,13 +219,13 @@ class Search:
         room = self._room(OF_ALL)
         for queue in self._core.queues.lines.queues.values():
             for number, record in self._found(queue, wanted, room, "the lines of hosts that wait"):
-                self._add(Place(LINE, record, number, queue.count))
+                self._add(QueuePlace(LINE, record, number, queue.count))
         front = self._core.queues.front
         levels = [*front.queues, *([front.old] if front.old is not None else [])]
         share = room.left / max(sum(queue.count > 0 for queue in levels), 1)
         for level, queue in enumerate(levels):
             for number, record in self._found(queue, wanted, Room(share), "the front-end"):
-                self._add(Place(FRONT, record, number, queue.count, level))
+                self._add(QueuePlace(FRONT, record, number, queue.count, level))
 
     def cut_for(self, host: str) -> list[str]:
         """Return how far each queue that may have a URL of this host was looked through."""
@@ -243,7 +243,7 @@ class Search:
     def _room(self, size: float) -> Room:
         return Room(float("inf") if self._deep else size)
 
-    def _add(self, place: Place) -> None:
+    def _add(self, place: QueuePlace) -> None:
         self.places.setdefault(unpack(place.record).url, place)
 
     def _in_host(self, host: Host, urls: Iterable[str]) -> None:
@@ -253,13 +253,13 @@ class Search:
         retries = sorted(retry for record in records for retry in record.later)
         for number, (at, link) in enumerate(retries):
             if _is_among(link, wanted):
-                self._add(Place(RETRY, link, number, waiting, at=at))
+                self._add(QueuePlace(RETRY, link, number, waiting, at=at))
         before = 0
         room = self._room(OF_HOST)
         what = f"the queue of {host.name}"
         for queue in chain.from_iterable(map(_served, records)):
             for number, link in self._found(queue, wanted, room, what):
-                self._add(Place(HOST, link, before + number, waiting))
+                self._add(QueuePlace(HOST, link, before + number, waiting))
             before += queue.count
 
     def _in_domain(self, name: str, urls: Iterable[str], where: str, what: str) -> None:
@@ -267,7 +267,7 @@ class Search:
         if queue is None:
             return
         for number, record in self._found(queue, _wanted(urls), self._room(OF_HOST), what):
-            self._add(Place(where, record, number, queue.count))
+            self._add(QueuePlace(where, record, number, queue.count))
 
     def _found(
         self, queue: Fifo, wanted: Collection[bytes], room: Room, what: str

@@ -130,7 +130,7 @@ class Verdict:
     rule: str = ""
 
 
-class Filters:
+class CrawlFilters:
     """The filters of a crawl, in their order, with what they had learned by the last checkpoint."""
 
     def __init__(

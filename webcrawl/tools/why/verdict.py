@@ -31,7 +31,7 @@ from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.why import places
 from webcrawl.tools.why.facts import Facts, RobotsState
 from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, Later
-from webcrawl.tools.why.places import Place
+from webcrawl.tools.why.places import QueuePlace
 from webcrawl.tools.why.url_rules import WHY, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
 
@@ -382,7 +382,7 @@ WAITS = {  # by where it waits; what it waits for, or behind
 UNTRIED = "it was not tried yet, and waits in its host's queue until that may be asked"
 
 
-def _queued(facts: Facts, place: Place) -> str:
+def _queued(facts: Facts, place: QueuePlace) -> str:
     if place.where != places.RETRY:
         before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
         over_budget = _over_budget(facts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from webcrawl.base.dates import moment
 from webcrawl.base.readable import count, readable
-from webcrawl.tools.why.answer import Answer
+from webcrawl.tools.why.answer import WhyAnswer
 from webcrawl.tools.why.url_rules import REFUSES, UNASKED
 
 LINES = 20  # of each list; --json has all
@@ -15,18 +15,18 @@ VISITS = 5  # of the log, and of the archive; --json has more
 WIDTH = 10  # of the names of the lines
 
 
-def text_of(answer: Answer) -> str:
+def text_of(answer: WhyAnswer) -> str:
     """Return lines without anything that could control a terminal."""
     lines = [f"{answer.state}: {answer.reason}", *_details(answer)]
     return "".join(f"{readable(line)}\n" for line in lines)
 
 
-def line_of(answer: Answer) -> str:
+def line_of(answer: WhyAnswer) -> str:
     """Return an answer in one line, for lists of URLs."""
     return readable(f"{answer.state:<8} {answer.url}  {answer.reason}")
 
 
-def _details(answer: Answer) -> Iterator[str]:
+def _details(answer: WhyAnswer) -> Iterator[str]:
     yield _row("URL", answer.url)
     for name, told in PARTS.items():
         first = True

@@ -15,18 +15,26 @@ import brotli  # type: ignore[import-untyped]  # it has no hints
 
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.simweb.host_kinds import gzip, png
-from webcrawl.lab.simweb.web_answers import HTML, Anchor, Answer, Ending, Kind, Place, document
+from webcrawl.lab.simweb.web_answers import (
+    HTML,
+    Anchor,
+    AnswerPlace,
+    ConnectionEnd,
+    Kind,
+    WebAnswer,
+    document,
+)
 
 MODIFIED = 1_000_000_000  # modification time of what never changes: September 2001
 
 
-def _copies(place: Place) -> list[str]:
+def _copies(place: AnswerPlace) -> list[str]:
     """One document under two URLs of this host and one of another."""
     other = place.world.origin(place.elsewhere())
     return [f"{place.url}/one", f"{place.url}/two", f"{other}{place.path}/three"]
 
 
-def _duplicate(place: Place) -> Answer:
+def _duplicate(place: AnswerPlace) -> WebAnswer:
     """A body that depends only on the number.
 
     Its link is absolute, so that all copies lead to the same place.
@@ -34,39 +42,39 @@ def _duplicate(place: Place) -> Answer:
     world = place.world
     host = place.number % world.hosts
     url = f"{world.origin(host)}{place.landing()}"
-    return Answer(
+    return WebAnswer(
         body=document(f"Copy {place.number}", f'<a href="{url}">on</a>'), links=[Anchor("a", url)]
     )
 
 
-def _page(place: Place, text: str = "") -> tuple[bytes, list[Anchor]]:
+def _page(place: AnswerPlace, text: str = "") -> tuple[bytes, list[Anchor]]:
     return document(place.url, f'<p>{text} <a href="{place.landing()}">on</a>'), [place.anchor()]
 
 
-def _etag(place: Place) -> Answer:
+def _etag(place: AnswerPlace) -> WebAnswer:
     tag = f'"{place.kind}-{place.number}"'
     if place.ask and tag in (place.ask.etag, place.ask.etag.removeprefix("W/")):
-        return Answer(304, headers=(f"ETag: {tag}",))
+        return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place)
-    return Answer(body=body, links=links, headers=(f"ETag: {tag}",))
+    return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
 
 
-def _modified(place: Place) -> Answer:
+def _modified(place: AnswerPlace) -> WebAnswer:
     lines = (f"Last-Modified: {formatdate(MODIFIED, usegmt=True)}",)
     if place.ask and place.ask.since and _time(place.ask.since) >= MODIFIED:
-        return Answer(304, headers=lines)
+        return WebAnswer(304, headers=lines)
     body, links = _page(place)
-    return Answer(body=body, links=links, headers=lines)
+    return WebAnswer(body=body, links=links, headers=lines)
 
 
-def _changing(place: Place) -> Answer:
+def _changing(place: AnswerPlace) -> WebAnswer:
     """A page that changes every `slow` seconds of the world's clock, and its ETag with it."""
     edition = int(place.world.clock() / max(place.world.slow, 1e-3))
     tag = f'"{edition}"'
     if place.ask and place.ask.etag == tag:
-        return Answer(304, headers=(f"ETag: {tag}",))
+        return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place, f"Edition {edition}.")
-    return Answer(body=body, links=links, headers=(f"ETag: {tag}",))
+    return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
 
 
 def _time(text: str) -> float:
@@ -77,7 +85,7 @@ def _time(text: str) -> float:
 
 
 LANDING: Kind = Kind(
-    lambda place: Answer(
+    lambda place: WebAnswer(
         body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here.")
     ),
     entries=lambda _: [],
@@ -95,37 +103,37 @@ _NEVER = b'<a href="/never/body">no link: this is no HTML</a>'
 
 
 def _binary(media: str, data: bytes) -> Kind:
-    return Kind(lambda place: Answer(body=data + _NEVER + place.url.encode(), type=media))
+    return Kind(lambda place: WebAnswer(body=data + _NEVER + place.url.encode(), type=media))
 
 
-def _xhtml(place: Place) -> Answer:
+def _xhtml(place: AnswerPlace) -> WebAnswer:
     text = (
         '<?xml version="1.0" encoding="utf-8"?>\n<html xmlns="http://www.w3.org/1999/xhtml">'
         f'<head><title>{place.url}</title></head><body><p><a href="{place.landing()}">on</a></p></body></html>'
     )
-    return Answer(body=text.encode(), type="application/xhtml+xml", links=[place.anchor()])
+    return WebAnswer(body=text.encode(), type="application/xhtml+xml", links=[place.anchor()])
 
 
-def _linked(place: Place, media: str) -> Answer:
+def _linked(place: AnswerPlace, media: str) -> WebAnswer:
     body = document(place.url, f'<a href="{place.landing()}">on</a>')
-    return Answer(body=body, type=media, links=[place.anchor()])
+    return WebAnswer(body=body, type=media, links=[place.anchor()])
 
 
-def _big(place: Place) -> Answer:
+def _big(place: AnswerPlace) -> WebAnswer:
     """A page of 5 MiB whose only link is at the front."""
     answer = _linked(place, "text/html; charset=utf-8")
     answer.body += b"<p>and so on, and on, and on; " * (BIG // 30)
     return answer
 
 
-def _no_length(place: Place) -> Answer:
+def _no_length(place: AnswerPlace) -> WebAnswer:
     answer = _linked(place, "text/html")
     answer.sized = False
-    answer.ending = Ending.CLOSE
+    answer.ending = ConnectionEnd.CLOSE
     return answer
 
 
-def _chunked(place: Place) -> Answer:
+def _chunked(place: AnswerPlace) -> WebAnswer:
     answer = _linked(place, "text/html; charset=utf-8")
     answer.chunked = True
     return answer
@@ -160,7 +168,7 @@ def _brotli(data: bytes) -> bytes:
     return bytes(brotli.compress(data, quality=4))
 
 
-def _page_in(place: Place) -> bytes:
+def _page_in(place: AnswerPlace) -> bytes:
     return document(place.url, f'<a href="{place.landing()}">on</a>' + "<p>filled up</p>" * 500)
 
 
@@ -171,7 +179,7 @@ def _coded(name: str, *packs: Pack) -> Kind:
     """Coded if the client accepts it, otherwise plain, as servers do."""
     tokens = set(name.split(", "))
 
-    def answer(place: Place) -> Answer:
+    def answer(place: AnswerPlace) -> WebAnswer:
         body = _page_in(place)
         lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
         if place.ask and tokens <= {
@@ -180,14 +188,14 @@ def _coded(name: str, *packs: Pack) -> Kind:
             lines += (f"Content-Encoding: {name}",)
             for pack in packs:
                 body = pack(body)
-        return Answer(body=body, headers=lines, links=[place.anchor()])
+        return WebAnswer(body=body, headers=lines, links=[place.anchor()])
 
     return Kind(answer)
 
 
-def _cut(place: Place) -> Answer:
+def _cut(place: AnswerPlace) -> WebAnswer:
     """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
-    return Answer(
+    return WebAnswer(
         body=gzip(_page_in(place))[:-12], headers=_SAYS_GZIP, links=[place.anchor()], broken=True
     )
 
@@ -213,7 +221,9 @@ def _tower(times: int) -> bytes:
 def _bomb(name: str, make: Callable[[], bytes]) -> Kind:
     packed = lru_cache(1)(make)
 
-    return Kind(lambda _: Answer(body=packed(), type=HTML, headers=(f"Content-Encoding: {name}",)))
+    return Kind(
+        lambda _: WebAnswer(body=packed(), type=HTML, headers=(f"Content-Encoding: {name}",))
+    )
 
 
 CODINGS: dict[str, Kind] = {
@@ -224,7 +234,7 @@ CODINGS: dict[str, Kind] = {
     "coding_zstd": _coded("zstd", zstd.compress),
     "coding_twice": _coded("gzip, br", gzip, _brotli),
     "coding_mislabelled": Kind(
-        lambda place: Answer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])
+        lambda place: WebAnswer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])
     ),
     "coding_cut": Kind(_cut),
     "bomb_gzip": _bomb("gzip", _gzipped),
@@ -247,7 +257,7 @@ class Charset:
 
 
 def _charset(charset: Charset) -> Kind:
-    def answer(place: Place) -> Answer:
+    def answer(place: AnswerPlace) -> WebAnswer:
         meta = (
             f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">'
             if charset.meta
@@ -259,7 +269,7 @@ def _charset(charset: Charset) -> Kind:
         )
         media = "text/html" + (f"; charset={charset.header}" if charset.header else "")
         links = [Anchor("a", place.origin + place.landing(quote(charset.word)))]
-        return Answer(body=charset.mark + page.encode(charset.codec), type=media, links=links)
+        return WebAnswer(body=charset.mark + page.encode(charset.codec), type=media, links=links)
 
     return Kind(answer)
 

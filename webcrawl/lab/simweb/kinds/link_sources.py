@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from webcrawl.lab.simweb.random_content import draws
-from webcrawl.lab.simweb.web_answers import Anchor, Answer, Kind, Place, document
+from webcrawl.lab.simweb.web_answers import Anchor, AnswerPlace, Kind, WebAnswer, document
 
 # What a page of each kind has in its body, or in its head (_IN_HEAD); {0} is the link's target.
 _WRITTEN = {
@@ -30,35 +30,35 @@ _IN_HEAD = {
 
 
 def _source(source: str) -> Kind:
-    def answer(place: Place) -> Answer:
+    def answer(place: AnswerPlace) -> WebAnswer:
         link = place.anchor(source)
         body = _WRITTEN.get(source, "").format(place.landing())
         head = _IN_HEAD.get(source, "").format(place.landing())
-        return Answer(body=document(place.url, body, head), links=[link])
+        return WebAnswer(body=document(place.url, body, head), links=[link])
 
     return Kind(answer)
 
 
-def _frames(place: Place) -> Answer:
+def _frames(place: AnswerPlace) -> WebAnswer:
     body = (
         f"<!DOCTYPE html><title>{place.url}</title><frameset cols='50%,50%'><frame src='{place.landing('left')}'>"
         f"<frame src={place.landing('right')}><noframes>no frames</noframes></frameset>"
     )
-    return Answer(
+    return WebAnswer(
         body=body.encode(), links=[place.anchor("frame", "left"), place.anchor("frame", "right")]
     )
 
 
-def _base(place: Place) -> Answer:
+def _base(place: AnswerPlace) -> WebAnswer:
     folder = place.landing("")
     head = f'<base target="_top"><base href="{folder}"><base href="/never/base/">'
     body = '<a href="here">by the base</a> <a href="./">the base itself</a>'
-    return Answer(
+    return WebAnswer(
         body=document(place.url, body, head), links=[place.anchor(), place.anchor(name="")]
     )
 
 
-def _spellings(place: Place) -> Answer:
+def _spellings(place: AnswerPlace) -> WebAnswer:
     """Every link is one that browsers follow, by the URL standard's parser and the HTML standard's
     attribute rules.
     """
@@ -102,10 +102,10 @@ def _spellings(place: Place) -> Answer:
         '\n<a href="">this page</a> <a href="#part">its part</a> <a href="?b=1">its query</a>'
     )
     found += [Anchor("a", place.url + place.rest), Anchor("a", f"{place.url}?b=1")]
-    return Answer(body=document(place.url + place.rest, body + own_page), links=found)
+    return WebAnswer(body=document(place.url + place.rest, body + own_page), links=found)
 
 
-def _no_links(place: Place) -> Answer:
+def _no_links(place: AnswerPlace) -> WebAnswer:
     never = f"/never/{place.number}"
     body = f"""<!-- <a href="{never}/comment">a comment</a> --> <a name="anchor">no href</a>
 <script>document.write('<a href="{never}/script">');</script>
@@ -117,24 +117,24 @@ def _no_links(place: Place) -> Answer:
 <a href="http://[::1/">half an address</a> <a href="http://:80/">no host</a> <a href="http://a b.test/">space</a>
 &lt;a href="{never}/escaped"&gt; <p title="<a href='{never}/attribute'>">attribute</p>
 <a data-href="{never}/data-href">data</a> <link rel="stylesheet" data-x="{never}/x">"""
-    return Answer(body=document(place.url, body))
+    return WebAnswer(body=document(place.url, body))
 
 
-def _nofollow(place: Place) -> Answer:
+def _nofollow(place: AnswerPlace) -> WebAnswer:
     body = (
         f'<a rel="external nofollow" href="{place.landing()}">not endorsed</a> <a '
         f'href="{place.landing("ok")}">ok</a>'
     )
-    return Answer(
+    return WebAnswer(
         body=document(place.url, body),
         links=[place.anchor(nofollow=True), place.anchor(name="ok", nofollow=False)],
     )
 
 
-def _robots_meta(place: Place) -> Answer:
+def _robots_meta(place: AnswerPlace) -> WebAnswer:
     body = f'<a href="{place.landing()}">a page</a>'
     head = '<meta name="ROBOTS" content="noindex, NOFOLLOW">'
-    return Answer(body=document(place.url, body, head), links=[place.anchor(nofollow=True)])
+    return WebAnswer(body=document(place.url, body, head), links=[place.anchor(nofollow=True)])
 
 
 KINDS: dict[str, Kind] = {
@@ -152,14 +152,14 @@ _MONTH = re.compile(r"\?month=(\d{4})-(\d\d)")
 _SIZES, _COLOURS, _ORDERS = ("s", "m", "l"), ("red", "green", "blue"), ("price", "name", "date")
 
 
-def _page(place: Place, *hrefs: tuple[str, str]) -> Answer:
+def _page(place: AnswerPlace, *hrefs: tuple[str, str]) -> WebAnswer:
     """A page with these links, each given as written and as the target it means."""
     body = "\n".join(f'<a href="{href.replace("&", "&amp;")}">more</a>' for href, _ in hrefs)
     links = [Anchor("a", place.origin + target) for _, target in hrefs]
-    return Answer(body=document(place.url + place.rest, body), links=links)
+    return WebAnswer(body=document(place.url + place.rest, body), links=links)
 
 
-def _calendar(place: Place) -> Answer:
+def _calendar(place: AnswerPlace) -> WebAnswer:
     """A calendar with links to the next and the previous month."""
     match = _MONTH.fullmatch(place.rest)
     month = int(match[1]) * 12 + int(match[2]) - 1 if match else 2024 * 12
@@ -169,7 +169,7 @@ def _calendar(place: Place) -> Answer:
     return _page(place, *((target, target) for target in targets))
 
 
-def _session(place: Place) -> Answer:
+def _session(place: AnswerPlace) -> WebAnswer:
     """Five pages whose links get a new session id on every visit."""
     ids = draws(place.number, hash_of(place.rest), place.host)
     targets = [
@@ -180,19 +180,19 @@ def _session(place: Place) -> Answer:
     return _page(place, *((target, target) for target in targets))
 
 
-def _session_path(place: Place) -> Answer:
+def _session_path(place: AnswerPlace) -> WebAnswer:
     ids = draws(place.number, hash_of(place.rest), place.host)
     targets = [f"{place.path}/{step}.jsp;jsessionid={ids[step % 2]:016X}" for step in range(3)]
     return _page(place, *((target, target) for target in targets))
 
 
-def _repeating(place: Place) -> Answer:
+def _repeating(place: AnswerPlace) -> WebAnswer:
     """A relative link without its leading slash, on a server that accepts every path."""
     folder = (place.path + place.rest).rpartition("/")[0]
     return _page(place, *((href, f"{folder}/{href}") for href in ("about/team/", "about/jobs/")))
 
 
-def _growing(place: Place) -> Answer:
+def _growing(place: AnswerPlace) -> WebAnswer:
     """Links to ever deeper folders."""
     names = draws(place.number, hash_of(place.rest), place.host)
     folder = (place.path + place.rest).rpartition("/")[0] if place.rest else place.path
@@ -200,7 +200,7 @@ def _growing(place: Place) -> Answer:
     return _page(place, *((target, target) for target in targets))
 
 
-def _facets(place: Place) -> Answer:
+def _facets(place: AnswerPlace) -> WebAnswer:
     """A shop's filters, in any order and number."""
     query = place.rest.removeprefix("?")
     pairs = [f"size={size}" for size in _SIZES] + [f"colour={colour}" for colour in _COLOURS]
@@ -211,7 +211,7 @@ def _facets(place: Place) -> Answer:
     return _page(place, *((target, target) for target in targets))
 
 
-def _numbers(place: Place) -> Answer:
+def _numbers(place: AnswerPlace) -> WebAnswer:
     """An endless list, page by page."""
     at = int(place.rest[6:]) if re.fullmatch(r"\?page=\d{1,12}", place.rest) else 0
     targets = [f"{place.path}?page={at + step}" for step in (1, 2, 10, 100)]

@@ -11,33 +11,33 @@ from webcrawl.lab.simweb.name_server import OUTSIDE
 from webcrawl.lab.simweb.web_answers import (
     LAST_CHUNK,
     Anchor,
-    Answer,
-    Ending,
+    AnswerPlace,
+    ConnectionEnd,
     Kind,
-    Place,
     Step,
+    WebAnswer,
     chunk,
     document,
 )
 
 
 def _error(status: int, *, later: bool = False) -> Kind:
-    def answer(place: Place) -> Answer:
+    def answer(place: AnswerPlace) -> WebAnswer:
         body = document(f"Error {status} at {place.url}", "<p>Sorry.")
-        return Answer(status, body, retry_after=place.world.slow if later else 0.0)
+        return WebAnswer(status, body, retry_after=place.world.slow if later else 0.0)
 
     return Kind(answer)
 
 
-def _page(place: Place) -> bytes:
+def _page(place: AnswerPlace) -> bytes:
     return document(place.url, f'<a href="{place.landing()}">on</a>')
 
 
-def _recovers(place: Place) -> Answer:
+def _recovers(place: AnswerPlace) -> WebAnswer:
     """Overloaded twice, then fine: a crawler that tries three times gets the page."""
     if place.attempt <= 2:
-        return Answer(503, document(f"{place.attempt} at {place.url}", "<p>Soon."))
-    return Answer(body=_page(place), links=[place.anchor()])
+        return WebAnswer(503, document(f"{place.attempt} at {place.url}", "<p>Soon."))
+    return WebAnswer(body=_page(place), links=[place.anchor()])
 
 
 ERRORS: dict[str, Kind] = {
@@ -48,16 +48,16 @@ ERRORS: dict[str, Kind] = {
     "status_429": _error(429, later=True),
     "status_503": _error(503, later=True),
     "status_503_thrice": Kind(_recovers, counted=True),
-    "status_204": Kind(lambda _: Answer(204, type="")),
+    "status_204": Kind(lambda _: WebAnswer(204, type="")),
     # to a request without a condition
-    "status_304": Kind(lambda _: Answer(304, type="", broken=True)),
-    "empty": Kind(lambda _: Answer()),
+    "status_304": Kind(lambda _: WebAnswer(304, type="", broken=True)),
+    "empty": Kind(lambda _: WebAnswer()),
 }
 
 
-def _to(location: str, canonical: str, status: int = 302) -> Answer:
+def _to(location: str, canonical: str, status: int = 302) -> WebAnswer:
     """A redirect with a body, as servers send it. A crawler must not follow links in the body."""
-    return Answer(
+    return WebAnswer(
         status,
         document(f"Moved to {canonical}", "<p>Moved."),
         headers=(f"Location: {location}",),
@@ -71,7 +71,7 @@ def _status(status: int) -> Kind:
     )
 
 
-def _spelled(place: Place) -> Answer:
+def _spelled(place: AnswerPlace) -> WebAnswer:
     # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes
     # are spelled in it.
     location = place.landing("Grüße und so").encode().decode("latin-1")
@@ -79,46 +79,46 @@ def _spelled(place: Place) -> Answer:
 
 
 def _chain(hops: int) -> Kind:
-    def answer(place: Place) -> Answer:
+    def answer(place: AnswerPlace) -> WebAnswer:
         hop = int(place.rest[1:] or 0) if place.rest[1:].isdecimal() or not place.rest else hops
         if hop >= hops:
-            return Answer(404)
+            return WebAnswer(404)
         target = place.landing() if hop + 1 == hops else f"{place.path}/{hop + 1}"
         return _to(target, place.origin + target)
 
     return Kind(answer)
 
 
-def _loop(place: Place) -> Answer:
+def _loop(place: AnswerPlace) -> WebAnswer:
     target = place.path if place.rest else f"{place.path}/back"
     return _to(target, place.origin + target)
 
 
-def _endless_redirect(place: Place) -> Answer:
+def _endless_redirect(place: AnswerPlace) -> WebAnswer:
     hop = int(place.rest[1:]) if place.rest[1:].isdecimal() else 0
     target = f"{place.path}/{hop + 1}"
     return _to(target, place.origin + target)
 
 
-def _elsewhere(place: Place) -> Answer:
+def _elsewhere(place: AnswerPlace) -> WebAnswer:
     target = place.world.origin(place.elsewhere()) + place.landing()
     return _to(target, target)
 
 
-def _nowhere(location: str) -> Callable[[Place], Answer]:
+def _nowhere(location: str) -> Callable[[AnswerPlace], WebAnswer]:
     lines = (f"Location: {location}",) if location else ()
-    return lambda place: Answer(302, document(place.url, "<p>Moved, somewhere."), headers=lines)
+    return lambda place: WebAnswer(302, document(place.url, "<p>Moved, somewhere."), headers=lines)
 
 
-def _refresh(place: Place) -> Answer:
+def _refresh(place: AnswerPlace) -> WebAnswer:
     head = f"<META HTTP-EQUIV=refresh CONTENT='0;url={place.landing()}'>"
-    return Answer(body=document(place.url, "<p>Wait.", head), links=[place.anchor("refresh")])
+    return WebAnswer(body=document(place.url, "<p>Wait.", head), links=[place.anchor("refresh")])
 
 
-def _refresh_loop(place: Place) -> Answer:
+def _refresh_loop(place: AnswerPlace) -> WebAnswer:
     target = place.path if place.rest else f"{place.path}/back"
     head = f'<meta http-equiv="refresh" content="0; {target}">'
-    return Answer(
+    return WebAnswer(
         body=document(place.url + place.rest, "", head),
         links=[Anchor("refresh", place.origin + target)],
     )
@@ -158,13 +158,13 @@ _BODY = document("A broken answer", "<p>Text.</p>" * 30)
 _LENGTH = b"Content-Length: %d\r\n" % len(_BODY)
 
 
-def _sends(*steps: Step, ending: Ending = Ending.CLOSE) -> Kind:
-    return Kind(lambda _: Answer(script=steps, ending=ending, broken=True))
+def _sends(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> Kind:
+    return Kind(lambda _: WebAnswer(script=steps, ending=ending, broken=True))
 
 
 BROKEN: dict[str, Kind] = {
-    "reset": _sends(ending=Ending.RESET),
-    "reset_midway": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=Ending.RESET),
+    "reset": _sends(ending=ConnectionEnd.RESET),
+    "reset_midway": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=ConnectionEnd.RESET),
     "closed": _sends(),
     "short": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100]),
     "short_head": _sends(_OK + b"X-Cut"),
@@ -208,7 +208,7 @@ def _endless_lie(first: bytes, again: bytes) -> Kind:
         while True:
             yield again
 
-    return Kind(lambda _: Answer(script=script(), broken=True))
+    return Kind(lambda _: WebAnswer(script=script(), broken=True))
 
 
 def _stated(value: bytes) -> Kind:
@@ -242,19 +242,22 @@ LIARS: dict[str, Kind] = {
     "chunk_negative": _sends(_CHUNKED + chunk(_LIE) + b"-5\r\nagain\r\n" + LAST_CHUNK),
     "chunk_feeds": _sends((_CHUNKED + chunk(_LIE) + LAST_CHUNK).replace(b"\r", b"")),
     "never_closed": _sends(
-        b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=Ending.HANG
+        b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=ConnectionEnd.HANG
     ),
     # bodies where none are allowed, answers without a request
     "body_of_204": _sends(
-        b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP
+        b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=ConnectionEnd.KEEP
     ),
     "body_of_304": _sends(
-        b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=Ending.KEEP
+        b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE,
+        ending=ConnectionEnd.KEEP,
     ),
-    "answer_unasked": _sends(_OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _STOLEN, ending=Ending.KEEP),
+    "answer_unasked": _sends(
+        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _STOLEN, ending=ConnectionEnd.KEEP
+    ),
     "answer_between": _sends(
         _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + b"\r\n\0\xff what is this\r\n\r\n",
-        ending=Ending.KEEP,
+        ending=ConnectionEnd.KEEP,
     ),
     "interim_only": _sends(b"HTTP/1.1 100 Continue\r\n\r\n"),
     "switching_late": _sends(
@@ -269,7 +272,7 @@ LIARS: dict[str, Kind] = {
     "no_colon": _sends(_OK + b"What is this\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     "speaks_http2": _sends(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
     "speaks_icy": _sends(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _LIE),
-    "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=Ending.HANG),
+    "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=ConnectionEnd.HANG),
     "status_letters": _sends(b"\r\nHTTP/1.1 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     "status_long": _sends(b"\r\nHTTP/1.1 20000 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     "carriage_returns": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"\n", b"") + _LIE),
@@ -279,7 +282,7 @@ LIARS: dict[str, Kind] = {
 _PIECES = 20
 
 
-def _trickle(place: Place) -> Answer:
+def _trickle(place: AnswerPlace) -> WebAnswer:
     """A whole page in twenty pieces."""
     body, pause = _page(place), place.world.slow / _PIECES
     size = len(body) // _PIECES + 1
@@ -290,10 +293,10 @@ def _trickle(place: Place) -> Answer:
             yield pause
             yield body[start : start + size]
 
-    return Answer(body=body, links=[place.anchor()], script=script())
+    return WebAnswer(body=body, links=[place.anchor()], script=script())
 
 
-def _drip(place: Place) -> Answer:
+def _drip(place: AnswerPlace) -> WebAnswer:
     """A head, then a byte now and then, without end."""
 
     def script() -> Iterator[Step]:
@@ -302,10 +305,10 @@ def _drip(place: Place) -> Answer:
             yield chunk(b" ")
             yield place.world.slow / _PIECES
 
-    return Answer(script=script(), broken=True)
+    return WebAnswer(script=script(), broken=True)
 
 
-def _drip_head(place: Place) -> Answer:
+def _drip_head(place: AnswerPlace) -> WebAnswer:
     """A head that never ends."""
 
     def script() -> Iterator[Step]:
@@ -314,10 +317,10 @@ def _drip_head(place: Place) -> Answer:
             yield b"X-More: yes\r\n"
             yield place.world.slow / _PIECES
 
-    return Answer(script=script(), broken=True)
+    return WebAnswer(script=script(), broken=True)
 
 
-def _endless(_: Place) -> Answer:
+def _endless(_: AnswerPlace) -> WebAnswer:
     """A body that never ends, sent as fast as the client reads."""
 
     def script() -> Iterator[Step]:
@@ -326,23 +329,23 @@ def _endless(_: Place) -> Answer:
         while True:
             yield piece
 
-    return Answer(script=script(), broken=True)
+    return WebAnswer(script=script(), broken=True)
 
 
-def _hang_midway(place: Place) -> Answer:
+def _hang_midway(place: AnswerPlace) -> WebAnswer:
     body = _page(place)
     first = _OK + b"Content-Length: %d\r\n\r\n" % (len(body) + 9) + body[:40]
-    return Answer(script=(first,), ending=Ending.HANG, broken=True)
+    return WebAnswer(script=(first,), ending=ConnectionEnd.HANG, broken=True)
 
 
 SLOW: dict[str, Kind] = {
     "slow": Kind(
-        lambda place: Answer(body=_page(place), links=[place.anchor()], delay=place.world.slow)
+        lambda place: WebAnswer(body=_page(place), links=[place.anchor()], delay=place.world.slow)
     ),
     "trickle": Kind(_trickle),
     "drip": Kind(_drip),
     "drip_head": Kind(_drip_head),
     "endless": Kind(_endless),
-    "hang": _sends(ending=Ending.HANG),
+    "hang": _sends(ending=ConnectionEnd.HANG),
     "hang_midway": Kind(_hang_midway),
 }
