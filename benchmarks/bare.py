@@ -29,7 +29,7 @@ from webcrawl.content.html.tree_guard import heavy
 from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.net.tls import tls_context
-from webcrawl.record.warc.capture import Captures, Originals
+from webcrawl.record.warc.capture import CaptureMaker, RecentPayloads
 from webcrawl.record.warc.warc_record import GZIP, LEVEL
 from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.urls.canonical import canonical_links
@@ -54,7 +54,7 @@ def compressed(_url: str, wire: bytes, _body: bytes) -> None:
 def archived() -> Store:
     """All that happens to a page before the archive has it."""
     digests = ContentDigests(bytes(KEY_BYTES))
-    captures = Captures(Originals(), identifiers(SystemRandom()).__next__)
+    captures = CaptureMaker(RecentPayloads(), identifiers(SystemRandom()).__next__)
     html = [(b"Content-Type", b"text/html; charset=utf-8")]
 
     def store(url: str, wire: bytes, body: bytes) -> None:

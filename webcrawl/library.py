@@ -519,7 +519,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     FileNotFoundError if there is no archive.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
-    from webcrawl.record.archives import Archives, Originals  # noqa: PLC0415 - as above
+    from webcrawl.record.archives import Archives, PayloadPlaces  # noqa: PLC0415 - as above
     from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
 
     try:
@@ -527,7 +527,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     except NoArchive as error:
         raise FileNotFoundError(str(error)) from error
     with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
-        originals = Originals(Path(folder) / "originals.db")
+        originals = PayloadPlaces(Path(folder) / "originals.db")
         try:
             for answer in Archives(files, _from_the_beginning, originals, ARCHIVED_TRUNCATE):
                 if answer.found is not None and not answer.found[0].is_own:

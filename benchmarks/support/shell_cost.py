@@ -48,7 +48,7 @@ class Unknown(Recogniser):
 def _unknowing(*_: Path) -> Recogniser:
     with mock.patch.dict(marks.HINTS):
         del marks.HINTS[marks.MOUNT]
-        return Unknown(marks.Marks.read())
+        return Unknown(marks.MarkTable.read())
 
 
 class Clock:

@@ -4,7 +4,7 @@ import pytest
 from scrapy import Spider
 from scrapy.spiders import CrawlSpider
 
-from webcrawl.adapter.request_links import Callbacks, has_method
+from webcrawl.adapter.request_links import CallbackCheck, has_method
 from webcrawl.adapter.spiders.web import WebSpider
 
 
@@ -56,7 +56,7 @@ class Shop(Spider):
 )
 def test_callbacks(kind, name, keywords):
     """Methods that take an answer, and what the request gives them, may be named."""
-    assert Callbacks(kind("a")).takes("callback", name, keywords)
+    assert CallbackCheck(kind("a")).takes("callback", name, keywords)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_is_no_callback(kind, name, keywords):
     """What Scrapy or the crawl calls, what is no plain method, and what does not take the
     arguments, may not.
     """
-    assert not Callbacks(kind("a")).takes("callback", name, keywords)
+    assert not CallbackCheck(kind("a")).takes("callback", name, keywords)
     assert not Shop.ran
 
 

@@ -20,7 +20,7 @@ from scrapy_playwright.page import PageMethod
 
 from webcrawl.adapter.held_values import MOST, HeldValues
 from webcrawl.adapter.request_links import (
-    Callbacks,
+    CallbackCheck,
     CannotBeKept,
     CannotBeMade,
     to_link,
@@ -349,7 +349,7 @@ class TestFromOutside:
             Request("http://a.test/", spider.parse, meta={"value": value}), spider, classes=False
         )
 
-        check_word(link.request, Callbacks(spider).takes)
+        check_word(link.request, CallbackCheck(spider).takes)
 
     def test_requests_and_methods(self, spider):
         """So do requests and callbacks, within values."""
@@ -359,7 +359,7 @@ class TestFromOutside:
         meta = {"next": [inner], "call": spider.later}
         link = to_link(Request("http://a.test/", spider.parse, meta=meta), spider, classes=False)
 
-        check_word(link.request, Callbacks(spider).takes)
+        check_word(link.request, CallbackCheck(spider).takes)
 
     @pytest.mark.parametrize(
         ("value", "why"),
@@ -396,7 +396,7 @@ class TestFromOutside:
         """
         for name in ("meta", "cb_kwargs"):
             with pytest.raises(UnfitRequest) as raised:
-                check_word(word(**{name: {"a": value}}), Callbacks(spider).takes)
+                check_word(word(**{name: {"a": value}}), CallbackCheck(spider).takes)
             assert why in str(raised.value)
 
     def test_nesting_is_bounded(self, spider):
@@ -406,7 +406,7 @@ class TestFromOutside:
             value = ext(SIMPLE.index("tuple"), [value])
 
         with pytest.raises(UnfitRequest, match="nested too deeply"):
-            check_word(word(meta={"a": value}), Callbacks(spider).takes)
+            check_word(word(meta={"a": value}), CallbackCheck(spider).takes)
         with pytest.raises(CannotBeMade, match="nested too deeply"):
             made(spider, value)
 

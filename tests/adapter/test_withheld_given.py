@@ -6,7 +6,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.trip import give_trip
-from webcrawl.adapter.withheld import FLAG, Reader, withheld_given
+from webcrawl.adapter.withheld import FLAG, AnswerReader, withheld_given
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 
@@ -37,7 +37,7 @@ def given(reader, *, link=None, body=b"secret", flags=(), url=URL):
 
 def test_those_who_read_pages_beside_the_crawl_get_no_body():
     """The flag says why, and the trip has what the log notes."""
-    response, _, trip = given(Reader.BOTH, link=Link(URL))
+    response, _, trip = given(AnswerReader.BOTH, link=Link(URL))
 
     assert (response.body, response.flags) == (b"", [FLAG])
     assert trip.withheld.state.notes == ("withheld:header",)
@@ -47,14 +47,14 @@ def test_those_who_read_pages_beside_the_crawl_get_no_body():
 def test_others_are_refused(link):
     """A callback's errback, and whoever awaits the download."""
     with pytest.raises(IgnoreRequest, match="the owner forbids it"):
-        given(Reader.CALLBACKS, link=link)
+        given(AnswerReader.CALLBACKS, link=link)
 
 
 def test_a_body_that_takes_the_place_of_a_withheld_one():
     """A middleware that fills a withheld response, which keeps its flag, does not get round the
     question.
     """
-    response, judged, _ = given(Reader.BOTH, link=Link(URL), flags=[FLAG])
+    response, judged, _ = given(AnswerReader.BOTH, link=Link(URL), flags=[FLAG])
 
     assert judged == [(URL, b"secret")]
     assert response.body == b""
@@ -71,7 +71,7 @@ def test_a_body_that_takes_the_place_of_a_withheld_one():
 )
 def test_what_is_not_judged(link, more):
     """What was withheld before, the crawl's own robots.txt, and what has no host."""
-    response, judged, _ = given(Reader.BOTH, link=link, **more)
+    response, judged, _ = given(AnswerReader.BOTH, link=link, **more)
 
     assert judged == []
     assert response.body == more.get("body", b"secret")
@@ -79,6 +79,6 @@ def test_what_is_not_judged(link, more):
 
 def test_a_url_of_any_length_is_judged():
     """Also one that is longer than a crawl's own may be by default."""
-    response, _, _ = given(Reader.BOTH, link=Link(URL), url=URL + "x" * 8000)
+    response, _, _ = given(AnswerReader.BOTH, link=Link(URL), url=URL + "x" * 8000)
 
     assert response.body == b""

@@ -20,7 +20,7 @@ from tests.support.places import ROOT
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.tools.supervisor.changes import give_up, resize
-from webcrawl.tools.supervisor.servers import Target
+from webcrawl.tools.supervisor.servers import HiveTarget
 
 CLOSED = {"CLOSESPIDER_PAGECOUNT": 3}
 SLOWLY = {"POLITENESS_MIN_DELAY": 2, "POLITENESS_MAX_DELAY": 4}
@@ -146,7 +146,7 @@ def _grows(start, server, tmp_path):
     hive.send_signal(signal.SIGUSR1)
     wait_until(lambda: all((job / f"drone-{drone}/stats.json").exists() for drone in range(2)))
     with pytest.raises(KeyboardInterrupt):
-        resize(Target(Settings(), str(job)), 3, interrupt)
+        resize(HiveTarget(Settings(), str(job)), 3, interrupt)
     return hive
 
 
@@ -200,10 +200,10 @@ def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
     hive.send_signal(signal.SIGUSR1)
     wait_until(lambda: all((job / f"drone-{drone}/stats.json").exists() for drone in range(3)))
     if moment == "when hive.json has dropped it":
-        assert resize(Target(Settings(), str(job)), 2, str) == 0
+        assert resize(HiveTarget(Settings(), str(job)), 2, str) == 0
     else:
         with pytest.raises(KeyboardInterrupt):
-            resize(Target(Settings(), str(job)), 2, interrupt)
+            resize(HiveTarget(Settings(), str(job)), 2, interrupt)
     if moment == "when it has ended":
         wait_until(lambda: HiveFolder(job).figures(2).get("reason") == "finished")
     kill_all(hive)
@@ -301,7 +301,7 @@ def test_a_hive_that_cannot_change(start, server, tmp_path):
             CannotStart,
             match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give",
         ):
-            change(Target(Settings(), str(job)), say=interrupt)
+            change(HiveTarget(Settings(), str(job)), say=interrupt)
 
     status, said = ended(hive)
 

@@ -12,7 +12,7 @@ from tests.support.lamp_site import PARAGRAPH
 from tests.support.named_sites import Typed, sites
 from tests.support.pdfs import pdf, with_content
 from tests.support.tables import rows
-from webcrawl.record.fulltext.text_search import Search
+from webcrawl.record.fulltext.text_search import IndexSearch
 from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip("pypdfium2", reason="PDFs are read by pypdfium2: pip install 'pypdfium2>=5,<6'")
@@ -60,7 +60,7 @@ def test_texts_of_pdfs(tmp_path):
         assert paths(rows(folder, "documents")) == ["/", "/lamp.pdf"]
         (text,) = [row["text"] for row in rows(folder, "documents") if row["url"].endswith("pdf")]
         assert text.split() == PARAGRAPH.split()
-        total, answers = Search(folder).find("burning wicks site:site.test", 10)
+        total, answers = IndexSearch(folder).find("burning wicks site:site.test", 10)
         assert (total, [answer.url.rpartition("/")[2] for answer in answers]) == (1, ["lamp.pdf"])
         assert list(verify(folder, Counter())) == []
     notes = {line.split()[3].rpartition("/")[2]: line.split()[11] for line in crawl_log(crawl)}

@@ -12,7 +12,7 @@ from tests.support.archive_files import gzipped, one_gzip, plain, record, respon
 from webcrawl.base.model import unpack
 from webcrawl.record.archived_answers import Answers, Unusable, captures
 from webcrawl.record.warc.archive_files import opened, packed, size_of
-from webcrawl.record.warc.reader import NotWarc, Records
+from webcrawl.record.warc.reader import NotWarc, RecordReader
 
 URL = "http://a.test/"
 ID = f"<urn:test:{URL}>"
@@ -38,7 +38,7 @@ def archive(data: bytes) -> None:
         path.write_bytes(data)
         lost: list[object] = []
         try:
-            with Records(path, MOST, lost.append) as reader:
+            with RecordReader(path, MOST, lost.append) as reader:
                 records = list(reader)
         except NotWarc:
             return
@@ -47,15 +47,15 @@ def archive(data: bytes) -> None:
         if not records:
             return
         at = chance(data).randrange(len(records))
-        with Records(path, MOST, lost.append, records[at].place) as reader:
+        with RecordReader(path, MOST, lost.append, records[at].place) as reader:
             assert [(one.fields, one.block) for one in reader] == [
                 (one.fields, one.block) for one in records[at:]
             ]
-        with Records(path, MOST, lost.append) as reader:
+        with RecordReader(path, MOST, lost.append) as reader:
             _read(reader)
 
 
-def _read(reader: Records) -> None:
+def _read(reader: RecordReader) -> None:
     for capture in captures(reader, lambda *_: None):
         try:
             link, exchange = Answers(MOST // 4).read(capture)

@@ -11,7 +11,7 @@ from tests.support.net_answers import WHOLE
 from tests.support.warc_reader import members, one_record
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.errors import FetchError
-from webcrawl.record.warc.capture import Captures, Originals
+from webcrawl.record.warc.capture import CaptureMaker, RecentPayloads
 from webcrawl.store.jobdir import crawl_line, log_lines
 
 ID = "<urn:uuid:00000000-0000-4000-8000-00000000000%d>"
@@ -39,7 +39,7 @@ def warc(data: bytes) -> None:
         made.head = made.request = b""
         made.headers = [(b"content-type", b"text/plain")]
     numbers = iter(range(10))
-    captures = Captures(Originals(), lambda: ID % next(numbers))
+    captures = CaptureMaker(RecentPayloads(), lambda: ID % next(numbers))
     about = {
         "title": data[:50].decode("utf-8", "replace").strip(),
         "server": headers.get(b"server", "").strip(),

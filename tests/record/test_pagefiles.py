@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.outputs import Crawl
 from webcrawl.base.model import Link
-from webcrawl.record.pagefiles import About, PageFiles, name_of
+from webcrawl.record.pagefiles import PageFileFacts, PageFiles, name_of
 from webcrawl.tools.verify_crawl import verify
 
 
@@ -26,7 +26,7 @@ class Stored(Crawl):
             **about,
         }
         self.files.write(
-            Link(f"http://a.test/{name}", "LR", "http://a.test/"), About(**about), body
+            Link(f"http://a.test/{name}", "LR", "http://a.test/"), PageFileFacts(**about), body
         )
 
     def bodies(self):

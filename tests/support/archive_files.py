@@ -6,7 +6,7 @@ import zlib
 
 from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.base.zstd_frame import zstd as binding
-from webcrawl.record.warc.reader import Records
+from webcrawl.record.warc.reader import RecordReader
 
 
 def record(kind, url="", block=b"", version="1.1", line_ends=b"\r\n\r\n", **fields):
@@ -83,7 +83,7 @@ def zstd_with_dictionary(records, *, packed=False):
 def read(path, most=1 << 20, place=None):
     """All records of a file, and what was lost."""
     lost = []
-    with Records(path, most, lost.append, place) as records:
+    with RecordReader(path, most, lost.append, place) as records:
         return list(records), lost
 
 

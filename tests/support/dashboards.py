@@ -11,8 +11,8 @@ from yarl import URL
 
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.history_line import PATH, line, mix, moment
-from webcrawl.tools.dashboard.access_guard import COOKIE, Guard
-from webcrawl.tools.dashboard.crawls import Finder
+from webcrawl.tools.dashboard.access_guard import COOKIE, AccessGuard
+from webcrawl.tools.dashboard.crawls import CrawlFinder
 from webcrawl.tools.dashboard.dashboard_server import DashboardServer
 
 FIGURES = {
@@ -117,8 +117,8 @@ def nothing_known(jobdir, url):
 def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1"):
     """Serves the crawls below a folder; `id` of who visits is that of the first one."""
     crawls = crawls or Crawls()
-    guard = Guard(host, 0)
-    finder = Finder(given, root)
+    guard = AccessGuard(host, 0)
+    finder = CrawlFinder(given, root)
     server = DashboardServer(guard, finder, str(root), crawls.ask, why, {})
     loop = asyncio.new_event_loop()
     listening = TestServer(server.app(), host="127.0.0.1")

@@ -3,7 +3,7 @@
 import time
 
 from tests.support.outputs import Crawl
-from webcrawl.record.objectstore.storing import Storing
+from webcrawl.record.objectstore.storing import FileStorage
 
 ADDRESS = "test://store/crawl"
 
@@ -68,7 +68,7 @@ class StoredCrawl(Crawl):
     def __init__(self, root, place, *, keep=True, disk=None, address=ADDRESS):
         super().__init__(root, disk)
         self.place, self.now, self.hurries = place, 1000.0, False
-        self.storing = Storing(
+        self.storing = FileStorage(
             self.db,
             self.outputs,
             root=root,

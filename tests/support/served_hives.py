@@ -22,7 +22,7 @@ from webcrawl.crawl.hive.process import UNIX
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
-from webcrawl.tools.supervisor.watching import Watching
+from webcrawl.tools.supervisor.watching import HiveWatch
 
 HERE = socket.gethostname()
 FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
@@ -42,7 +42,7 @@ def served(folder, url, ended=()):
     """
     serve(folder, url)
     lock, over = folder.lock(), Event()
-    watching = Watching(folder, at(url, "web"), None, lambda: ended)
+    watching = HiveWatch(folder, at(url, "web"), None, lambda: ended)
 
     async def watch():
         task = asyncio.create_task(watching.run())

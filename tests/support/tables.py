@@ -14,8 +14,8 @@ from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.parquet import read_stream
-from webcrawl.record.tables.table_writer import Changes, DocumentTable, Tables
-from webcrawl.record.warc.capture import Press
+from webcrawl.record.tables.table_writer import ChangeTable, CrawlTables, DocumentTable
+from webcrawl.record.warc.capture import CompressionQueue
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -50,12 +50,19 @@ class Job:
         if archive:
             files = WarcFiles("test", 20_000, {"software": "webcrawl/0"})
             self.archive = WarcWriter(
-                self.db, self.outputs, files, random=Random(2), clock=lambda: NOW, press=Press()
+                self.db,
+                self.outputs,
+                files,
+                random=Random(2),
+                clock=lambda: NOW,
+                press=CompressionQueue(),
             )
-        self.tables = Tables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
+        self.tables = (
+            CrawlTables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
+        )
         if tables:
             self.log.hearers.append(self.tables.hear)
-        self.changes = Changes(self.db, self.outputs, root, full=full) if changes else None
+        self.changes = ChangeTable(self.db, self.outputs, root, full=full) if changes else None
         if changes:
             self.log.hearers.append(self.changes.hear)
 

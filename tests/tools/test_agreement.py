@@ -21,12 +21,12 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line, index_line
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.optout_records import Offsets
-from webcrawl.tools.report.log_summary import Log
+from webcrawl.tools.optout_records import RecordFinder
+from webcrawl.tools.report.log_summary import LogFindings
 from webcrawl.tools.report.report_source import read_source
-from webcrawl.tools.site_account import Site, account_of
+from webcrawl.tools.site_account import AskedSite, account_of
 from webcrawl.tools.verify_crawl import verify
-from webcrawl.tools.why.answer import Crawls
+from webcrawl.tools.why.answer import OpenedCrawls
 from webcrawl.urls.exclusion_rules import Forgotten
 
 pytestmark = pytest.mark.xdist_group("agreement")  # one crawl for all
@@ -78,7 +78,7 @@ def _answers(crawled):
     chosen = [*dict.fromkeys(sorted(kinds.values(), key=lambda line: (line.status, line.url)))]
     step = max(len(chosen) // MANY, 1)
     some = chosen[::step][: MANY + 5]
-    with Crawls(crawled.job) as crawls:
+    with OpenedCrawls(crawled.job) as crawls:
         return list(zip(some, crawls.answers([line.url for line in some]), strict=True))
 
 
@@ -135,7 +135,7 @@ def test_urls(crawled, answers):
     for line, answer in answers:
         row = pages[line.url]
         assert (row["fetch_status"], answer.details["log"][-1]) == (line.status, line.text)
-        account = account_of(crawled.job, Site(host_of(line.url)))
+        account = account_of(crawled.job, AskedSite(host_of(line.url)))
         ends = [one.end for one in account.requests if one.end is not None] + account.unasked
         assert [one for one in ends if one.url == line.url][-1] == line
         if line.size is None:
@@ -145,14 +145,16 @@ def test_urls(crawled, answers):
         assert index[line.url][-1] == place
         last = answer.details["archive"][-1]
         assert (last["file"].rpartition("/")[2], last["offset"], last["length"]) == place
-        places = {(one.file.name, one.offset, one.length) for one in Offsets(crawled.job, line.url)}
+        places = {
+            (one.file.name, one.offset, one.length) for one in RecordFinder(crawled.job, line.url)
+        }
         assert place in places
 
 
 def test_numbers(crawled):
     """Lines, hosts and URLs that wait are as many for the log, verify, the report and stats.json."""
     stats, source = json.loads((crawled.job / "stats.json").read_text()), crawled.source
-    log = Log()
+    log = LogFindings()
     log.read(crawled.job / crawl_line.LOG, source.outputs[crawl_line.LOG])
     ended = Counter(line.status for line in crawled.lines if not line.is_prerequisite)
 
@@ -245,7 +247,7 @@ def test_hosts_of_a_crawl_that_runs(paused):
     first = {
         row["url"]: (name, place) for name in rows for place, row in enumerate(queues[name], 1)
     }
-    with Crawls(paused.job) as crawls:
+    with OpenedCrawls(paused.job) as crawls:
         answers = {answer.url: answer for answer in crawls.answers([*first])}
 
     for name, row in rows.items():
@@ -271,7 +273,7 @@ def test_urls_of_a_crawl_that_runs(paused):
     ]
     urls = [one.url for one in lines if not one.is_prerequisite][:MANY]
     about = paused.ask(f"about {' '.join(urls)}")
-    with Crawls(paused.job) as crawls:
+    with OpenedCrawls(paused.job) as crawls:
         answers = [*crawls.answers(urls)]
 
     assert [about[url]["in_flight"] for url in urls] == [False] * MANY

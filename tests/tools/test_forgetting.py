@@ -17,7 +17,7 @@ from webcrawl.crawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.tools.account_page import page
-from webcrawl.tools.optout_records import Offsets, crawls_with, records_in, records_of
+from webcrawl.tools.optout_records import RecordFinder, crawls_with, records_in, records_of
 from webcrawl.tools.site_account import account_of, site_of
 from webcrawl.tools.wacz.pack import pack
 from webcrawl.urls.exclusion_rules import Forgotten, OptOut
@@ -62,7 +62,7 @@ class TestOffsets:
         """Each record of the site is listed with its file, place, length and URL, and none of
         another site.
         """
-        places = [*Offsets(job, "b.test")]
+        places = [*RecordFinder(job, "b.test")]
 
         assert len(places) == 18
         assert Counter(one.kind for one in places) == {"response": 6, "request": 6, "metadata": 6}
@@ -74,13 +74,13 @@ class TestOffsets:
 
     def test_a_prefix(self, job):
         """What lies below a URL prefix is listed alone."""
-        assert {one.url for one in Offsets(job, "www.b.test/3")} == {"http://www.b.test/3"}
+        assert {one.url for one in RecordFinder(job, "www.b.test/3")} == {"http://www.b.test/3"}
 
     def test_nothing_is_written(self, job):
         """The archives stay as they are, and so does all else."""
         before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
 
-        assert [*Offsets(job, "b.test")]
+        assert [*RecordFinder(job, "b.test")]
         assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
 
     def test_what_cannot_be_read_is_said(self, job):
@@ -90,14 +90,14 @@ class TestOffsets:
         first, second, third, *_ = files(job)
         second.rename(f"{second}.open")
         third.unlink()
-        offsets = Offsets(job, "b.test")
+        offsets = RecordFinder(job, "b.test")
         assert [*offsets]
         named = {line.partition(": ")[0] for line in offsets.unread}
         assert named == {f"warc/{third.name}", f"warc/{second.name}.open"}
 
         first.write_bytes(b"\0" * 100)
         with pytest.raises(DamagedFile):
-            list(Offsets(job, "b.test"))
+            list(RecordFinder(job, "b.test"))
 
     def test_an_archive_that_is_elsewhere(self, job):
         """A folder without its archives is no crawl that has nothing of the site."""
@@ -112,7 +112,7 @@ class TestOffsets:
     def test_no_rule(self, job):
         """What is neither a domain nor a prefix is refused."""
         with pytest.raises(StoreError, match="neither a domain nor a URL prefix"):
-            Offsets(job, "a b")
+            RecordFinder(job, "a b")
 
     def test_as_a_command(self, job):
         """`scrapy account JOBDIR RULE --offsets` prints one record per line, with tabs."""
@@ -121,7 +121,8 @@ class TestOffsets:
         assert done.returncode == 0
         rows = [line.split("\t") for line in done.stdout.splitlines()]
         assert [row[1:] for row in rows] == [
-            [str(one.offset), str(one.length), one.kind, one.url] for one in Offsets(job, "b.test")
+            [str(one.offset), str(one.length), one.kind, one.url]
+            for one in RecordFinder(job, "b.test")
         ]
 
 

@@ -16,7 +16,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
 from webcrawl.tools import host_graph
 from webcrawl.tools.commands.export import GraphExport
-from webcrawl.tools.host_graph import Graph
+from webcrawl.tools.host_graph import HostGraph
 
 URLS = st.sampled_from(
     [
@@ -33,7 +33,7 @@ URLS = st.sampled_from(
 @given(st.lists(st.lists(st.tuples(URLS, URLS), max_size=30), max_size=10), st.integers(1, 40))
 def test_links_are_counted_between_hosts(batches, chunk):
     """Whatever the batches, an edge has as many links as pairs of different hosts were added."""
-    whole = Graph()
+    whole = HostGraph()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host_graph, "CHUNK", chunk)
         for batch in batches:
@@ -48,7 +48,7 @@ def test_links_are_counted_between_hosts(batches, chunk):
 @pytest.mark.parametrize("damaged", ["", "http", "http:/", "http://[::1/"])
 def test_what_is_no_url_is_no_link(damaged):
     """A damaged line of links.log costs its own link alone."""
-    found = Graph()
+    found = HostGraph()
     found.add([("http://a/", damaged), (damaged, "http://a/"), ("http://a/", "http://b/")])
 
     assert [(found.hosts[one], found.hosts[other]) for one, other, _ in found.edges()] == [
@@ -97,7 +97,7 @@ class TestCrawls:
 
     def test_the_tables_graph(self, crawled, tmp_path):
         """Finished tables give the same graph, where there is no links.log."""
-        found = Graph()
+        found = HostGraph()
         for batch in host_graph._of_tables(sorted((crawled / "tables").glob("links-*.parquet"))):
             found.add(batch)
         host_graph.write_graph(crawled, tmp_path / "graph")

@@ -24,8 +24,8 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.driving import PagesThroughScrapy, why_engine
-from webcrawl.adapter.fastpath.engine import Engine
-from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.fastpath.engine import EngineHandle
+from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
@@ -205,7 +205,9 @@ class RereadingDownloader(FrontierDownloader):
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
         self.moments = DownloadMoments()
-        self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
+        self.inline = AwaitedDownloads(
+            _refused, self.middleware.download_async, self.barrier, self.active, 0
+        )
 
     async def _fetch(self, request: Request) -> Response | Request:
         trip = trip_of(request)
@@ -250,7 +252,7 @@ class RereadingSteps(PagesThroughScrapy):
     def __init__(
         self,
         crawler: Crawler,
-        engine: Engine,
+        engine: EngineHandle,
         scheduler: RereadingScheduler,
         downloader: RereadingDownloader,
     ) -> None:

@@ -28,8 +28,8 @@ from scrapy_playwright.provider import PlaywrightBrowserProvider
 
 from webcrawl.adapter.browser_page import (
     PATIENCE,
-    Rendering,
-    Tab,
+    BrowserTab,
+    PageRendering,
     differs,
     empty,
     prepare,
@@ -167,9 +167,11 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
         self._places = BrowserPlaces(self._most)
-        self._tabs: dict[str, Tab] = {}  # that are empty, by the origin whose pages they showed
+        self._tabs: dict[
+            str, BrowserTab
+        ] = {}  # that are empty, by the origin whose pages they showed
         self._told: set[str] = set()
-        self._renderings: dict[str, Rendering] = {}
+        self._renderings: dict[str, PageRendering] = {}
         self._shared = SharedResources()
         # pages may want the same at once
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -208,7 +210,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         origin = "/".join(request.url.split("/", 3)[:3])
         tab = await self._tab(origin) if _is_plain(request) else None
         password = self._proxy.admit(tab.password if tab else "")
-        rendering = Rendering(request, exchange, page=tab.page if tab else None)
+        rendering = PageRendering(request, exchange, page=tab.page if tab else None)
         self._renderings[password] = rendering
         seconds = float(request.meta.get("download_timeout") or self._timeout)
         done = False
@@ -242,7 +244,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             ):
                 await self._shut(password)
 
-    async def _tab(self, origin: str) -> Tab | None:
+    async def _tab(self, origin: str) -> BrowserTab | None:
         """Return the empty tab of an origin, if it has one that is still there."""
         tab = self._tabs.pop(origin, None)
         if tab is not None and tab.page.is_closed():
@@ -255,7 +257,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         while self._tabs and len(self._tabs) + len(self._renderings) > self._most:
             await self._shut(self._tabs.pop(next(iter(self._tabs))).password)
 
-    async def _keep(self, origin: str, password: str, used: int, rendering: Rendering) -> bool:
+    async def _keep(self, origin: str, password: str, used: int, rendering: PageRendering) -> bool:
         """Keep a page's tab for the next one of its origin, if it can be emptied."""
         page = rendering.page
         if page is None or origin in self._tabs or len(page.context.pages) > 1:
@@ -264,7 +266,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             await empty(page)
         except (PlaywrightError, TimeoutError):
             return False
-        self._tabs[origin] = Tab(password, page, used)
+        self._tabs[origin] = BrowserTab(password, page, used)
         return True
 
     def _take(self, exchange: Exchange, text: str) -> None:
@@ -285,7 +287,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         exchange.flaws = (*exchange.flaws, name)
         self._count([f"flaw/{name}"])
 
-    def _copy(self, request: Request, page: str, rendering: Rendering) -> Request:
+    def _copy(self, request: Request, page: str, rendering: PageRendering) -> Request:
         """Return the request for scrapy-playwright: its own context has the page's password."""
         meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
         ours = {

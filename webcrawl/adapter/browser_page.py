@@ -30,7 +30,7 @@ AFRESH = "if (top === self) { try { sessionStorage.clear() } catch {} window.nam
 
 
 @dataclass(slots=True)
-class Tab:
+class BrowserTab:
     """A page's place in the browser: a context with a password of its own."""
 
     password: str
@@ -39,7 +39,7 @@ class Tab:
 
 
 @dataclass(slots=True)
-class Rendering:
+class PageRendering:
     """A page that is being rendered."""
 
     request: Request
@@ -65,7 +65,7 @@ class Rendering:
             self.answered.set()
 
 
-async def prepare(rendering: Rendering, more: Any, page: Page, request: Request) -> None:
+async def prepare(rendering: PageRendering, more: Any, page: Page, request: Request) -> None:
     """Keep a page from leaving, before it is loaded: the document would be another URL's."""
 
     async def check(route: Route) -> None:
@@ -96,7 +96,7 @@ async def _refuse(route: Route) -> None:
     await route.abort("blockedbyclient")
 
 
-async def rest(rendering: Rendering, page: Page) -> None:
+async def rest(rendering: PageRendering, page: Page) -> None:
     """Wait until nothing has been requested for a while, which may be long after `load`.
 
     Requests that wait for their host's turn keep it from resting, and the limit is what ends one

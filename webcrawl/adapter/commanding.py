@@ -27,13 +27,13 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import last_errors
 
 
-class Hive(Protocol):
+class OtherDrones(Protocol):
     """The part of a hive that commands ask whether other drones have anything for this one."""
 
     others_done: bool
 
 
-class Scheduled(Protocol):
+class CommandedScheduler(Protocol):
     """The attributes and methods that they need."""
 
     crawler: Crawler
@@ -45,7 +45,7 @@ class Scheduled(Protocol):
     def crawl(self) -> Crawl: ...
 
     @property
-    def hive(self) -> Hive: ...
+    def hive(self) -> OtherDrones: ...
 
     @property
     def failed(self) -> StoreError | None: ...
@@ -68,19 +68,21 @@ class Scheduled(Protocol):
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
 
-class Commanding:
+class CommandedCrawl:
     """The crawl to which `commands.obey` gives a command.
 
     It keeps no state, so there may be one for each command.
     """
 
-    def __init__(self, crawler: Crawler, scheduler: Callable[[Crawler], Scheduled]) -> None:
+    def __init__(
+        self, crawler: Crawler, scheduler: Callable[[Crawler], CommandedScheduler]
+    ) -> None:
         """`scheduler` may raise NotConfigured."""
         self._crawler = crawler
         self._scheduler_of = scheduler
 
     @property
-    def _scheduler(self) -> Scheduled:
+    def _scheduler(self) -> CommandedScheduler:
         try:
             scheduler = self._scheduler_of(self._crawler)
         except NotConfigured as error:

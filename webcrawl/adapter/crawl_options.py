@@ -30,7 +30,7 @@ _OF_SETTINGS = {
 }
 
 
-class Start(NamedTuple):
+class StartArguments(NamedTuple):
     """The URLs and files that the command line names, in place of a spider."""
 
     urls: list[str]
@@ -50,7 +50,7 @@ class Start(NamedTuple):
         return f"crawls/{names[0]}{others}"
 
 
-def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | None:
+def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> StartArguments | None:
     """Return what to crawl from, or None if the command line names a spider.
 
     Raise UsageError if it names both.
@@ -73,7 +73,7 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | N
         raise UsageError(f"unknown option {option}", print_help=False)
     if others:
         raise UsageError(f"{others[0]!r} is neither a URL nor a file", print_help=False)
-    return Start(urls, files)
+    return StartArguments(urls, files)
 
 
 def _host(url: str) -> str:
@@ -169,7 +169,10 @@ def _is_feed(output: str, formats: Container[str]) -> bool:
 
 
 def apply(
-    opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]
+    opts: argparse.Namespace,
+    settings: BaseSettings,
+    start: StartArguments | None,
+    words: Sequence[str],
 ) -> None:
     """Put the options into the spider's arguments and the settings.
 
@@ -196,7 +199,7 @@ def apply(
         _begin_from(start, arguments, settings)
 
 
-def _begin_from(start: Start, arguments: dict[str, str], settings: BaseSettings) -> None:
+def _begin_from(start: StartArguments, arguments: dict[str, str], settings: BaseSettings) -> None:
     if "seeds" in arguments:
         raise UsageError(
             f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place",

@@ -26,8 +26,8 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_errors import ScrapyOutcomes, as_scrapys
 from webcrawl.adapter.download_moments import DownloadMoments
-from webcrawl.adapter.foreign_handlers import Handlers
-from webcrawl.adapter.inline_downloads import Inline
+from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
+from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.request_meta import our_proxies
 from webcrawl.adapter.trip import trip_of
@@ -80,10 +80,12 @@ class FrontierDownloader:
         self.outcomes = ScrapyOutcomes(
             *heard, self.network.clock, whole=whole, ours=ours, retry_times=times
         )
-        self.handlers = Handlers(crawler, values, self.network.shortage, self.network.clock)
+        self.handlers = CrawlDownloadHandlers(
+            crawler, values, self.network.shortage, self.network.clock
+        )
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
-        self.inline = Inline(
+        self.inline = AwaitedDownloads(
             self._attempt,
             self.middleware.download_async,
             self.barrier,

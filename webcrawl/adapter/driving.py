@@ -18,13 +18,13 @@ from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.fastpath.engine import Engine
-from webcrawl.adapter.foreign_handlers import Handlers
+from webcrawl.adapter.fastpath.engine import EngineHandle
+from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
 from webcrawl.adapter.handlers import FtpHandler, GopherHandler, HttpHandler
 from webcrawl.adapter.listeners import has_listener, hears_any
 from webcrawl.adapter.logformat import QuietLogFormatter
 from webcrawl.adapter.request_meta import proxies_of
-from webcrawl.adapter.request_passage import Giving
+from webcrawl.adapter.request_passage import RequestSource
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link
 from webcrawl.crawl.driver import Output
@@ -58,7 +58,7 @@ def _has_spider_middlewares(crawler: Crawler) -> bool:
 
 def _has_other_handlers(crawler: Crawler) -> bool:
     downloader: object = crawler.engine.downloader if crawler.engine is not None else None
-    handlers: Handlers | None = getattr(downloader, "handlers", None)
+    handlers: CrawlDownloadHandlers | None = getattr(downloader, "handlers", None)
     if handlers is None:  # it reads archives
         return False
     return any(type(handlers.by_scheme.get(scheme)) is not kind for scheme, kind in OURS.items())
@@ -93,7 +93,7 @@ class PagesThroughScrapy:
     def __init__(
         self,
         crawler: Crawler,
-        engine: Engine,
+        engine: EngineHandle,
         finished: Callable[[Trip], None],
         fail: Callable[[Exception], None],
         judges: Sequence[Callable[[Trip, Response], Response]] = (),
@@ -190,8 +190,8 @@ class FetchingSteps(PagesThroughScrapy):
         self,
         crawler: Crawler,
         downloader: FrontierDownloader,
-        engine: Engine,
-        giving: Giving,
+        engine: EngineHandle,
+        giving: RequestSource,
         robots: RobotsRequests,
         finished: Callable[[Trip], None],
         fail: Callable[[Exception], None],

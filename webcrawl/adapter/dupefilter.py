@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.adapter.request_counts import Duplicate
+from webcrawl.adapter.request_counts import DuplicateRequest
 from webcrawl.adapter.request_links import is_start, start_variant, variant
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.discovery import Offered
@@ -49,7 +49,7 @@ class SeenFilter(BaseDupeFilter):
         before = dict(filtered)
         offered = scheduler.crawl.parts.discovery.offer(link, own, *({kind} - {own}))
         if offered is Offered.KNOWN:
-            raise Duplicate
+            raise DuplicateRequest
         if offered is Offered.FILTERED:
             name = next((name for name, urls in filtered.items() if urls != before.get(name)), "")
             raise IgnoreRequest(f"left out by the filter {name} of URL_FILTERS")

@@ -205,7 +205,7 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
             )
 
 
-class Handlers:
+class CrawlDownloadHandlers:
     """Builds the download handlers, and has the part of DownloadHandlers that a downloader needs.
 
     All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the

@@ -14,7 +14,7 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.commanding import Commanding, Scheduled
+from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.crawl.hive.drone_server import DroneServer, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
@@ -41,7 +41,7 @@ def machine() -> str:
         return ""
 
 
-class Entry:
+class HiveEntry:
     """The way into the hive: the state is opened and the server asked before the crawl begins."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
@@ -141,7 +141,7 @@ class Entry:
         )
         return self._hive.epoch
 
-    def running(self, scheduler: Scheduled) -> Running:
+    def running(self, scheduler: CommandedScheduler) -> Running:
         """Return the loops, once there is a crawl."""
         post = scheduler.crawl.parts.post
         if post is None:
@@ -159,7 +159,7 @@ class Entry:
             identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir))
         )
         lease = self._values["HIVE_LEASE"]
-        commanding = Commanding(scheduler.crawler, lambda _: scheduler)
+        commanding = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
         return Running(
             post, self.server, scheduler, commanding, reign, about, join=self.join, lease=lease
         )

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.commanding import Scheduled
+from webcrawl.adapter.commanding import CommandedScheduler
 from webcrawl.store.crawldb import CrawlDB
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.hive_membership import Entry
+    from webcrawl.adapter.hive_membership import HiveEntry
     from webcrawl.crawl.hive.member import Membership
     from webcrawl.crawl.hive.running import Running
 
@@ -22,16 +22,16 @@ class HiveSide:
     def __init__(self) -> None:
         self.member: Membership | None = None
         self.others_done = True  # no drone has anything for us
-        self._entry: Entry | None = None
+        self._entry: HiveEntry | None = None
         self._others: Running | None = None
 
     async def enter(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
         """Enter the hive, if the crawl is a drone of one."""
         if not values["HIVE_DRONES"]:
             return
-        from webcrawl.adapter.hive_membership import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
+        from webcrawl.adapter.hive_membership import HiveEntry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
 
-        self._entry = Entry(crawler, values, name)
+        self._entry = HiveEntry(crawler, values, name)
         self.member = await self._entry.member()
 
     @property
@@ -43,7 +43,7 @@ class HiveSide:
     def is_drone(self) -> bool:
         return self._entry is not None
 
-    def begin(self, scheduler: Scheduled) -> None:
+    def begin(self, scheduler: CommandedScheduler) -> None:
         """Begin the loops: the crawl is open."""
         if self._entry is not None:
             self.others_done = False

@@ -54,7 +54,7 @@ class OpenCrawl:
     fail: Callable[[Exception], None]
 
 
-class Inline:
+class AwaitedDownloads:
     """The downloader's way for requests that no scheduler has handed out."""
 
     def __init__(

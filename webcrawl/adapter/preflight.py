@@ -218,7 +218,7 @@ def preflight_crawler(
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None
-        start = Start(urls=urls, anew="") if urls is not None else None
+        start = KnownBeginning(urls=urls, anew="") if urls is not None else None
         anew = anew and _may_begin_anew(settings, type(spider), values)
         _folder(values, name, on_command_line(settings), start=start, anew=anew)
         _ports(values)
@@ -306,13 +306,13 @@ def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsew
 
 def _check_since(argument: str, jobdir: Path) -> None:
     """Raise CannotStart if the earlier crawls that `-a since=` names cannot be compared with."""
-    from webcrawl.record.since.cdx_server import NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
+    from webcrawl.record.since.cdx_server import CdxServerError  # noqa: PLC0415 - few crawls have earlier ones
     from webcrawl.record.since.sources import NoEarlier  # noqa: PLC0415 - as above
 
     unread = _unread_stores(argument)
     try:
         _check_earlier(argument, jobdir)
-    except (NoEarlier, NoAnswer) as error:
+    except (NoEarlier, CdxServerError) as error:
         raise CannotStart("; ".join((_line(error), *unread))) from error
     for line in unread:
         logger.warning("since: %s", line)
@@ -393,7 +393,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
             next(seeds)  # SeedError if there is none
 
 
-class Start(NamedTuple):
+class KnownBeginning(NamedTuple):
     """The beginning of a crawl that is known before it runs: seeds, or a spider's own URLs."""
 
     seeds: str = ""
@@ -407,18 +407,18 @@ def _start(
     spider: type[Spider],
     arguments: Mapping[str, str],
     values: Mapping[str, Any],
-) -> Start | None:
+) -> KnownBeginning | None:
     """Return the beginning of the crawl, or None if only its run can tell what is left."""
     if _shares_urls(settings, values):
         return None
     if not issubclass(spider, WebSpider):
         urls = start_urls_of(spider)
-        return Start(urls=urls) if urls is not None else None
+        return KnownBeginning(urls=urls) if urls is not None else None
     seeds = arguments.get("seeds")
     if not seeds or not spider.needs_seeds():
         return None
     limit = arguments.get("limit")
-    return Start(seeds, int(limit) if limit else None)
+    return KnownBeginning(seeds, int(limit) if limit else None)
 
 
 def _shares_urls(settings: BaseSettings, values: Mapping[str, Any]) -> bool:
@@ -452,7 +452,7 @@ def _folder(
     spider: str,
     fixed: Collection[str],
     frontier: OwnFrontier | None = None,
-    start: Start | None = None,
+    start: KnownBeginning | None = None,
     *,
     anew: bool = False,
 ) -> None:

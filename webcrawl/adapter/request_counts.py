@@ -22,7 +22,7 @@ SHORT_ERRORS = {  # how Scrapy calls a body that is not whole
 }
 
 
-class Duplicate(IgnoreRequest):
+class DuplicateRequest(IgnoreRequest):
     """A request whose URL is known, and it is known at once."""
 
 

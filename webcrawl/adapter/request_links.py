@@ -21,8 +21,8 @@ from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
 from webcrawl.adapter.stored_values import (
     CannotBePacked,
     HeldValue,
-    Packing,
-    Unpacking,
+    ValuePacker,
+    ValueUnpacker,
     form_of,
     loaded,
 )
@@ -79,7 +79,7 @@ def to_link(
     values: Values = {}
     for field in FIELDS:
         if given[field] and not _is_plain(given[field]):
-            packing = Packing(spider, classes=classes)
+            packing = ValuePacker(spider, classes=classes)
             packed, left = _packed(request, field, given[field], packing, held)
             given[field] = packed
             if left:
@@ -119,7 +119,7 @@ def _packed(
     request: Request,
     field: str,
     given: Mapping[Any, Any],
-    packing: Packing,
+    packing: ValuePacker,
     held: HeldValues | None,
 ) -> tuple[dict[Any, Any], dict[str, Any]]:
     """Return the values as msgpack takes them, and those that are held in memory."""
@@ -233,7 +233,7 @@ def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None
     Which errors a value raises is its class's to say.
     """
     try:
-        given = read_word(link.request, Unpacking(spider, classes=classes).ext)
+        given = read_word(link.request, ValueUnpacker(spider, classes=classes).ext)
     except (
         TypeError,
         ValueError,
@@ -311,7 +311,7 @@ def has_method(spider: Spider, name: object) -> bool:
     return isinstance(name, str) and callable(getattr(spider, name, None))
 
 
-class Callbacks:
+class CallbackCheck:
     """Decides for requests that come from outside."""
 
     def __init__(self, spider: Spider) -> None:

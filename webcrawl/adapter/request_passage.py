@@ -13,7 +13,7 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.adapter.held_values import HeldValues
-from webcrawl.adapter.request_counts import Duplicate, RequestCounts
+from webcrawl.adapter.request_counts import DuplicateRequest, RequestCounts
 from webcrawl.adapter.request_links import (
     CannotBeKept,
     CannotBeMade,
@@ -26,7 +26,7 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.waking import Waking
+from webcrawl.adapter.waking import EngineWaker
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
@@ -43,7 +43,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 logger = logging.getLogger(__name__)
 
 
-class Intake:
+class RequestIntake:
     """Passes requests by the seen test, and keeps them as links."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Intake:
         return True
 
     def _leave_out(self, request: Request, error: IgnoreRequest) -> None:
-        if not isinstance(error, Duplicate):
+        if not isinstance(error, DuplicateRequest):
             self._tell_once(str(error), request, error)
             return
         try:
@@ -145,13 +145,13 @@ class Intake:
             self._counts.submitted += 1
             try:
                 self._dupefilter.request_seen(request)
-            except Duplicate:
+            except DuplicateRequest:
                 raise
             except Exception:
                 self._counts.submitted -= 1
                 raise
         elif self._dupefilter.request_seen(request):
-            raise Duplicate
+            raise DuplicateRequest
         else:
             self._insert(request)
 
@@ -169,7 +169,7 @@ class Intake:
         )
         if is_known and not free:
             self._counts.known += 1
-            raise Duplicate
+            raise DuplicateRequest
         hostless.add(link)
         self._counts.inserted += 1
 
@@ -185,7 +185,7 @@ class Intake:
 MADE_IN_VAIN = 100
 
 
-class Turn:
+class LoopTurn:
     """How long this turn of the event loop has given out requests: the engine would go on."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -203,7 +203,7 @@ class Turn:
         self._begun = 0.0
 
 
-class Giving:
+class RequestSource:
     """Makes the next request, or has the engine ask again when there may be one.
 
     Where the crawl's own loop runs (`driven`), it takes the trips, and Scrapy's engine gets only
@@ -215,7 +215,7 @@ class Giving:
         crawl: Crawl,
         spider: Spider,
         robots: RobotsRequests,
-        waking: Waking,
+        waking: EngineWaker,
         bandwidth: Bandwidth,
         *,
         classes: bool,
@@ -235,7 +235,7 @@ class Giving:
         self._told: set[str] = set()
         self.driven = False
         self._made: Request | None = None  # of a link that the crawl's own loop has taken
-        self._turn = Turn()
+        self._turn = LoopTurn()
 
     def next(self) -> Request | None:
         """Return the next request for Scrapy's engine; None if none is due, or the turn is long."""

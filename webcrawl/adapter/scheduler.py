@@ -38,15 +38,15 @@ from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
-from webcrawl.adapter.request_links import Callbacks, has_errback
+from webcrawl.adapter.request_links import CallbackCheck, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
-from webcrawl.adapter.request_passage import Giving, Intake
+from webcrawl.adapter.request_passage import RequestIntake, RequestSource
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.waking import Waking
-from webcrawl.adapter.withheld import Judge, Reader
+from webcrawl.adapter.waking import EngineWaker
+from webcrawl.adapter.withheld import AnswerReader, AnswerWithholder
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable
@@ -101,15 +101,15 @@ class FrontierScheduler:
 
     # pages that do not come back
     AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"
-    _intake: Intake
-    _giving: Giving
+    _intake: RequestIntake
+    _giving: RequestSource
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler = crawler
         self.dupefilter = dupefilter
         self.run = Run(partial(close_spider, crawler), crawler.settings.copy_to_dict())
         self.keeping = self.run.keeping
-        self.waking = Waking()
+        self.waking = EngineWaker()
         self.hive = HiveSide()
         self.counts = RequestCounts()
         self.still: Standstill | None = None  # once the crawl is open
@@ -219,7 +219,7 @@ class FrontierScheduler:
                 on_ready=partial(from_thread, asyncio.get_running_loop(), self.wake),
                 awaits_ends=not makes_pages,
                 wants_refusal=has_errback,
-                takes=Callbacks(spider).takes,
+                takes=CallbackCheck(spider).takes,
                 fixed=on_command_line(self.crawler.settings),
                 member=self.hive.member,
                 frontier=frontier,
@@ -247,7 +247,7 @@ class FrontierScheduler:
         archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self.counts.begin(crawl)
-        self._intake = Intake(
+        self._intake = RequestIntake(
             crawl.parts,
             spider,
             self.dupefilter,
@@ -258,7 +258,7 @@ class FrontierScheduler:
         )
         held = self._intake.held
         self.held = held
-        self._giving = Giving(
+        self._giving = RequestSource(
             crawl,
             spider,
             robots,
@@ -365,7 +365,9 @@ class FrontierScheduler:
         if has_callbacks:
             moments.ended.append(end.hide)
         if values["PURPOSE"]:
-            judge = Judge(self.visitor, Reader.BOTH if makes_pages else Reader.CALLBACKS)
+            judge = AnswerWithholder(
+                self.visitor, AnswerReader.BOTH if makes_pages else AnswerReader.CALLBACKS
+            )
             moments.judge.append(judge.answer)
             moments.given.append(judge.given)
         return ahead

@@ -256,7 +256,7 @@ def _method(spider: Spider, name: str) -> Any:
 # -- both ways
 
 
-class Packing:
+class ValuePacker:
     """Turns values into what msgpack takes. CannotBePacked: not this one."""
 
     def __init__(self, spider: Spider, *, classes: bool) -> None:
@@ -333,7 +333,7 @@ class Packing:
         return msgpack.ExtType(code, msgpack.packb(self.of(said, depth + 1)))
 
 
-class Unpacking:
+class ValueUnpacker:
     """Makes values again. ValueError, TypeError, LookupError or AttributeError: it cannot."""
 
     def __init__(self, spider: Spider, *, classes: bool) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.crawl.driver import Driver
 from webcrawl.crawl.periodic import DueTimer
 
 
-class Waking:
+class EngineWaker:
     """Has the crawl asked again by one timer, for the earliest due time."""
 
     def __init__(self) -> None:
-        self.engine: Engine | None = None  # until the crawl is open
+        self.engine: EngineHandle | None = None  # until the crawl is open
         self.driver: Driver | None = None  # the crawl's own loop, where it runs
         self.timer = DueTimer(self.now)
 

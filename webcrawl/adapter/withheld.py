@@ -18,17 +18,17 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 FLAG = "withheld"  # of a response
 
 
-class Reader(Enum):
+class AnswerReader(Enum):
     """The code that processes the answers to the scheduler's requests."""
 
     BOTH = "callbacks of a spider, or others who may look at them, and then the crawl, which makes pages of them"
     CALLBACKS = "callbacks alone"
 
 
-class Judge:
+class AnswerWithholder:
     """Withholds answers, in a crawl with a purpose, from the code that reads them."""
 
-    def __init__(self, visitor: Visitor, reader: Reader) -> None:
+    def __init__(self, visitor: Visitor, reader: AnswerReader) -> None:
         self._visitor = visitor
         self._reader = reader
 
@@ -41,7 +41,7 @@ class Judge:
         return withheld_given(self._visitor, request, response, self._reader)
 
 
-def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
+def withheld(visitor: Visitor, trip: Trip, response: Response, reader: AnswerReader) -> Response:
     """Return the response for callbacks and those that await it, without a body.
 
     Raise IgnoreRequest for those who would take an empty page for the page. Of a WebSpider's
@@ -50,7 +50,7 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
     link, exchange = trip.link, trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
         return response
-    if reader is Reader.BOTH and not trip.inline:
+    if reader is AnswerReader.BOTH and not trip.inline:
         if not visitor.forbids(link, exchange):
             return response
         return response.replace(body=b"", flags=[*response.flags, FLAG])
@@ -60,7 +60,7 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
 
 
 def withheld_given(
-    visitor: Visitor, request: Request, response: Response, reader: Reader
+    visitor: Visitor, request: Request, response: Response, reader: AnswerReader
 ) -> Response:
     """Hide a response that a middleware gives in place of the download's, as from a cache.
 
@@ -82,7 +82,7 @@ def withheld_given(
         # the host was asked, and its answer was not what the middleware gives
         if trip.exchange is not None:
             trip.exchange.state.notes += exchange.state.notes
-    if trip is None or reader is Reader.CALLBACKS:
+    if trip is None or reader is AnswerReader.CALLBACKS:
         raise _refused()
     return response.replace(body=b"", flags=[*response.flags, FLAG])
 

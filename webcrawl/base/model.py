@@ -383,7 +383,7 @@ class EarlierCapture(NamedTuple):
         return self._replace(identical=identical)
 
 
-class Withheld(NamedTuple):
+class WithheldBytes(NamedTuple):
     """The bytes that came of an answer that is not kept, as its owner wishes (docs/preferences.md)."""
 
     size: int  # of the payload
@@ -414,7 +414,7 @@ class PageState:
     since: Change | None = None
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: PageScores | None = None  # what a SCORER says of it
-    withheld: Withheld | None = None  # there was a body, and it is not kept
+    withheld: WithheldBytes | None = None  # there was a body, and it is not kept
     again = False  # the URL is asked for again after this answer
 
     def __init__(self, **found: Any) -> None:

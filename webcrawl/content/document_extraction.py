@@ -39,7 +39,7 @@ PARSER = {"encoding": "utf-8", "collect_ids": False, "remove_comments": True, "r
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class DocumentBody:
     """The body that an extractor is given, and what it needs to know of it."""
 
     url: str
@@ -49,7 +49,7 @@ class Body:
     fetched: str  # the day, as YYYY-MM-DD: no page can be younger
 
 
-def extracted(body: Body) -> dict[str, Any]:
+def extracted(body: DocumentBody) -> dict[str, Any]:
     """Return title, author, date, licence, text, its language, fingerprint and measures for JSON."""
     decoded = decode(body.data, body.encoding)
     about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
@@ -66,7 +66,7 @@ def extracted(body: Body) -> dict[str, Any]:
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 
 
-def _main(markup: str, body: Body) -> dict[str, Any]:
+def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
     from trafilatura import bare_extraction  # noqa: PLC0415 - optional, and slow to load
 
     try:  # given text, trafilatura takes many a page without <html> for none
@@ -184,7 +184,7 @@ def document_job() -> Job:
     def read(data: bytes) -> dict[str, Any]:
         head, _, body = data.partition(b"\n")
         try:
-            return extracted(Body(**json.loads(head), data=body))
+            return extracted(DocumentBody(**json.loads(head), data=body))
         except MemoryError:
             # Data that the libraries keep may be the cause: the caller tries once more, with a new
             # process
@@ -194,7 +194,7 @@ def document_job() -> Job:
             return {"flaw": type(error).__name__}
 
     extracted(
-        Body(
+        DocumentBody(
             "", b"<p>loads the libraries, while there is room for them", "UTF-8", True, "2000-01-01"
         )
     )

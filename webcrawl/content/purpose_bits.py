@@ -83,7 +83,7 @@ def words(said: int) -> Iterator[str]:
 ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier"  # sources
 
 
-class Statement(NamedTuple):
+class PreferenceStatement(NamedTuple):
     """One statement: its source, the field that makes it, and its bits."""
 
     source: str
@@ -101,7 +101,7 @@ class Preferences:
     Of two statements the more restrictive one applies (draft-ietf-aipref-vocab-08, 5.1).
     """
 
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[PreferenceStatement, ...] = ()
     licenses: tuple[str, ...] = ()  # addresses of RSL documents
     policy: str = ""  # address of a TDM policy
 

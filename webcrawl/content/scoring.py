@@ -236,7 +236,7 @@ DEATHS = 2  # of the process over one batch, after which the rest of it has no s
 DIED = PageScores(None, flaw="the scorer's process died, or took too long")
 
 
-class Body(NamedTuple):
+class ScoredBody(NamedTuple):
     """An answer to be scored."""
 
     url: str
@@ -255,7 +255,7 @@ class ScoreProcess(DocumentWorker):
         )
         self._of_batch = wall
 
-    def scored(self, bodies: Sequence[Body]) -> list[PageScores]:
+    def scored(self, bodies: Sequence[ScoredBody]) -> list[PageScores]:
         """Return the scores of each body.
 
         If the process dies, each body is tried by itself, to find the one that caused it.
@@ -272,7 +272,7 @@ class ScoreProcess(DocumentWorker):
                 found.append(DIED)
         return found or [DIED] * len(bodies)
 
-    def _scored(self, bodies: Sequence[Body]) -> list[PageScores]:
+    def _scored(self, bodies: Sequence[ScoredBody]) -> list[PageScores]:
         head = json.dumps([(one.url, one.content_type, len(one.data)) for one in bodies]).encode()
         found = self.ask(b"\n".join((head, b"".join(one.data for one in bodies))), _read)
         if len(found) != len(bodies):

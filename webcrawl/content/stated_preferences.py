@@ -22,7 +22,7 @@ from webcrawl.content.purpose_bits import (
     NOINDEX,
     NONE,
     Preferences,
-    Statement,
+    PreferenceStatement,
     allows,
     combined,
     forbids,
@@ -274,7 +274,9 @@ def _preferences(
     source: str, said: Mapping[str, int], licenses: tuple[str, ...], policy: str
 ) -> Preferences:
     """Return the preferences of a source by what its fields say; NONE if they say nothing."""
-    statements = tuple(Statement(source, name, bits) for name, bits in said.items() if bits)
+    statements = tuple(
+        PreferenceStatement(source, name, bits) for name, bits in said.items() if bits
+    )
     return Preferences(statements, licenses, policy) or NONE
 
 
@@ -353,7 +355,7 @@ def _licenses(value: bytes, url: str) -> tuple[str, ...]:
 class RobotsWord(NamedTuple):
     """What a host's robots.txt says of one URL, and the name that owners know this crawler by."""
 
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[PreferenceStatement, ...] = ()
     licenses: tuple[str, ...] = ()
     agent: str = ""
 
@@ -378,7 +380,7 @@ def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Pr
     return found or NONE
 
 
-def kept(statements: Sequence[Statement]) -> tuple[int, int]:
+def kept(statements: Sequence[PreferenceStatement]) -> tuple[int, int]:
     """Return what is kept until the next fetch: the statements of the headers, of the document.
 
     robots.txt is read anew.
@@ -388,11 +390,11 @@ def kept(statements: Sequence[Statement]) -> tuple[int, int]:
     return _said_by(HEADER, statements), _said_by(DOCUMENT, statements)
 
 
-def _said_by(source: str, statements: Sequence[Statement]) -> int:
+def _said_by(source: str, statements: Sequence[PreferenceStatement]) -> int:
     """Return what the source said, now or, with EARLIER as its source, of the answer before."""
     return combined(one.said for one in statements if source in (one.source, one.field))
 
 
 def earlier(said: int, source: str) -> Preferences:
     """Return the preferences that were kept of the answer before, of its headers or document."""
-    return Preferences((Statement(EARLIER, source, said),)) if said else NONE
+    return Preferences((PreferenceStatement(EARLIER, source, said),)) if said else NONE

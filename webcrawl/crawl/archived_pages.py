@@ -14,7 +14,7 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
-from webcrawl.record.archives import LOST, ORIGINALS, ArchivedAnswer, Archives, Originals
+from webcrawl.record.archives import LOST, ORIGINALS, ArchivedAnswer, Archives, PayloadPlaces
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -144,7 +144,7 @@ def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _originals(db: CrawlDB) -> Originals:
-    originals = Originals(db.folder / ORIGINALS)
+def _originals(db: CrawlDB) -> PayloadPlaces:
+    originals = PayloadPlaces(db.folder / ORIGINALS)
     db.join(originals)
     return originals

@@ -25,7 +25,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import Cancelled
 from webcrawl.net.http_request import Headers
-from webcrawl.record.since.cdx_server import CdxServer, NoAnswer, is_payload
+from webcrawl.record.since.cdx_server import CdxServer, CdxServerError, is_payload
 from webcrawl.record.since.earlier import Earlier, LatestCapture
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import sources
@@ -67,7 +67,7 @@ class CdxServers:
                 server.cut()
                 self._lose(server, f"{server.address}: no answer within {PATIENCE:.0f} seconds")
                 is_asked = False
-            except NoAnswer as error:
+            except CdxServerError as error:
                 self._lose(server, str(error))
                 is_asked = False
             else:

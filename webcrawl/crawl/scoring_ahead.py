@@ -14,7 +14,7 @@ from typing import Any
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, PageScores
 from webcrawl.content.html.trees import markup
-from webcrawl.content.scoring import DIED, Body, ScoreProcess
+from webcrawl.content.scoring import DIED, ScoredBody, ScoreProcess
 from webcrawl.crawl.reading_ahead import Ahead
 from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError
@@ -75,7 +75,7 @@ class ScoringAhead:
         while self._waiting:
             batch = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
             del self._waiting[:AT_ONCE]
-            bodies = [Body(one.url, one.content_type, one.body[:LARGEST]) for one, _ in batch]
+            bodies = [ScoredBody(one.url, one.content_type, one.body[:LARGEST]) for one, _ in batch]
             try:
                 found = await asyncio.wrap_future(self._worker.submit(self._process.scored, bodies))
             except (OSError, RuntimeError, MemoryError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.base.model import Exchange, Withheld
+from webcrawl.base.model import Exchange, WithheldBytes
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import Purpose
@@ -44,7 +44,7 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     """
     preferences = page.preferences
     sources = purpose.sources(preferences)
-    exchange.state.withheld = Withheld(len(exchange.payload), len(exchange.wire))
+    exchange.state.withheld = WithheldBytes(len(exchange.payload), len(exchange.wire))
     exchange.state.notes += (f"{WITHHELD}:{'+'.join(sources)}",)
     exchange.digest  # noqa: B018 - of what came: it is kept, and found now
     exchange.wire = exchange.payload = exchange.body = page.body = b""

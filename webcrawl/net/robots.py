@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from webcrawl.content import stated_preferences
-from webcrawl.content.purpose_bits import ROBOTS, Statement, combined
+from webcrawl.content.purpose_bits import ROBOTS, PreferenceStatement, combined
 from webcrawl.content.stated_preferences import address
 
 LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be parsed
@@ -175,11 +175,11 @@ class RobotsSaid:
         """Return each path's statement, by field."""
         return {name: dict(paths) for name, paths in self._fields.items()}
 
-    def of(self, url: str) -> tuple[Statement, ...]:
+    def of(self, url: str) -> tuple[PreferenceStatement, ...]:
         """Return the preferences for a canonical URL of this host."""
         path = path_of(url)
         found = ((name, _longest(paths, path)) for name, paths in self._fields.items())
-        return tuple(Statement(ROBOTS, name, said) for name, said in found if said)
+        return tuple(PreferenceStatement(ROBOTS, name, said) for name, said in found if said)
 
 
 class GroupReader:

@@ -28,7 +28,7 @@ from webcrawl.net.http_framing import (
 )
 from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
-from webcrawl.record.warc.reader import ReadRecord, Records
+from webcrawl.record.warc.reader import ReadRecord, RecordReader
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -37,7 +37,7 @@ ANSWERS = frozenset(("response", "revisit", "resource", "conversion"))
 
 
 @dataclass(slots=True)
-class Capture:
+class RecordedCapture:
     """The records of one download in an archive; `first` holds the answer, or refers to it."""
 
     first: ReadRecord
@@ -72,13 +72,15 @@ def _is_document(record: ReadRecord) -> bool:
     return record.fields.get("content-type", "").lower().startswith("text/html")
 
 
-def captures(records: Records, refuse: Callable[[ReadRecord, str], object]) -> Iterator[Capture]:
+def captures(
+    records: RecordReader, refuse: Callable[[ReadRecord, str], object]
+) -> Iterator[RecordedCapture]:
     """Yield the captures of a file in their order.
 
     A request may stand before its answer, as wget and Heritrix write it. `refuse` hears of answers
     in segments.
     """
-    current: Capture | None = None
+    current: RecordedCapture | None = None
     asked: ReadRecord | None = None
     for record in records:
         if current is not None and current.takes(record):
@@ -90,7 +92,7 @@ def captures(records: Records, refuse: Callable[[ReadRecord, str], object]) -> I
             yield current
             current = None
         if record.kind in ANSWERS and "warc-segment-number" not in record.fields:
-            current = Capture(record, record.place, end=records.place)
+            current = RecordedCapture(record, record.place, end=records.place)
             if asked is not None and (
                 current.takes(asked) or record.names(asked.id, "warc-concurrent-to")
             ):
@@ -161,7 +163,7 @@ def most(truncate: int) -> int:
     return LONGEST_HEAD + most_coded(truncate)
 
 
-def refers(capture: Capture) -> bool:
+def refers(capture: RecordedCapture) -> bool:
     """Return whether the payload is in another record.
 
     Some programs write of a 304 only that it was one.
@@ -170,7 +172,7 @@ def refers(capture: Capture) -> bool:
     return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
 
 
-def is_repeat(capture: Capture) -> bool:
+def is_repeat(capture: RecordedCapture) -> bool:
     """Return whether the crawl did not accept this answer, and requested the URL again."""
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
@@ -192,7 +194,7 @@ class Answers:
         self._truncate = truncate
 
     def read(
-        self, capture: Capture, original: Exchange | None = None, file: str = ""
+        self, capture: RecordedCapture, original: Exchange | None = None, file: str = ""
     ) -> tuple[Link, Exchange]:
         """Return the link and the exchange; for a revisit, the payload is the original's.
 
@@ -284,7 +286,9 @@ class Answers:
         exchange.rendered = True
         return exchange
 
-    def _complete(self, exchange: Exchange, capture: Capture, notes: Mapping[str, str]) -> None:
+    def _complete(
+        self, exchange: Exchange, capture: RecordedCapture, notes: Mapping[str, str]
+    ) -> None:
         """Complete the answer by the other records."""
         first = capture.first
         exchange.ip = first.fields.get("warc-ip-address", "")
@@ -396,7 +400,7 @@ def _head(raw: bytes) -> Head:
         return Head(raw, int(status[1]), head_fields(raw), "1.0", mended=True)
 
 
-def _notes(capture: Capture) -> dict[str, str]:
+def _notes(capture: RecordedCapture) -> dict[str, str]:
     """Return the fields of the metadata records, with names in lower case."""
     notes: dict[str, str] = {}
     for record in capture.notes:

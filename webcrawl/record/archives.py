@@ -20,8 +20,8 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
 from webcrawl.record.archived_answers import (
     Answers,
-    Capture,
     NoPage,
+    RecordedCapture,
     Unusable,
     captures,
     has_head,
@@ -32,7 +32,7 @@ from webcrawl.record.archived_answers import (
     unmodified,
 )
 from webcrawl.record.warc.archive_files import name_of, size_of
-from webcrawl.record.warc.reader import NotWarc, ReadRecord, Records, SkippedRange, ignore
+from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange, ignore
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
@@ -93,7 +93,7 @@ class Archives:
         self,
         files: Sequence[Path],
         place_of: Callable[[str], RecordStart | None],
-        originals: Originals,
+        originals: PayloadPlaces,
         truncate: int,
     ) -> None:
         self._files = files
@@ -139,7 +139,7 @@ class Archives:
         """Return the download at this place of a file that a former run has read, at least so far."""
         path, found = _present(Path(name + OPEN)), None
         try:
-            with Records(path, self._most, partial(self._damaged, path), place) as records:
+            with RecordReader(path, self._most, partial(self._damaged, path), place) as records:
                 capture = next(captures(records, ignore), None)
                 if capture is not None and capture.place == place:
                     found = self._found(path, capture)
@@ -164,7 +164,9 @@ class Archives:
         if (place is not None and place.offset == size) or counted == 0:
             return
         try:
-            with Records(path, self._most, partial(self._damaged, path), place, counted) as records:
+            with RecordReader(
+                path, self._most, partial(self._damaged, path), place, counted
+            ) as records:
                 end = None
                 for capture in captures(records, partial(self._refused, path, "unusable")):
                     # The rest of it may still be written
@@ -196,7 +198,7 @@ class Archives:
             self._told.clear()  # that line says it all
             yield ArchivedAnswer(name, RecordStart(size, 0), self._losses())
 
-    def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
+    def _found(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
         if is_repeat(capture):
             self._lost.append("archive/repeats")
             return None
@@ -226,7 +228,7 @@ class Archives:
         for name, place in self._originals.find(revisit):
             for path in (Path(name), Path(name + OPEN)):
                 try:
-                    with Records(path, self._most, ignore, place) as records:
+                    with RecordReader(path, self._most, ignore, place) as records:
                         capture = next(captures(records, ignore), None)
                     if capture is not None and capture.first.kind != "revisit":
                         return self._answers.read(capture)[1]
@@ -275,7 +277,7 @@ CREATE TABLE IF NOT EXISTS original (
 AT_ONCE = 4096  # places in memory
 
 
-class Originals(Part):
+class PayloadPlaces(Part):
     """The places of an archive's payloads, by which revisit records can be read.
 
     They are found by identifier, by URL and date, and by payload digest: revisit records name any

@@ -19,7 +19,7 @@ from webcrawl.store.outputs import Outputs
 LOG = "logs/store.log"
 
 
-class About(NamedTuple):
+class PageFileFacts(NamedTuple):
     """The fields of the log on a page, beside its link."""
 
     normalised: str  # the form in which URLs are compared
@@ -28,7 +28,7 @@ class About(NamedTuple):
     title: str
 
 
-def line(link: Link, about: About, size: int, number: int, offset: int) -> bytes:
+def line(link: Link, about: PageFileFacts, size: int, number: int, offset: int) -> bytes:
     """Return a page's line in logs/store.log.
 
     Its fields are page, URL, comparison form, way to it, status, MIME type, size, title, page file,
@@ -67,7 +67,7 @@ class PageFiles:
             self._output = outputs.open(name_of(self._number) + OPEN)
         outputs.sweep(f"{FOLDER}/*{ENDING}{OPEN}")
 
-    def write(self, link: Link, about: About, body: bytes) -> None:
+    def write(self, link: Link, about: PageFileFacts, body: bytes) -> None:
         """Store a page. If this raises, the crawl ends, and the next start cuts both files back."""
         if self._output is not None and self._output.tell() + len(body) > self._size:
             self.close()

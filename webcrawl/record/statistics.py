@@ -17,7 +17,7 @@ from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SHELL
-from webcrawl.record.tally import GROUPS, Hosts, Tally, group_of, kind_of
+from webcrawl.record.tally import GROUPS, HostTally, NameTally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.stats_file import MOST, Series
 
@@ -44,16 +44,16 @@ class Statistics:
         self.size = 0
         self.duplicates = 0
         self.duplicate_size = 0
-        self.types = Tally(TYPES)
-        self.domains = Tally(DOMAINS)  # documents by top-level domain
-        self.truncated = Tally(REASONS)
+        self.types = NameTally(TYPES)
+        self.domains = NameTally(DOMAINS)  # documents by top-level domain
+        self.truncated = NameTally(REASONS)
         # Documents by group, and by the number of bits of their size
         self.sizes = [[0] * BITS for _ in GROUPS]
         self.times = [0] * BITS  # downloads by the number of bits of their milliseconds
         self.depths = [0] * (DEEPEST + 1)  # documents by links followed since the seed
         # Pages that show next to nothing without their scripts, by host
-        self.scripted = Tally(SCRIPTED)
-        self.hosts = Hosts(key)
+        self.scripted = NameTally(SCRIPTED)
+        self.hosts = HostTally(key)
         self.series = Series()
         self._kinds: dict[str, tuple[str, int]] = {}
 
@@ -173,7 +173,7 @@ PLAIN = (
 PARTS = ("types", "domains", "truncated", "scripted", "hosts", "series")
 
 
-class Way(NamedTuple):
+class LinkWay(NamedTuple):
     """What a discovery path says of its URL."""
 
     is_robots: bool
@@ -183,10 +183,12 @@ class Way(NamedTuple):
 
 
 @lru_cache(1024)  # as of all functions of a path, of which a crawl has few
-def way_of(path: str) -> Way:
+def way_of(path: str) -> LinkWay:
     """Return what a discovery path says, in Heritrix's letters or as it is."""
     depth = len(path) - path.count("R") - path.count("r")
-    return Way(path[-1:] in ("P", "p"), path[-1:] == "S", may_be_page(path), min(depth, DEEPEST))
+    return LinkWay(
+        path[-1:] in ("P", "p"), path[-1:] == "S", may_be_page(path), min(depth, DEEPEST)
+    )
 
 
 def host_if_any(url: str) -> str:
@@ -286,12 +288,12 @@ def lowest(bits: int) -> int:
     return 1 << bits - 1 if bits else 0
 
 
-def _first(tally: Tally) -> dict[str, list[int]]:
+def _first(tally: NameTally) -> dict[str, list[int]]:
     """Number and bytes of the most frequent names, and of all others together."""
     return {name: [number, size] for name, number, size in tally.first(MOST)}
 
 
-def _hosts(hosts: Hosts) -> dict[str, Any]:
+def _hosts(hosts: HostTally) -> dict[str, Any]:
     """Return the number of hosts that gave documents, and those that gave most."""
     return {
         "with_documents": hosts.with_documents,
@@ -303,7 +305,7 @@ def _hosts(hosts: Hosts) -> dict[str, Any]:
     }
 
 
-def _most(hosts: Hosts, measure: int) -> dict[str, list[int]]:
+def _most(hosts: HostTally, measure: int) -> dict[str, list[int]]:
     """Return the rows of the MOST first hosts by this measure.
 
     It runs at each checkpoint, while the crawl waits: a key for `nlargest` would take five times as

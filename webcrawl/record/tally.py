@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.stats_file import OTHERS
 Row = tuple[str, int, int]  # name, count, bytes
 
 
-class Tally:
+class NameTally:
     """Number and bytes by name. If there are too many names, the rarer half becomes `others`.
 
     So sums are always exact, and so is the count of a name that was never in the rarer half. The
@@ -48,7 +48,7 @@ class Tally:
         ]
         self.most += rows[-1][0]
 
-    def join(self, other: Tally) -> None:
+    def join(self, other: NameTally) -> None:
         """Add the counts of another tally. There may be more names afterwards than `room`."""
         for name, (number, size) in other.names.items():
             row = self.names.setdefault(name, [0, 0])
@@ -134,7 +134,7 @@ class HostRow(NamedTuple):
         return self.milliseconds / self.downloads / 1000
 
 
-class Hosts:
+class HostTally:
     """One row per host while there is room; then only of hosts that are heavy or in the sample.
 
     The sample has the hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As
@@ -253,7 +253,7 @@ class Hosts:
             elif self._is_sampled(row.name):
                 yield row, 1 << self.level
 
-    def join(self, other: Hosts) -> None:
+    def join(self, other: HostTally) -> None:
         """Add the rows of another, which must have the same key. They may exceed the room.
 
         The sample is that of the higher level: the other hosts of the lower one then count only if

@@ -14,8 +14,8 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
-from webcrawl.tools.report.elements import Column, note, section, standalone_page, table
-from webcrawl.tools.site_account import Account, AccountRow, unknown
+from webcrawl.tools.report.elements import TableColumn, note, section, standalone_page, table
+from webcrawl.tools.site_account import AccountRow, SiteAccount, unknown
 
 # nothing is loaded, and there is no script
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -41,7 +41,7 @@ READ = "robots.txt is read before anything else of a host, and again when its ti
 UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
 
 
-def page(account: Account, now: float) -> str:
+def page(account: SiteAccount, now: float) -> str:
     """Return the whole document. It has no script, and asks no other server for anything."""
     header = tag(
         "header",
@@ -62,7 +62,7 @@ def page(account: Account, now: float) -> str:
     return standalone_page(f"Requests to {account.site.name}", body, POLICY)
 
 
-def _lead(account: Account) -> list[str]:
+def _lead(account: SiteAccount) -> list[str]:
     if not account.requests:
         return ["No request to this site is known of."]
     first = account.first
@@ -85,7 +85,7 @@ def _lead(account: Account) -> list[str]:
     return words
 
 
-def _doubts(account: Account) -> Html | None:
+def _doubts(account: SiteAccount) -> Html | None:
     """Return a warning about what is not known, which stands before anything else."""
     found = []
     for since, until, drone in account.gaps:
@@ -117,7 +117,7 @@ def _doubts(account: Account) -> Html | None:
     return tag("div", *map(note, found), class_="warn") if found else None
 
 
-def _wishes(account: Account, now: float) -> Iterator[Html]:
+def _wishes(account: SiteAccount, now: float) -> Iterator[Html]:
     """Who asked that the site, or a part of it, be left alone."""
     for one in account.wishes:
         since = f" since {numbers.when(one.since)}" if one.since else ""
@@ -138,7 +138,7 @@ def _wishes(account: Account, now: float) -> Iterator[Html]:
         )
 
 
-def _figures(account: Account) -> Iterator[str]:
+def _figures(account: SiteAccount) -> Iterator[str]:
     """Yield the sums of the table."""
     requests = account.requests
     answers = [one.end.size for one in requests if one.end is not None and one.end.size is not None]
@@ -155,7 +155,7 @@ def _figures(account: Account) -> Iterator[str]:
         yield f"URLs that were not asked for because of it: {numbers.number(refused)}. They are in the table, too."
 
 
-def _rules(account: Account) -> Iterator[Html]:
+def _rules(account: SiteAccount) -> Iterator[Html]:
     """Explain the names of rules in the table, and list the settings that decide on the waits."""
     rules = sorted({request.rule for request in account.requests if request.rule})
     if rules:
@@ -170,11 +170,11 @@ def _rules(account: Account) -> Iterator[Html]:
         yield note("The crawl was set to ", tag("code", ", ".join(terms)), ".")
 
 
-def _terms(account: Account, names: Iterable[str]) -> list[str]:
+def _terms(account: SiteAccount, names: Iterable[str]) -> list[str]:
     return [f"{name}={account.terms[name]}" for name in names if name in account.terms]
 
 
-def _is_ours(account: Account, setting: str) -> bool:
+def _is_ours(account: SiteAccount, setting: str) -> bool:
     """Return whether a setting gives hosts of this site several connections.
 
     An owner need not know of other sites.
@@ -190,15 +190,20 @@ def _is_within(host: str, domain: str) -> bool:
     return f".{host}".endswith(f".{domain}")
 
 
-def _requests(account: Account) -> Html:
+def _requests(account: SiteAccount) -> Html:
     columns = (
-        *(Column("Time"), Column("Request"), Column("Status", "code"), Column("Bytes", "size")),
         *(
-            Column("Waited", "seconds"),
-            Column("Needed", "seconds"),
-            Column("Rule"),
-            Column("Kept"),
-            Column("Outcome"),
+            TableColumn("Time"),
+            TableColumn("Request"),
+            TableColumn("Status", "code"),
+            TableColumn("Bytes", "size"),
+        ),
+        *(
+            TableColumn("Waited", "seconds"),
+            TableColumn("Needed", "seconds"),
+            TableColumn("Rule"),
+            TableColumn("Kept"),
+            TableColumn("Outcome"),
         ),
     )
     shown = account.requests[-MOST:]
@@ -221,7 +226,7 @@ def _requests(account: Account) -> Html:
     )
 
 
-def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
+def _row(account: SiteAccount, one: AccountRow) -> tuple[str | float | None, ...]:
     again = f" (try {one.tries + 1})" if one.tries else ""
     status, size = (one.end.status, one.end.size) if one.end is not None else (None, None)
     return (
@@ -294,7 +299,7 @@ COLUMNS = (
 )
 
 
-def sheet(account: Account) -> Iterator[str]:
+def sheet(account: SiteAccount) -> Iterator[str]:
     """Yield lines as RFC 4180 has them."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
@@ -307,7 +312,7 @@ def sheet(account: Account) -> Iterator[str]:
     yield buffer.getvalue()
 
 
-def _sheet_row(account: Account, one: AccountRow) -> list[object]:
+def _sheet_row(account: SiteAccount, one: AccountRow) -> list[object]:
     end = one.end
     done: list[object] = ["", "", ""] if end is None else [end.status, end.size, end.seconds]
     about = ["", "", "", ""] if end is None else [end.digest, end.via, end.path, end.notes]

@@ -28,7 +28,7 @@ Pair = tuple[str, str]  # URLs
 Numbers = npt.NDArray[np.uint64]
 
 
-class Graph:
+class HostGraph:
     """Numbers hosts in the order in which they are met, and counts the links between them.
 
     A host costs some 150 bytes, an edge 16.
@@ -92,9 +92,9 @@ class Graph:
             )
 
 
-def write_graph(jobdir: Path, folder: Path) -> Graph:
+def write_graph(jobdir: Path, folder: Path) -> HostGraph:
     """Write hosts.tsv and edges.tsv. Raise StoreError if the crawl has written no links."""
-    graph = Graph()
+    graph = HostGraph()
     for pairs in _links(jobdir, graph.left_out):
         graph.add(pairs)
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from webcrawl.crawl.control.commands import checked, excluded_among
 from webcrawl.crawl.control.exclusions import saved_optouts
 from webcrawl.crawl.control.in_force import META
 from webcrawl.record.warc.archive_files import package_of
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
@@ -89,7 +89,7 @@ class RecordPlace:
     kind: str
 
 
-class Offsets:
+class RecordFinder:
     """The places of what a rule names.
 
     `unread`: archives that are not here, or not finished, in words.
@@ -131,7 +131,7 @@ class Offsets:
                         yield RecordPlace(
                             archive, record.place.offset, record.length, record.url, record.kind
                         )
-            except Torn as torn:
+            except TornRecord as torn:
                 raise DamagedFile(archive, at, str(torn)) from torn
 
     def _names(self, url: str) -> bool:

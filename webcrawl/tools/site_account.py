@@ -28,7 +28,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.exclusion_rules import OptOut, without_comment
 
 
-class Gap(NamedTuple):
+class UnknownTime(NamedTuple):
     """A time of which nobody knows what became of the requests that one process made."""
 
     since: float
@@ -41,16 +41,16 @@ class Gap(NamedTuple):
 
 
 @dataclass
-class Account:
+class SiteAccount:
     """What was asked of a site: `requests` in the order of time, then what ended without one."""
 
     jobdir: Path
-    site: Site
+    site: AskedSite
     requests: list[AccountRow] = field(default_factory=list)
     unasked: list[CrawlLine] = field(
         default_factory=list
     )  # URLs that ended without a request, refused ones for instance
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[UnknownTime] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
     # to be left alone, that name it or a part of it
     wishes: list[OptOut] = field(default_factory=list)
@@ -77,10 +77,10 @@ class Account:
         return [one for one in self.requests if one.path.endswith("P")]
 
 
-def account_of(jobdir: Path, site: Site) -> Account:
+def account_of(jobdir: Path, site: AskedSite) -> SiteAccount:
     """Read everything; NoCrawl if there is none."""
     crawls = JobDir.all(jobdir)
-    account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
+    account, is_hive = SiteAccount(jobdir, site), hive_of(jobdir) is not None
     account.absent = [crawl.name for crawl in absent_drones(jobdir)]
     for crawl in crawls:
         _add(account, crawl, crawl.path.name if is_hive else "")
@@ -93,7 +93,7 @@ def account_of(jobdir: Path, site: Site) -> Account:
     return account
 
 
-def _add(account: Account, jobdir: JobDir, drone: str) -> None:
+def _add(account: SiteAccount, jobdir: JobDir, drone: str) -> None:
     """Add what a crawl or drone did on the site, and the times of which nothing is known."""
     site = account.site
     crawl = jobdir.path
@@ -120,7 +120,7 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
     # requests unknown to us
     had_to_do_with_site = bool(asked or ends)
     if had_to_do_with_site or not drone or not has_log:
-        account.gaps += [Gap(since, until, drone) for since, until in windows]
+        account.gaps += [UnknownTime(since, until, drone) for since, until in windows]
     account.terms = {**terms, **account.terms}
 
 
@@ -132,7 +132,7 @@ def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float
     return windows
 
 
-def _about(wish: OptOut, site: Site) -> bool:
+def _about(wish: OptOut, site: AskedSite) -> bool:
     """Return True if a record names the site or what is above it, or something of it."""
     rule = without_comment(wish.rule)
     try:
@@ -141,10 +141,12 @@ def _about(wish: OptOut, site: Site) -> bool:
         )
     except InvalidUrl:  # of a damaged state
         return False
-    return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))
+    return site.has(there) or (
+        "/" not in rule and AskedSite(host_of(there)).has(f"http://{site.name}/")
+    )
 
 
-def unknown(account: Account, one: AccountRow) -> bool:
+def unknown(account: SiteAccount, one: AccountRow) -> bool:
     """Return whether a request without an outcome lies in a gap of whoever made it."""
     return one.end is None and any(gap.has(one) for gap in account.gaps)
 
@@ -154,7 +156,7 @@ class NoSite(StoreError):  # noqa: N818 - reads as what it is
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AskedSite:
     """A name as URLs have it: lower case, IDNA."""
 
     name: str
@@ -173,11 +175,11 @@ class Site:
         return self.name.encode()
 
 
-def site_of(text: str) -> Site:
+def site_of(text: str) -> AskedSite:
     """Return the site that was named, perhaps by a URL of it."""
     url = text if "://" in text else f"http://{text}/"
     try:
-        return Site(host_of(canonical(url)).removesuffix("."))
+        return AskedSite(host_of(canonical(url)).removesuffix("."))
     except InvalidUrl as error:
         raise NoSite(f"{text}: not the name of a site") from error
 
@@ -201,14 +203,14 @@ class AccountRow:
     drone: str = ""  # which of a hive's asked; empty of a single crawl
 
 
-def ends_of(path: Path, length: int, site: Site) -> Iterator[CrawlLine]:
+def ends_of(path: Path, length: int, site: AskedSite) -> Iterator[CrawlLine]:
     """Yield the site's lines among the first `length` bytes of crawl.log."""
     for line in lines_with(path, site.wanted, length):
         if (end := crawl_line.read(line)) is not None and site.has(end.url):
             yield end
 
 
-def asked_of(path: Path, site: Site, drone: str = "") -> Iterator[AccountRow]:
+def asked_of(path: Path, site: AskedSite, drone: str = "") -> Iterator[AccountRow]:
     """Yield the site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, site.wanted):
         if (sent := read_request_line(line)) is not None and site.has(sent.url):

@@ -24,7 +24,7 @@ from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revis
 from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
 from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
 from webcrawl.net.robots_entry import check_robots
-from webcrawl.record.fulltext.check_texts import Texts, check_fulltext
+from webcrawl.record.fulltext.check_texts import TextFileCheck, check_fulltext
 from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, stored_of
 from webcrawl.record.pagefiles import check_pagefiles
 from webcrawl.record.since.index import check_since
@@ -138,7 +138,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
 
     Count files, bytes noted, bytes after those, records and lines, and absent files.
     """
-    texts = Texts(jobdir, lengths(snapshot).get(LOG, 0), found)
+    texts = TextFileCheck(jobdir, lengths(snapshot).get(LOG, 0), found)
     stored, store = stored_in(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
@@ -185,7 +185,7 @@ class _Check:
 
     snapshot: Snapshot
     found: Counter[str]
-    texts: Texts
+    texts: TextFileCheck
     # until their archives follow, which come next by name
     indexes: dict[str, IndexLines] = field(default_factory=dict)
 

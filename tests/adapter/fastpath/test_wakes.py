@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from scrapy.utils.reactor import CallLaterOnce
 
-from webcrawl.adapter.fastpath.engine import Engine
-from webcrawl.adapter.request_passage import Turn
+from webcrawl.adapter.fastpath.engine import EngineHandle
+from webcrawl.adapter.request_passage import LoopTurn
 from webcrawl.crawl.driver import STARTS
 
 
@@ -20,7 +20,7 @@ async def asks(*, scraper_slot):
     engine = SimpleNamespace(
         _slot=slot, scraper=scraper, start_async=None, close_spider_async=None, stop_async=None
     )
-    handle = Engine(engine, print, lambda: None)
+    handle = EngineHandle(engine, print, lambda: None)
     handle.wake()
     handle.wake()
     await asyncio.sleep(0.01)
@@ -36,7 +36,7 @@ def test_an_engine_whose_scraper_is_not_open_is_not_made_to_ask(scraper_slot, ex
 async def given(seconds):
     """How many of nine requests each turn of the event loop gives out, if each takes so long."""
     left, now, turns = 9, 1.0, []
-    turn = Turn(lambda: now)
+    turn = LoopTurn(lambda: now)
     while left:
         before = left
         while left and not turn.is_long():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.content.document_extraction import Body, extracted
+from webcrawl.content.document_extraction import DocumentBody, extracted
 from webcrawl.content.html.shown_text import main_text
 
 pytest.importorskip("trafilatura")
@@ -112,7 +112,9 @@ def test_comments_are_known_wherever_they_stand(around, each):
     assert [said in found for said in SAID] == [True] * len(SAID)
     assert [answer in found for answer in ANSWERS] == [False] * len(ANSWERS)
     document = extracted(
-        Body("http://a.test/", f"<title>Flood</title>{page}".encode(), "utf-8", True, "2026-01-01")
+        DocumentBody(
+            "http://a.test/", f"<title>Flood</title>{page}".encode(), "utf-8", True, "2026-01-01"
+        )
     )
     assert [answer in document["text"] for answer in ANSWERS] == [False] * len(ANSWERS)
 

@@ -7,9 +7,9 @@ from webcrawl.base.page_values import PageScores
 from webcrawl.content.html.text_language import SURE, likely_language
 from webcrawl.content.scoring import (
     DIED,
-    Body,
     Document,
     PageScoring,
+    ScoredBody,
     ScoreProcess,
     fits,
     language_of,
@@ -34,7 +34,7 @@ def documents(*texts):
 
 
 def body(text):
-    return Body("http://a.test/", HTML, text.encode())
+    return ScoredBody("http://a.test/", HTML, text.encode())
 
 
 @pytest.fixture(name="process")

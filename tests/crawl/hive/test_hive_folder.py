@@ -24,7 +24,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
 from webcrawl.store.lock import FileLock
 from webcrawl.tools.supervisor import changes
-from webcrawl.tools.supervisor.watching import Watching
+from webcrawl.tools.supervisor.watching import HiveWatch
 
 OURS, OTHER = b"k" * 16, b"o" * 16
 
@@ -79,7 +79,7 @@ def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
     """The process that runs the hive does not write over an order that comes while it decides."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    watching = Watching(folder, lambda: None, None, set)
+    watching = HiveWatch(folder, lambda: None, None, set)
     orders, given = ThreadPoolExecutor(1), []
 
     class Slow:
@@ -147,7 +147,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
     with monkeypatch.context() as plenty:
         plenty.setattr(hive_folder, "regular", disk.regular)
         plenty.setattr(crawls, "regular", disk.regular)
-        watching = Watching(folder, lambda: operator, None, set)
+        watching = HiveWatch(folder, lambda: operator, None, set)
     asyncio.run(run(watching))
 
     assert (watching.trouble, watching.drones) == (None, [0, 1, 2])
@@ -178,7 +178,7 @@ def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
     """The process that runs the hive tries again, and says once why it has to."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    watching = Watching(folder, lambda: None, None, set)
+    watching = HiveWatch(folder, lambda: None, None, set)
     watching._change = SimpleNamespace(followed=lambda known, _: replace(known, wanted=()))
 
     with monkeypatch.context() as full:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.warc_crawl import exchange
-from webcrawl.base.model import Link, Outcome, Withheld
+from webcrawl.base.model import Link, Outcome, WithheldBytes
 from webcrawl.base.page_values import Change, PageJudgement
 from webcrawl.content.document_extraction import BROKEN
 from webcrawl.content.formats.pdf import CUT
@@ -102,7 +102,7 @@ def test_pages_that_are_fetched_again(run, answer, change, status, rows):
     ("values", "headers", "rows"),
     [
         ({"duplicate": True}, HTML, [{}]),
-        ({"withheld": Withheld(9, 9)}, HTML, [{}]),
+        ({"withheld": WithheldBytes(9, 9)}, HTML, [{}]),
         ({}, HTML, []),
         ({"duplicate": True}, [(b"Content-Type", b"image/gif")], []),
     ],

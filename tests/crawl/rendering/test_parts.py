@@ -7,7 +7,7 @@ import pytest
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
 
 URL = "http://a.test/"
 SHELL = b"<!doctype html><title>App</title><div id=root></div><script src=/app.js></script>"
@@ -52,7 +52,7 @@ def test_with_a_browser_its_host_is_told_of(tmp_path):
         assert "need_scripts" not in crawl.stats()
         crawl.parts.db.checkpoint()
 
-    with Source(tmp_path) as source:
+    with OpenedCrawl(tmp_path) as source:
         assert [source.rendering(host) for host in ("a.test", "b.test")] == [told, ""]
 
 
@@ -60,7 +60,7 @@ def test_a_crawl_that_never_rendered_has_nothing_to_tell(tmp_path):
     """Its state has no such table."""
     with crawling(tmp_path) as (crawl, _):
         crawl.parts.db.checkpoint()
-    with Source(tmp_path) as source:
+    with OpenedCrawl(tmp_path) as source:
         assert not source.snapshot.has("rendering")
         assert source.rendering("a.test") == ""
 

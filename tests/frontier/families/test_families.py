@@ -23,7 +23,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.report_source import read_state
-from webcrawl.tools.why.places import FAMILY, Search
+from webcrawl.tools.why.places import FAMILY, QueueSearch
 
 HOME = f"{sites.HOME}/"
 BUDGET = 10_000
@@ -276,7 +276,7 @@ class TestState:
         fetched(frontier, sites.TRAPS["log_in"])
         record = frontier.core.queues.budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
         url = unpack(record).url
-        search = Search(frontier.core, zoo.domain_of, deep=False)
+        search = QueueSearch(frontier.core, zoo.domain_of, deep=False)
         search.near([url])
 
         assert (search.places[url].where, search.places[url].place) == (FAMILY, 0)

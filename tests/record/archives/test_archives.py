@@ -11,7 +11,7 @@ import pytest
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
-from webcrawl.record.archives import Archives, Originals
+from webcrawl.record.archives import Archives, PayloadPlaces
 from webcrawl.record.warc import archive_files as module
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.store.errors import StoreError
@@ -28,7 +28,7 @@ class Reading:
 
     def __init__(self, folder):
         self.folder = folder
-        self.originals = Originals(folder / "originals.db")
+        self.originals = PayloadPlaces(folder / "originals.db")
         self.places = {}
         self.lost = []
 
@@ -852,7 +852,7 @@ class TestResuming:
         reading.answers(reading.write("1.warc.gz", [response(URL)]))
         reading.originals.save()
         reading.originals.close()
-        reading.originals = Originals(reading.folder / "originals.db")
+        reading.originals = PayloadPlaces(reading.folder / "originals.db")
         ((_, came),) = reading.answers(reading.write("2.warc.gz", [again]))
 
         assert came.body == b"<p>hello"

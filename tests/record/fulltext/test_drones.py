@@ -9,7 +9,7 @@ from tests.support.commands import command
 from tests.support.fulltext import Texts, page
 from tests.support.hive_jobs import named
 from webcrawl.record.fulltext.index_fields import BadQuery
-from webcrawl.record.fulltext.text_search import Search, SearchAll
+from webcrawl.record.fulltext.text_search import IndexSearch, SearchAll
 from webcrawl.store.errors import StoreError
 
 pytestmark = pytest.mark.xdist_group("fulltext drones")
@@ -47,7 +47,9 @@ def folders(root):
 def test_the_best_of_all(hive):
     """Answers are those of all indexes, by their scores; the number of pages is the sum."""
     total, answers = SearchAll(folders(hive)).find("lamp", 7)
-    alone = [answer for folder in folders(hive) for answer in Search(folder).find("lamp", 7)[1]]
+    alone = [
+        answer for folder in folders(hive) for answer in IndexSearch(folder).find("lamp", 7)[1]
+    ]
 
     assert total == 15
     assert [answer.url for answer in answers] == [

@@ -21,7 +21,7 @@ import pytest
 from tests.support.cases import cases, unpacked
 from tests.support.fulltext import Texts, page
 from webcrawl.content.html.link_reader import LinkReader
-from webcrawl.record.fulltext.text_search import Search
+from webcrawl.record.fulltext.text_search import IndexSearch
 
 pytestmark = pytest.mark.campaign
 SHOWN = 10
@@ -77,7 +77,7 @@ def test_the_index_is_better_than_plain_bm25(tmp_path):
         texts.add(one)
         other.execute("INSERT INTO page VALUES (?, ?, ?)", (one.url, one.title, one.visible_text))
     texts.stop()
-    search = Search(tmp_path)
+    search = IndexSearch(tmp_path)
 
     def ours(query):
         return [answer.url for answer in search.find(query, SHOWN)[1]]

@@ -9,8 +9,8 @@ import pytest
 from tests.support.fulltext import Texts, page
 from webcrawl.record.fulltext import text_search
 from webcrawl.record.fulltext.index_fields import BadQuery
-from webcrawl.record.fulltext.text_index import Contents
-from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, Search
+from webcrawl.record.fulltext.text_index import IndexContents
+from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, IndexSearch
 from webcrawl.store.errors import StoreError
 
 PAGES = {
@@ -37,7 +37,7 @@ def _job(tmp_path_factory):
 
 def urls(job, query, most=10):
     """The numbers at the ends of the URLs that are found."""
-    total, answers = Search(job).find(query, most)
+    total, answers = IndexSearch(job).find(query, most)
     return total, [int(answer.url[-1]) for answer in answers]
 
 
@@ -129,7 +129,7 @@ def test_the_best_are_first(job):
 def test_queries_that_are_not_understood(job, query):
     """They are refused, those that would end the process too, in a line of bounded length."""
     with pytest.raises(BadQuery) as refused:
-        Search(job).find(query, 10)
+        IndexSearch(job).find(query, 10)
 
     assert len(str(refused.value)) < 300
 
@@ -142,7 +142,7 @@ def test_a_query_without_text_is_invalid(job, query):
     answer.
     """
     with pytest.raises(BadQuery, match="a query needs a word, a filter such as"):
-        Search(job).find(query, 10)
+        IndexSearch(job).find(query, 10)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_refusal_shows_the_query_as_typed(job, query):
     `lamp AND` was refused with "(lamp OR stems_de:lamp^1.0 OR stems_en:lamp^1.0) AND".
     """
     with pytest.raises(BadQuery) as refused:
-        Search(job).find(query, 10)
+        IndexSearch(job).find(query, 10)
 
     assert str(refused.value).startswith(f"{query}: syntax error: ")
     assert "stems" not in str(refused.value)
@@ -162,7 +162,7 @@ def test_a_refusal_shows_the_query_as_typed(job, query):
 
 def test_a_snippet(job):
     """The part of the text with the words, and where they are in it."""
-    answer = next(Search(job).find("zebra", 1)[1])
+    answer = next(IndexSearch(job).find("zebra", 1)[1])
     text, ranges = answer.snippet
 
     assert text.endswith("zebra at last")
@@ -175,14 +175,14 @@ def test_a_snippet(job):
 )
 def test_a_snippet_is_as_the_page_has_it(job, query, marked):
     """Accents are kept, and characters that stand alone are marked together."""
-    text, ranges = next(Search(job).find(query, 1)[1]).snippet
+    text, ranges = next(IndexSearch(job).find(query, 1)[1]).snippet
 
     assert [text[start:end] for start, end in ranges] == marked
 
 
 def test_a_snippet_shows_stems(job):
     """Another form of a word is marked, too."""
-    text, ranges = next(Search(job).find("lighthouse lamps", 1)[1]).snippet
+    text, ranges = next(IndexSearch(job).find("lighthouse lamps", 1)[1]).snippet
 
     assert [text[start:end] for start, end in ranges] == ["lamp"]
 
@@ -196,12 +196,12 @@ def test_an_index_of_another_version(tmp_path, monkeypatch):
         StoreError,
         match=r"^\S*/index: made by another version: scrapy process \S* -s OUTPUTS=index ",
     ):
-        Search(tmp_path)
+        IndexSearch(tmp_path)
 
 
 def test_a_snippet_without_words(job):
     """Where no word of the query is in the text, it is the text's beginning."""
-    text, ranges = next(Search(job).find("title:lighthouses", 1)[1]).snippet
+    text, ranges = next(IndexSearch(job).find("title:lighthouses", 1)[1]).snippet
 
     assert text.startswith("Tall towers The keeper")
     assert ranges == []
@@ -213,7 +213,7 @@ def test_without_the_text_files(tmp_path):
     texts.add(page())
     texts.stop()
     (tmp_path / "text/text-00000.jsonl.gz").unlink()
-    total, answers = Search(tmp_path).find("hello", 10)
+    total, answers = IndexSearch(tmp_path).find("hello", 10)
 
     assert total == 1
     assert [(one.url, one.title, one.snippet) for one in answers] == [
@@ -230,7 +230,7 @@ def test_beside_a_running_crawl(tmp_path):
         texts.wait()
         texts.add(page())
 
-        assert [one.snippet[0] for one in Search(tmp_path).find("hello", 10)[1]] == ["hello"]
+        assert [one.snippet[0] for one in IndexSearch(tmp_path).find("hello", 10)[1]] == ["hello"]
     finally:
         texts.close()
 
@@ -243,7 +243,7 @@ def test_damaged_text(job, tmp_path):
     (tmp_path / "text/text-00000.jsonl.gz").write_bytes(gzip.compress(b"[no line\n"))
 
     with pytest.raises(StoreError, match="not the lines of pages"):
-        list(Search(tmp_path).find("hello", 10)[1])
+        list(IndexSearch(tmp_path).find("hello", 10)[1])
 
 
 @pytest.mark.parametrize("name", ["", "index"])
@@ -252,7 +252,7 @@ def test_no_index(tmp_path, name):
     (tmp_path / name).mkdir(exist_ok=True)
 
     with pytest.raises(StoreError, match="no index: scrapy process"):
-        Search(tmp_path)
+        IndexSearch(tmp_path)
 
 
 def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):
@@ -267,5 +267,5 @@ def test_a_folder_that_cannot_be_written(job, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
 
     assert urls(copy, "lamp") == urls(job, "lamp")
-    assert Contents(copy / "index").count == len(PAGES)
+    assert IndexContents(copy / "index").count == len(PAGES)
     assert sorted((copy / "index").iterdir()) == before

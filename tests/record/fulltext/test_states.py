@@ -7,7 +7,7 @@ import pytest
 from tests.support.fulltext import Texts, indexed, page, written
 from webcrawl.base.page_values import Change
 from webcrawl.record.fulltext import text_index
-from webcrawl.record.fulltext.text_search import Search, SearchAll
+from webcrawl.record.fulltext.text_search import IndexSearch, SearchAll
 from webcrawl.urls.exclusion_rules import Forgotten, OptOut
 
 URL = "http://a.test/"
@@ -32,7 +32,7 @@ def gone(url=URL, **changes):
 
 
 def search(root, words):
-    total, answers = Search(root).find(words, 10)
+    total, answers = IndexSearch(root).find(words, 10)
     found = [(answer.url, answer.snippet[0]) for answer in answers]
     assert total == len(found)
     return found

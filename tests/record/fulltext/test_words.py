@@ -17,7 +17,7 @@ from webcrawl.record.fulltext.index_fields import (
     register,
     schema,
 )
-from webcrawl.record.fulltext.text_search import Search
+from webcrawl.record.fulltext.text_search import IndexSearch
 
 SCHEMA = schema()
 
@@ -177,7 +177,7 @@ def _search(tmp_path_factory):
     texts = Texts(tmp_path_factory.mktemp("words"))
     texts.add(page("http://a.test/", "<html lang=en><p>a lamp in 東京"))
     texts.stop()
-    return Search(texts.root)
+    return IndexSearch(texts.root)
 
 
 @given(st.lists(st.sampled_from([*PARTS, *MORE]) | st.text(max_size=3), max_size=12).map("".join))

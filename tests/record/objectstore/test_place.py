@@ -9,7 +9,7 @@ import pytest
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.checks.check import read
 from webcrawl.record.objectstore.place import BadAddress, StoreFolder, below, read_address
-from webcrawl.record.objectstore.upload import Sums, upload
+from webcrawl.record.objectstore.upload import FileChecksums, upload
 from webcrawl.store.disk import Disk
 
 NAME = "warc/a.warc.gz"
@@ -236,7 +236,7 @@ class TestRemote:
 
 def test_etags():
     """S3's of one piece, and of several: the MD5 of their MD5s, and how many there were."""
-    sums = Sums()
+    sums = FileChecksums()
     sums.add(b"one")
     assert "f97c5d29941bfb1b2fdab0874906ab82" in sums.etags
     sums.add(b"two")

@@ -5,7 +5,14 @@ import os
 
 import pytest
 
-from webcrawl.record.since.sources import NoEarlier, Sign, archive_of, sign, sources, write_kept
+from webcrawl.record.since.sources import (
+    FileSignature,
+    NoEarlier,
+    archive_of,
+    sign,
+    sources,
+    write_kept,
+)
 from webcrawl.store.disk import Disk
 
 
@@ -83,7 +90,7 @@ def test_a_server_is_named_by_its_address(tmp_path):
     """Also by a crawl that compared with it."""
     job = jobdir(tmp_path / "jan", "warc/a.cdxj")
     (job / "state/since").mkdir(parents=True)
-    write_kept(Disk(), job / "state/since", [Sign("cdx+http://a.test/", 0, 1)], set())
+    write_kept(Disk(), job / "state/since", [FileSignature("cdx+http://a.test/", 0, 1)], set())
     found = sources(f"cdx+http://b.test:81/c?d=e,{job}", tmp_path / "feb")
 
     assert found.servers == ["cdx+http://b.test:81/c?d=e", "cdx+http://a.test/"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
 from webcrawl.record.statistics import Statistics, figures, joined
-from webcrawl.record.tally import Hosts, Tally
+from webcrawl.record.tally import HostTally, NameTally
 from webcrawl.store.jobdir.stats_file import MOST, SLOTS, Series, added_tables
 
 KEY = bytes(range(16))
@@ -69,7 +69,7 @@ def test_nothing():
 
 class TestHosts:
     def fed(self, names, room=64):
-        hosts = Hosts(KEY, room, 4)
+        hosts = HostTally(KEY, room, 4)
         for name, many in names.items():
             for _ in range(many):
                 row = hosts.row(name)
@@ -144,12 +144,12 @@ class TestSeries:
 
 def test_tallies_add_up():
     """Sums are exact, those that are counted together included; so is what a name may lack at most."""
-    parts = [Tally(4), Tally(4)]
+    parts = [NameTally(4), NameTally(4)]
     for number, tally in enumerate(parts):
         for name in range(20):
             for _ in range(name + number + 1):
                 tally.add(f"n{name}", 2)
-    whole = Tally(4)
+    whole = NameTally(4)
     for part in parts:
         whole.join(part)
 

@@ -5,7 +5,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.record.tally import Hosts, Tally
+from webcrawl.record.tally import HostTally, NameTally
 
 
 def fed(tally, names):
@@ -16,7 +16,11 @@ def fed(tally, names):
 
 def test_few_names_are_exact():
     """The rows are sorted by their numbers."""
-    assert fed(Tally(3), ["b", "a", "b", "c"]).rows() == [("b", 2, 20), ("a", 1, 10), ("c", 1, 10)]
+    assert fed(NameTally(3), ["b", "a", "b", "c"]).rows() == [
+        ("b", 2, 20),
+        ("a", 1, 10),
+        ("c", 1, 10),
+    ]
 
 
 def test_hostile_names_are_counted_together():
@@ -26,7 +30,7 @@ def test_hostile_names_are_counted_together():
     chance = Random(1)
     names = ["text/html"] * 500 + [f"x/{number}" for number in range(5000)]
     chance.shuffle(names)
-    tally = fed(Tally(16), ["text/html"] * 3 + names)
+    tally = fed(NameTally(16), ["text/html"] * 3 + names)
 
     rows = tally.rows()
     assert len(rows) <= 16
@@ -39,7 +43,7 @@ def test_the_error_is_bounded():
     """No name has more than its row and `most` together."""
     chance = Random(2)
     names = [f"x/{int(chance.paretovariate(0.8)) % 300}" for _ in range(5000)]
-    tally = fed(Tally(32), names)
+    tally = fed(NameTally(32), names)
 
     for name, number in Counter(names).items():
         assert tally.names.get(name, [0])[0] <= number <= tally.names.get(name, [0])[0] + tally.most
@@ -47,7 +51,7 @@ def test_the_error_is_bounded():
 
 def test_room_for_one():
     """Even with room for a single name nothing is lost."""
-    tally = fed(Tally(1), ["a", "b", "c"])
+    tally = fed(NameTally(1), ["a", "b", "c"])
 
     assert (tally.rows(), tally.others) == ([("c", 1, 10)], [2, 20])
 
@@ -66,7 +70,7 @@ def fed_hosts(hosts, pages):
 
 def test_few_hosts_are_exact():
     """While there is room, each host has its own exact row."""
-    hosts = fed_hosts(Hosts(KEY, 4, 1), ["a", "b", "a", "c", "d"])
+    hosts = fed_hosts(HostTally(KEY, 4, 1), ["a", "b", "a", "c", "d"])
 
     assert {row.name: (row.documents, row.size, row.missed) for row in hosts} == {
         "a": (2, 20, 0),
@@ -79,7 +83,7 @@ def test_few_hosts_are_exact():
 
 def test_memory_is_bounded():
     """There are never more rows than there is room for."""
-    hosts = Hosts(KEY, 64, 2)
+    hosts = HostTally(KEY, 64, 2)
     for number in range(10_000):
         fed_hosts(hosts, [f"h{number}"])
         assert len(hosts.rows) <= 64
@@ -89,7 +93,7 @@ def test_a_heavy_host_stays_exact():
     """A host that is among the heaviest whenever rows give way never loses a document."""
     pages = [f"h{number}" for number in range(5000)] + ["heavy"] * 3000
     Random(1).shuffle(pages)
-    hosts = fed_hosts(Hosts(KEY, 64, 2), ["heavy"] * 10 + pages)
+    hosts = fed_hosts(HostTally(KEY, 64, 2), ["heavy"] * 10 + pages)
 
     (heavy,) = [row for row in hosts if row.name == "heavy"]
     assert (heavy.documents, heavy.missed) == (3010, 0)
@@ -101,7 +105,7 @@ def test_what_a_row_lacks_is_bounded():
     """
     chance = Random(2)
     pages = [f"h{int(chance.paretovariate(0.7)) % 2000}" for _ in range(20_000)]
-    hosts, truth = fed_hosts(Hosts(KEY, 128, 4), pages), Counter(pages)
+    hosts, truth = fed_hosts(HostTally(KEY, 128, 4), pages), Counter(pages)
 
     for row in hosts:
         assert row.documents <= truth[row.name] <= row.documents + row.missed
@@ -116,7 +120,7 @@ def test_the_sample_stands_for_all():
     names = [f"h{number}" for number in range(20_000)]
     pages = names + [name for name in names if chance.random() < 0.5]
     chance.shuffle(pages)
-    hosts = fed_hosts(Hosts(KEY, 4096, 64), pages)
+    hosts = fed_hosts(HostTally(KEY, 4096, 64), pages)
 
     weighed = [*hosts.weighed(0)]
     assert hosts.level > 0
@@ -128,7 +132,7 @@ def test_restored_hosts_go_on():
     """What was saved and restored behaves as if it had never been away."""
     chance = Random(4)
     pages = [f"h{chance.randrange(500)}" for _ in range(4000)]
-    one, two = fed_hosts(Hosts(KEY, 64, 2), pages[:2000]), Hosts(KEY, 64, 2)
+    one, two = fed_hosts(HostTally(KEY, 64, 2), pages[:2000]), HostTally(KEY, 64, 2)
     two.restore(msgpack.unpackb(msgpack.packb(one.save())))
 
     assert fed_hosts(one, pages[2000:]).save() == fed_hosts(two, pages[2000:]).save()

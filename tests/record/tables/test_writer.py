@@ -20,7 +20,7 @@ from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from tests.support.tables import OPTIONS, Job, files, rows
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.record.tables.table_writer import Tables
+from webcrawl.record.tables.table_writer import CrawlTables
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -265,7 +265,7 @@ class TestDamage:
 
         job = Job(tmp_path, archive=False, tables=False)
         with pytest.raises(DamagedFile, match="table meta, tables"):
-            Tables(job.db, job.outputs, tmp_path, **OPTIONS)
+            CrawlTables(job.db, job.outputs, tmp_path, **OPTIONS)
         job.close()
 
 

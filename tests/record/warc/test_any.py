@@ -19,7 +19,7 @@ from tests.support.warc_reader import UUID, members, one_record, read_fields
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import visible
-from webcrawl.record.warc.capture import Captures, Originals
+from webcrawl.record.warc.capture import CaptureMaker, RecentPayloads
 from webcrawl.record.warc.warc_record import fields, named, registered, spoken
 
 NASTY = "a b\tc\nd\r\nWARC-Type: e\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00\x7f"
@@ -29,8 +29,8 @@ BYTES = st.binary(max_size=60)
 
 def taken(made, link=None, *, metadata=None):
     numbers = iter(range(100))
-    captures = Captures(
-        Originals(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>"
+    captures = CaptureMaker(
+        RecentPayloads(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>"
     )
     capture = captures.take(
         link or Link(made.url),
@@ -120,7 +120,7 @@ class TestOriginals:
         """It never exceeds the limit, finds what was added last, and keeps the half used most
         recently.
         """
-        originals, twin, met = Originals(limit), {}, []
+        originals, twin, met = RecentPayloads(limit), {}, []
         for is_new, number in steps:
             if is_new:
                 twin[number] = (f"id{len(met)}", f"http://{number}", "date")
@@ -137,7 +137,7 @@ class TestOriginals:
 
     def test_popular_payloads_stay(self):
         """A payload found in every generation is never dropped, however many others come."""
-        originals = Originals(100)
+        originals = RecentPayloads(100)
         originals.add("popular", "id", "http://a.test/", "date")
         for number in range(10_000):
             originals.add(f"other{number}", "x", "x", "x")

@@ -12,7 +12,7 @@ from tests.support.faults import BreakingDisk
 from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
 from webcrawl.record.warc import capture as module
-from webcrawl.record.warc.capture import Press
+from webcrawl.record.warc.capture import CompressionQueue
 from webcrawl.store.errors import StoreError
 
 KB = 1 << 10
@@ -40,7 +40,10 @@ def test_the_same_bytes(tmp_path, max_size):
     """Files, their sizes and their indexes do not depend on whether there is a thread."""
     plain = written(tmp_path / "plain", None, max_size=max_size)
     assert (
-        written(tmp_path / "press", Press(batch=20 * KB, most=60 * KB), max_size=max_size) == plain
+        written(
+            tmp_path / "press", CompressionQueue(batch=20 * KB, most=60 * KB), max_size=max_size
+        )
+        == plain
     )
     for path in files(tmp_path / "press"):
         assert_index(path)
@@ -48,7 +51,7 @@ def test_the_same_bytes(tmp_path, max_size):
 
 def test_who_asks_where_a_record_lies_waits_for_it(tmp_path):
     """A place has its file at once; asking for offset or length has all written that came before."""
-    archive = Archive(tmp_path, press=Press())
+    archive = Archive(tmp_path, press=CompressionQueue())
     archive.write(exchange("http://a.test/1"))
     place = archive.write(exchange("http://a.test/2"))
     before = files(tmp_path)[0].stat().st_size
@@ -62,7 +65,7 @@ def test_another_thread_cannot_have_records_written(tmp_path):
     """Where a record lies is refused to another thread until it is written: two threads would write
     records twice.
     """
-    archive = Archive(tmp_path, press=Press())
+    archive = Archive(tmp_path, press=CompressionQueue())
     place = archive.write(exchange("http://a.test/1"))
     with ThreadPoolExecutor(1) as other:
         asked = other.submit(tuple, place)
@@ -81,7 +84,7 @@ def test_another_thread_cannot_have_records_written(tmp_path):
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
 def test_a_copy_knows_the_place(tmp_path, copied):
     """Copying a place, or a page that has one, waits for the record, too."""
-    archive = Archive(tmp_path, press=Press())
+    archive = Archive(tmp_path, press=CompressionQueue())
     place = archive.write(exchange("http://a.test/1"))
     assert tuple(copied(place)) == tuple(place)
     archive.stop()
@@ -89,7 +92,7 @@ def test_a_copy_knows_the_place(tmp_path, copied):
 
 def test_whoever_follows_the_file(tmp_path):
     """A busy crawl shows what is compressed, any other all that it has, without a checkpoint."""
-    archive = Archive(tmp_path, press=Press())
+    archive = Archive(tmp_path, press=CompressionQueue())
     archive.write(exchange("http://a.test/1"))
     archive.outputs.show()
     assert [
@@ -102,7 +105,7 @@ def test_whoever_follows_the_file(tmp_path):
 
 def test_a_checkpoint_has_what_was_written_before(tmp_path):
     """After a crash the archive has all captures of the last checkpoint, and none that came later."""
-    archive = Archive(tmp_path, press=Press())
+    archive = Archive(tmp_path, press=CompressionQueue())
     archive.write(exchange("http://a.test/1"))
     archive.checkpoint()
     archive.write(exchange("http://a.test/2"))
@@ -115,7 +118,7 @@ def test_a_checkpoint_has_what_was_written_before(tmp_path):
 
 def test_what_waits_is_bounded(tmp_path):
     """More than `most` bytes never wait for the thread: the caller does."""
-    press = Press(batch=4 * KB, most=64 * KB)
+    press = CompressionQueue(batch=4 * KB, most=64 * KB)
     archive = Archive(tmp_path, press=press)
     sizes = []
     for number in range(200):
@@ -128,7 +131,7 @@ def test_what_waits_is_bounded(tmp_path):
 
 def test_a_body_larger_than_the_bound_is_written(tmp_path):
     """One capture alone may exceed it."""
-    archive = Archive(tmp_path, press=Press(batch=KB, most=2 * KB))
+    archive = Archive(tmp_path, press=CompressionQueue(batch=KB, most=2 * KB))
     archive.write(exchange(body=bytes(64 * KB)))
     archive.stop()
     assert len(read(files(tmp_path)[0])[1].block) > 64 * KB
@@ -139,7 +142,7 @@ class TestErrors:
         """A capture that could not be compressed is missed by the next checkpoint, and whatever is
         tried after it.
         """
-        archive = Archive(tmp_path, press=Press())
+        archive = Archive(tmp_path, press=CompressionQueue())
         archive.checkpoint()
         archive.write(exchange("http://a.test/1"))
         monkeypatch.setattr(module, "_pack", _no_memory)
@@ -155,7 +158,7 @@ class TestErrors:
         """The crawl hears of it as soon as the batch is looked for."""
         go_on = Event()
         monkeypatch.setattr(module, "_pack", lambda captures: go_on.wait() and _no_memory(captures))
-        archive = Archive(tmp_path, press=Press(batch=1, most=1))
+        archive = Archive(tmp_path, press=CompressionQueue(batch=1, most=1))
         archive.write(exchange("http://a.test/1"))
         go_on.set()
         with pytest.raises(MemoryError):
@@ -165,7 +168,7 @@ class TestErrors:
     def test_nothing_is_written_after_a_gap(self, tmp_path):
         """When the disk took a capture only in part, no other follows, even if there is room again."""
         disk = BreakingDisk()
-        archive = Archive(tmp_path, disk, press=Press())
+        archive = Archive(tmp_path, disk, press=CompressionQueue())
         archive.checkpoint()
         archive.write(exchange("http://a.test/1"))
         disk.fail_at = disk.operations + 1

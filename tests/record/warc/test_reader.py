@@ -27,8 +27,8 @@ from tests.support.archive_files import (
 )
 from tests.support.cases import cases
 from tests.support.plain_site import serving
-from webcrawl.record.warc.reader import NotWarc, Records, sound_records
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.reader import NotWarc, RecordReader, sound_records
+from webcrawl.record.warc.unpacking import TornRecord
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 BODIES = [bytes((65 + number,)) * (10 + 700 * number) for number in range(8)]
@@ -193,7 +193,7 @@ class TestDamage:
         last = read(made("x.warc.gz", data))[0][-1].place
         path = made("x.warc.gz.open", data[: last.offset + 30])
         lost = []
-        with Records(path, 1 << 20, lost.append) as records:
+        with RecordReader(path, 1 << 20, lost.append) as records:
             assert urls(records) == URLS[:-1]
             place = records.place
         path.write_bytes(data)
@@ -358,7 +358,7 @@ def test_what_only_looks_like_a_record_is_skipped(tmp_path):
     path.write_bytes(garbage + record("metadata", "http://a.test/", b"title: t\r\n"))
     lost = []
 
-    with Records(path, 1 << 20, lost.append) as records:
+    with RecordReader(path, 1 << 20, lost.append) as records:
         kinds = [one.kind for one in records]
 
     assert kinds[-1:] == ["metadata"]
@@ -414,7 +414,7 @@ def test_members_of_other_programs(read, name):
 
 def test_a_header_with_a_wrong_checksum(read):
     """A header that has a checksum is compared with it."""
-    with pytest.raises(Torn):
+    with pytest.raises(TornRecord):
         read(b"".join(archive(checked=True, crc=1)))
 
 
@@ -423,7 +423,7 @@ def test_a_file_that_is_cut(read, name):
     """A file that ends within a record is damaged, wherever it ends."""
     (whole, *_) = archive(**HEADERS[name])
     for length in (*range(1, 40), len(whole) - 1):
-        with pytest.raises(Torn):
+        with pytest.raises(TornRecord):
             read(whole[:length])
 
 
@@ -433,5 +433,5 @@ def test_other_packings(read):
     """
     both = [RECORD % (4, b"some"), RECORD % (0, b"")]
     for data in (b"".join(both), member(b"".join(both))):
-        with pytest.raises(Torn):
+        with pytest.raises(TornRecord):
             read(data)

@@ -14,7 +14,7 @@ from tests.support.faults import BreakingDisk
 from tests.support.places import ROOT
 from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
-from webcrawl.record.warc.capture import Press
+from webcrawl.record.warc.capture import CompressionQueue
 from webcrawl.store.errors import StoreError
 
 EACH = 3
@@ -25,7 +25,11 @@ def _live(root, disk=None, *, steps, seed=0, done=None, thread=False):
 
     They are enough to finish a file, or to be compressed in a thread in two batches.
     """
-    how = {"max_size": 20_000, "press": Press(batch=8000)} if thread else {"max_size": 2500}
+    how = (
+        {"max_size": 20_000, "press": CompressionQueue(batch=8000)}
+        if thread
+        else {"max_size": 2500}
+    )
     archive = Archive(root, disk, seed=seed, **how)
     try:
         for step in range(int(archive.db.get("step") or b"0"), steps):

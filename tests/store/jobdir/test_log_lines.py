@@ -418,7 +418,9 @@ def test_any_text_has_its_line(name, one, other):
     line = {
         "skipped": lambda: skipped_lines(AT, "length", [other], "http://a.test/"),
         "requests": lambda: request_line(AT, "GET", one, link),
-        "store": lambda: pagefiles.line(link, pagefiles.About(one, 200, other, other), 1, 2, 3),
+        "store": lambda: pagefiles.line(
+            link, pagefiles.PageFileFacts(one, 200, other, other), 1, 2, 3
+        ),
     }[name]()
 
     assert SHAPES[f"logs/{name}.log"].fullmatch(line)

@@ -21,11 +21,11 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account_page import kept, page, sheet
 from webcrawl.tools.site_account import (
-    Account,
     AccountRow,
-    Gap,
+    AskedSite,
     NoSite,
-    Site,
+    SiteAccount,
+    UnknownTime,
     account_of,
     asked_of,
     ends_of,
@@ -74,7 +74,7 @@ def test_times_are_read_as_they_are_written():
 )
 def test_the_name_of_a_site(text, name):
     """As URLs have it; any URL of the site will do."""
-    assert site_of(text) == Site(name)
+    assert site_of(text) == AskedSite(name)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "http://"])
@@ -133,7 +133,7 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
 
 def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     """A request without an outcome outside all windows was tried again, or had no whole answer."""
-    account = Account(tmp_path, Site("a.test"), gaps=[Gap(10.0, 20.0)])
+    account = SiteAccount(tmp_path, AskedSite("a.test"), gaps=[UnknownTime(10.0, 20.0)])
     answered = asked(15.0)
     answered.end = end(15.0)
 
@@ -280,7 +280,7 @@ def test_several_connections_are_said(tmp_path):
         "HOST_CONNECTIONS www.a.test": "4",
         "HOST_CONNECTIONS b.test": "8",
     }
-    text = page(Account(tmp_path, Site("a.test"), [asked(1.0)], terms=rules), 0.0)
+    text = page(SiteAccount(tmp_path, AskedSite("a.test"), [asked(1.0)], terms=rules), 0.0)
 
     assert "each of several connections waits for itself" in text
     assert "HOST_CONNECTIONS test=2" in text
@@ -294,7 +294,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     """
 
     def said(**more):
-        return page(Account(tmp_path, Site("a.test"), [asked(1.0)], **more), 0.0)
+        return page(SiteAccount(tmp_path, AskedSite("a.test"), [asked(1.0)], **more), 0.0)
 
     assert "All requests to this site" in said()
     assert "All requests to this site" not in said(unlogged=["drone-1"])
@@ -310,8 +310,8 @@ def test_a_page_that_was_not_asked_for(tmp_path):
     """
     forbidden = end(1.0, Status.ROBOTS_FORBIDDEN, url="http://a.test/forbidden")
     text = page(
-        Account(
-            tmp_path, Site("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]
+        SiteAccount(
+            tmp_path, AskedSite("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]
         ),
         0.0,
     )
@@ -327,7 +327,7 @@ def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
     """
     one = asked(1.0, url="http://a.test/<script>")
     one.end = end(1.0, url=one.url, notes="=1+1")
-    account = Account(tmp_path, Site("a.test"), [one])
+    account = SiteAccount(tmp_path, AskedSite("a.test"), [one])
     row = next(csv.DictReader(io.StringIO("".join(sheet(account)))))
 
     assert row["notes"] == "'=1+1"

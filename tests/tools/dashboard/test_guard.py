@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, dashboard, made
-from webcrawl.tools.dashboard.access_guard import COOKIE, HEADERS, Guard
+from webcrawl.tools.dashboard.access_guard import COOKIE, HEADERS, AccessGuard
 
 
 @pytest.fixture(name="visitor", scope="module")
@@ -68,7 +68,7 @@ class TestToken:
 
     def test_each_start_has_its_own(self):
         """Neither the token nor the path can be guessed from another start."""
-        one, other = Guard("127.0.0.1", 1), Guard("127.0.0.1", 1)
+        one, other = AccessGuard("127.0.0.1", 1), AccessGuard("127.0.0.1", 1)
         assert one.token != other.token
         assert one.base != other.base
         assert len(one.token) >= 32
@@ -114,7 +114,7 @@ class TestHost:
         """An address that is listened on, or any where all are, is ours; a name only if it was
         given.
         """
-        assert Guard(listening, 80).knows_host(header) is known
+        assert AccessGuard(listening, 80).knows_host(header) is known
 
 
 class TestForms:

@@ -16,14 +16,14 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
 from webcrawl.tools.dashboard.crawl_page import does, rate_of, signs
-from webcrawl.tools.dashboard.crawls import Finder, Sample, look, recent, told
+from webcrawl.tools.dashboard.crawls import CrawlFinder, CrawlSample, look, recent, told
 from webcrawl.tools.report.report_page import LiveReport
 
 NOW = 1_700_000_000.0
 
 
 def known(folder):
-    (one,) = Finder([folder], folder).look()
+    (one,) = CrawlFinder([folder], folder).look()
     return one
 
 
@@ -38,15 +38,15 @@ class TestFinding:
         (tmp_path / "other").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "web")
 
-        assert [one.name for one in Finder([], tmp_path).look()] == ["deep/er/still", "web"]
-        assert Finder([], tmp_path / "nowhere").look() == []
+        assert [one.name for one in CrawlFinder([], tmp_path).look()] == ["deep/er/still", "web"]
+        assert CrawlFinder([], tmp_path / "nowhere").look() == []
 
     def test_a_hive_and_its_drones(self, tmp_path):
         """A hive is one entry, and each of its drones has an id of its own."""
         hive = {"version": 1, "name": "web", "drones": [0, 1]}
         made(tmp_path / "hive/drone-0")
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
-        finder = Finder([], tmp_path)
+        finder = CrawlFinder([], tmp_path)
         (one,) = finder.look()
 
         assert [drone.name for drone in one.drones] == ["hive/drone-0", "hive/drone-1"]
@@ -59,7 +59,7 @@ class TestFinding:
     def test_ids_are_the_same_in_every_run(self, tmp_path):
         """A page can be bookmarked; what is no id leads nowhere."""
         made(tmp_path / "web")
-        one, other = Finder([], tmp_path), Finder([tmp_path / "web"], tmp_path)
+        one, other = CrawlFinder([], tmp_path), CrawlFinder([tmp_path / "web"], tmp_path)
 
         assert one.look()[0].id == other.look()[0].id
         assert one.get("web") is one.get("../web") is None
@@ -339,7 +339,7 @@ class TestSigns:
         """Unexpected errors, a standstill with URLs queued, and failures of most are named."""
         later = {**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}
         moments = [
-            told(Sample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))
+            told(CrawlSample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))
         ]
         sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
         found = " ".join(signs(sample, moments, tmp_path))

@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.tools.dashboard.commands import LONGEST, MOST_WORDS, Order, read
+from webcrawl.tools.dashboard.commands import LONGEST, MOST_WORDS, CommandOrder, read
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from webcrawl.tools.dashboard.commands import LONGEST, MOST_WORDS, Order, read
 )
 def test_words(text, words):
     """The words of a form are read as a shell reads them, without its other powers."""
-    assert read({"command": "exclude", "words": text}) == Order("exclude", words)
+    assert read({"command": "exclude", "words": text}) == CommandOrder("exclude", words)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_what_is_no_order(form):
 @pytest.mark.parametrize(
     ("order", "destroys"),
     [
-        (Order("stop", ()), True),
-        (Order("exclude", ("a.example",)), True),
-        (Order("host", ("a.example", "drop")), True),
-        (Order("host", ("a.example", "pause")), False),
-        (Order("include", ("a.example",)), False),
-        (Order("set", ("LOG_LEVEL", "INFO")), False),
-        (Order("seeds", ("add", "drop")), False),
+        (CommandOrder("stop", ()), True),
+        (CommandOrder("exclude", ("a.example",)), True),
+        (CommandOrder("host", ("a.example", "drop")), True),
+        (CommandOrder("host", ("a.example", "pause")), False),
+        (CommandOrder("include", ("a.example",)), False),
+        (CommandOrder("set", ("LOG_LEVEL", "INFO")), False),
+        (CommandOrder("seeds", ("add", "drop")), False),
     ],
 )
 def test_what_destroys(order, destroys):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
 from webcrawl.tools.dashboard import crawls as watching
-from webcrawl.tools.dashboard.crawls import Finder, Watch
+from webcrawl.tools.dashboard.crawls import CrawlFinder, CrawlWatch
 
 
 @pytest.fixture(name="watched")
@@ -19,7 +19,7 @@ def _watched(tmp_path):
 
     `asks`: gets each question before the crawl, with the list and a function that asks the crawl.
     """
-    (known,) = Finder([made(tmp_path / "web")], tmp_path).look()
+    (known,) = CrawlFinder([made(tmp_path / "web")], tmp_path).look()
 
     def run(script, asks=None):
         looks = []
@@ -33,7 +33,7 @@ def _watched(tmp_path):
 
         async def running():
             with ThreadPoolExecutor(4) as executor:
-                await asyncio.wait_for(script(Watch(known, question, executor), looks), 120)
+                await asyncio.wait_for(script(CrawlWatch(known, question, executor), looks), 120)
 
         asyncio.run(running())
 
@@ -158,12 +158,12 @@ def test_a_drone_that_begins_to_answer(tmp_path):
     (tmp_path / "hive/hive.json").write_text(
         json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
     )
-    (known,) = Finder([], tmp_path).look()
+    (known,) = CrawlFinder([], tmp_path).look()
     crawls = Crawls({("drone-0", "status"): FIGURES})
 
     async def script():
         with ThreadPoolExecutor(4) as executor:
-            watch, counts = Watch(known, crawls.ask, executor), []
+            watch, counts = CrawlWatch(known, crawls.ask, executor), []
             for _ in range(2):
                 await watch.sample()
                 watch.forget()

@@ -12,9 +12,9 @@ import pytest
 from tests.support.reports import Report
 from webcrawl.base.markup import Html, join, tag, text
 from webcrawl.record.statistics import Statistics
-from webcrawl.tools.report.log_summary import Log
+from webcrawl.tools.report.log_summary import LogFindings
 from webcrawl.tools.report.report_page import page
-from webcrawl.tools.report.report_source import CrawlHosts, Source, WaitingHost
+from webcrawl.tools.report.report_source import CrawlHosts, ReportSource, WaitingHost
 
 EVIL = (
     "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -42,7 +42,7 @@ def _source(tmp_path):
         over_budget=(1, 3),
     )
     names = {f"flaw/{EVIL}": 1, f"outcome/{EVIL}": 1, f"truncated/{EVIL}": 2}
-    return Source(
+    return ReportSource(
         jobdir=tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
         key=bytes(16),
         statistics=statistics,
@@ -63,7 +63,9 @@ def _source(tmp_path):
 
 @pytest.fixture(name="log")
 def _log():
-    log = Log(lines=1, slowest=[(5, EVIL.encode())], largest=[(5, EVIL.encode())], damaged=1)
+    log = LogFindings(
+        lines=1, slowest=[(5, EVIL.encode())], largest=[(5, EVIL.encode())], damaged=1
+    )
     log.seeds.add(EVIL.encode(), b"-", -2, 0)
     return log
 

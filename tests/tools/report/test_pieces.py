@@ -11,14 +11,14 @@ from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir import counter_words
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
-from webcrawl.tools.report.elements import Column, table
+from webcrawl.tools.report.elements import TableColumn, table
 from webcrawl.tools.report.hosts import servers
-from webcrawl.tools.report.log_summary import BATCH, Log, SeedTable
+from webcrawl.tools.report.log_summary import BATCH, LogFindings, SeedTable
 from webcrawl.tools.report.overview import rate
 
 
 def read(path, end=9_000_000, **more):
-    log = Log()
+    log = LogFindings()
     log.read(path, end, **more)
     return log
 
@@ -156,15 +156,18 @@ class TestAxes:
         made = (
             charts.area([1], axis, axis, about, units),
             charts.dots([(1, 1)], axis, axis, about, units),
-            charts.columns([charts.Column("1", [3], "one")], about, units),
-            table("some", [Column("Share", "share")], [[0.5]], "A table"),
+            charts.columns([charts.StackColumn("1", [3], "one")], about, units),
+            table("some", [TableColumn("Share", "share")], [[0.5]], "A table"),
         )
 
         assert "style=" not in "".join(made)
 
     def test_columns_say_what_they_are(self):
         """Each column has a tooltip, and parts that are nothing are not drawn."""
-        stacks = [charts.Column("1", [3, 0], "one: 3"), charts.Column("2", [1, 2], "two: 3")]
+        stacks = [
+            charts.StackColumn("1", [3, 0], "one: 3"),
+            charts.StackColumn("2", [1, 2], "two: 3"),
+        ]
         page = Report(charts.columns(stacks, ("a", "b"), ("x", "y")))
 
         assert page.tree.xpath("//g/title/text()") == ["one: 3", "two: 3"]
@@ -177,10 +180,10 @@ class TestTables:
         value.
         """
         head = [
-            Column("Name"),
-            Column("Many", "number"),
-            Column("Bytes", "size"),
-            Column("Share", "share"),
+            TableColumn("Name"),
+            TableColumn("Many", "number"),
+            TableColumn("Bytes", "size"),
+            TableColumn("Share", "share"),
         ]
         page = Report(
             table("some", head, [["a<b", 1234, 1_500_000, 0.5], ["c", None, 0, 0.0]], "A table")
@@ -309,10 +312,10 @@ class TestTheLog:
         path = tmp_path / "crawl.log"
         path.write_bytes(b"x" * 9_000_000)
 
-        log = Log()
+        log = LogFindings()
         assert log.read(path, 9_000_000, statistics=Statistics(bytes(16))) == 2 * BATCH
         assert (log.lines, log.damaged) == (2, 2)
 
     def test_no_log(self, tmp_path):
         """Of a file that is not there, nothing is read."""
-        assert Log().read(tmp_path / "crawl.log", 77) == 0
+        assert LogFindings().read(tmp_path / "crawl.log", 77) == 0

@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.history_line import PATH, RevisitMoment, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.report.revisits import GAP, Moment, read_revisits, signals, slots
+from webcrawl.tools.report.revisits import GAP, TimedRevisits, read_revisits, signals, slots
 
 
 @pytest.fixture(name="jobdir", scope="module")
@@ -40,7 +40,7 @@ class Rows:
 
 
 def moment(at, taken=0.0, records=100.0, freshness=0.5, age=10.0):
-    return Moment(at, RevisitMoment(records, taken, taken, 0.0, 0.0, freshness, age))
+    return TimedRevisits(at, RevisitMoment(records, taken, taken, 0.0, 0.0, freshness, age))
 
 
 class TestSection:

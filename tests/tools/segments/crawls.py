@@ -13,7 +13,7 @@ from webcrawl.crawl.segments import FOLDER, FOUND, FoundLog
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.segments.builder import Builder
+from webcrawl.tools.segments.builder import SegmentBuilder
 from webcrawl.tools.segments.left import left_by
 
 
@@ -55,7 +55,9 @@ def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings)
 
 
 def builder(jobdir, disk=None, store="", **settings):
-    return Builder(jobdir / FOLDER, values(**settings), left_by(jobdir)[0], disk=disk, store=store)
+    return SegmentBuilder(
+        jobdir / FOLDER, values(**settings), left_by(jobdir)[0], disk=disk, store=store
+    )
 
 
 def build(*jobdirs, most=1000, needed=10, disk=None, store="", **settings):

@@ -15,7 +15,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.lines import BlockReader, BlockWriter
-from webcrawl.tools.segments.segment import Pool, copied, cut, hosts_needed, most_per_host
+from webcrawl.tools.segments.segment import LinkPool, copied, cut, hosts_needed, most_per_host
 from webcrawl.urls.seeds import Seeds
 from webcrawl.urls.seeds.seed_source import UrlDiscovery
 
@@ -33,7 +33,7 @@ def record(host, number):
 def opened(folder, memory=1 << 20, name="pool"):
     db = CrawlDB(folder / "state")
     try:
-        return db, Pool(db, folder / name, domain_of, memory)
+        return db, LinkPool(db, folder / name, domain_of, memory)
     except DamagedFile:
         db.close()
         raise

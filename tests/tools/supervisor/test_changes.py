@@ -34,7 +34,7 @@ from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor import changes
-from webcrawl.tools.supervisor.changes import Waiting
+from webcrawl.tools.supervisor.changes import ChangeWaiter
 
 
 def changing(*looks, folder=None):
@@ -103,7 +103,7 @@ class TestTwoAtOnce:
         folder.write(replace(folder.known(), wanted=(0, 1)))
         look = replace(seen([0, 1]), wanted=frozenset({0, 1, 2}))
         with closing(folder.lock()):
-            waits = asyncio.run(Waiting(Scripted(look), folder, (0, 1), ()).look())
+            waits = asyncio.run(ChangeWaiter(Scripted(look), folder, (0, 1), ()).look())
 
         assert waits == "the new map"
 
@@ -407,7 +407,7 @@ class TestAdopt:
             monkeypatch.setattr(changes, name, fake)
         target = SimpleNamespace(name="web", look=lambda: HiveLook(leases={2: 1.0}))
         adopted = partial(
-            changes.adopt, target, 2, changes.Found(tmp_path, None, None), words, print
+            changes.adopt, target, 2, changes.FoundIdentity(tmp_path, None, None), words, print
         )
 
         if ends == "no":

@@ -15,7 +15,7 @@ from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
-from webcrawl.tools.supervisor.watching import DroneCountChange, Watching, repeat_change
+from webcrawl.tools.supervisor.watching import DroneCountChange, HiveWatch, repeat_change
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
 GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))
@@ -196,7 +196,7 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
 
     async def run():
         cut = Cut()
-        task = asyncio.create_task(Watching(folder, lambda: cut, None, set).run())
+        task = asyncio.create_task(HiveWatch(folder, lambda: cut, None, set).run())
         await cut.asked.wait()
         cut.asked.clear()
         task.cancel()
@@ -229,7 +229,7 @@ def test_an_order_is_not_overtaken_by_the_one_before(folder):
     folder.write(replace(folder.known(), wanted=(0, 1, 2)))
     operator = Overtaken(folder)
 
-    asyncio.run(Watching(folder, lambda: operator, None, set)._look(operator))
+    asyncio.run(HiveWatch(folder, lambda: operator, None, set)._look(operator))
 
     assert operator.told == []
     assert folder.known().wanted == (0,)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.tables import Job
-from webcrawl.record.tables.table_files import Progress
+from webcrawl.record.tables.table_files import TableProgress
 from webcrawl.store import rowcrc
 from webcrawl.tools.verify_crawl import verify
 
@@ -174,11 +174,11 @@ def test_a_stream_that_a_running_crawl_has_replaced(tmp_path):
 
 def test_the_note_can_be_read_back():
     """What is packed is what is read."""
-    progress = Progress()
+    progress = TableProgress()
     progress.begin(10).end = 20
     name = progress.next_name("pages")
 
-    again = Progress.of(progress.pack([]))
+    again = TableProgress.of(progress.pack([]))
     assert (again, name) == (progress, "tables/pages-00000")
     assert again.next_name("pages") == "tables/pages-00001"
     assert again.begin(20) is again.parts[0]

@@ -15,8 +15,8 @@ from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
 from webcrawl import __version__
-from webcrawl.base.model import EarlierCapture, Link, Withheld
-from webcrawl.record.since.sources import Sign, write_kept
+from webcrawl.base.model import EarlierCapture, Link, WithheldBytes
+from webcrawl.record.since.sources import FileSignature, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz import pack as package
@@ -282,7 +282,9 @@ class TestWithoutAnIndex:
         same = {"status": 304, "head": b"HTTP/1.1 304 Not Modified\r\n\r\n", "same_since": NOW - 9}
         archive.write(exchange("http://a.test/same", b"", **same))
         archive.write(
-            exchange("http://a.test/away", b"", status=302, withheld=Withheld(5, 5), **redirect),
+            exchange(
+                "http://a.test/away", b"", status=302, withheld=WithheldBytes(5, 5), **redirect
+            ),
             withheld="body",
         )
         archive.write(exchange("http://a.test/shown", page, rendered=True))
@@ -569,7 +571,9 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     archive.stop()
     (tmp_path / "feb/state/since").mkdir(parents=True, exist_ok=True)
     paths = [address] if address else [f"{tmp_path}/jan/warc/{number}.cdxj" for number in range(3)]
-    write_kept(Disk(), tmp_path / "feb/state/since", [Sign(path, 0, 1) for path in paths], set())
+    write_kept(
+        Disk(), tmp_path / "feb/state/since", [FileSignature(path, 0, 1) for path in paths], set()
+    )
     wacz, said, _ = packed(archive.root)
 
     assert said == [

@@ -7,10 +7,10 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.revisiting import Web
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.tools.why.answer import VISITS, Crawls
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.answer import VISITS, OpenedCrawls
+from webcrawl.tools.why.facts import UrlFacts
 from webcrawl.tools.why.gather import FactFinder
-from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
 from webcrawl.tools.why.verdict import of_again, verdict_on
 from webcrawl.tools.why.why_text import text_of
 
@@ -31,7 +31,7 @@ def _web(tmp_path):
 def reason(web):
     """State and reason, as of a checkpoint that is taken now."""
     web.checkpoint()
-    with Source(web.folder) as source:
+    with OpenedCrawl(web.folder) as source:
         verdict = verdict_on(FactFinder(source).facts([URL], {})[0])
     return verdict.state, verdict.reason
 
@@ -85,7 +85,7 @@ def test_no_revisits():
     line = log_line(
         b"2026-11-21T19:20:11.123Z   200         10 http://a.test/ - - text/html #001 20261121192011000+10 sha1:A - -"
     )
-    facts = Facts(URL, json.loads("null"), lines=[line])
+    facts = UrlFacts(URL, json.loads("null"), lines=[line])
 
     assert of_again(facts, line) == ""
 
@@ -94,7 +94,7 @@ def test_many_visits(web):
     """Of a page that was fetched very often the last visits are shown, with how many there were."""
     web.run(130 * HOUR)
     web.checkpoint()
-    with Crawls(web.folder, alive=False) as crawls:
+    with OpenedCrawls(web.folder, alive=False) as crawls:
         (answer,) = crawls.answers([URL])
     said, told = answer.to_json(), text_of(answer).splitlines()
 

@@ -13,7 +13,7 @@ from tests.support.jobs import Job, killed, tree
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.why.answer import Crawls, why
+from webcrawl.tools.why.answer import OpenedCrawls, why
 from webcrawl.tools.why.verdict import STATES
 
 pytestmark = pytest.mark.xdist_group("why command")  # one JOBDIR for most tests
@@ -254,7 +254,7 @@ class TestCrawls:
         """What came after the last checkpoint will be done again, and does not count."""
         root = killed(tmp_path / "live", tmp_path / "job")
         before = tree(root)
-        with Crawls(root) as crawls:
+        with OpenedCrawls(root) as crawls:
             states = Counter(answer.state for answer in crawls.answers(fetched(root)))
         assert tree(root) == before
 
@@ -269,7 +269,7 @@ class TestCrawls:
         url = fetched(job.root)[0]
         assert why(job.root, url).state == "fetched"
         job.work()
-        with Crawls(job.root) as crawls:
+        with OpenedCrawls(job.root) as crawls:
             job.checkpoint()
             assert [answer.state for answer in crawls.answers([url])] == ["fetched"]
         job.close()
@@ -286,7 +286,7 @@ class TestCrawls:
         """Of a hive, the drone answers that knows the URL."""
         root = hive(tmp_path / "hive")
         urls = [fetched(root / f"drone-{drone}")[0] for drone in range(2)]
-        with Crawls(root) as crawls:
+        with OpenedCrawls(root) as crawls:
             answers = list(crawls.answers(urls))
 
         assert [(one.state, one.details["drone"]) for one in answers] == [

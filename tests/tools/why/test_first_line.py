@@ -11,11 +11,11 @@ import pytest
 from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
-from webcrawl.tools.why.answer import Crawls
-from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict
+from webcrawl.tools.why.answer import OpenedCrawls
+from webcrawl.tools.why.facts import RobotsState, RobotsVerdict, UrlFacts
 from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.places import HOST, RETRY, QueuePlace
-from webcrawl.tools.why.url_rules import Form
+from webcrawl.tools.why.url_rules import CanonicalForm
 from webcrawl.tools.why.verdict import verdict_on
 
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
@@ -55,7 +55,7 @@ def test_links_that_are_too_deep(shallow):
     and its depth.
     """
     urls = beyond(shallow)[:20]
-    with Crawls(shallow) as crawls:
+    with OpenedCrawls(shallow) as crawls:
         answers = [*crawls.answers(urls)]
 
     assert len(urls) == 20
@@ -71,7 +71,7 @@ def test_links_that_are_too_deep(shallow):
 
 def test_what_no_page_links_to(shallow):
     """A URL that no page links to stays unknown, however deep the crawl went."""
-    with Crawls(shallow) as crawls:
+    with OpenedCrawls(shallow) as crawls:
         (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
 
     assert answer.state == "unknown"
@@ -97,7 +97,7 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
     if what is not None:
         (job / name).write_bytes(what)
 
-    with Crawls(job) as crawls:
+    with OpenedCrawls(job) as crawls:
         (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
 
     assert answer.reason == "the crawl has not found a link to it that it follows"
@@ -118,7 +118,9 @@ def test_a_body_that_was_cut_or_is_known(note, words):
     data = crawl_line.line(
         1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note]
     )
-    facts = Facts("http://a.test/", Form("http://a.test/"), lines=[crawl_line.read(data)])
+    facts = UrlFacts(
+        "http://a.test/", CanonicalForm("http://a.test/"), lines=[crawl_line.read(data)]
+    )
 
     assert f"; {words}" in verdict_on(facts).reason
 
@@ -130,7 +132,9 @@ def test_a_robots_txt_that_cannot_be_fetched():
     robots = RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test", tries=3)
     place = QueuePlace(HOST, Link("http://a.test/x").pack(), 2, 5)
 
-    facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, robots=robots)
+    facts = UrlFacts(
+        "http://a.test/x", CanonicalForm("http://a.test/x"), place=place, robots=robots
+    )
 
     assert verdict_on(facts).reason.endswith(
         "; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be"
@@ -165,7 +169,9 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     (tmp_path / "warc/x.warc.gz").write_bytes(gzip.compress(RECORD % (more, len(block), block)))
     place = QueuePlace(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
     entry = SimpleNamespace(file="x.warc.gz", offset=0)
-    facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
+    facts = UrlFacts(
+        "http://a.test/x", CanonicalForm("http://a.test/x"), place=place, entries=[entry]
+    )
     FactFinder._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
 
     assert verdict_on(facts).reason.endswith(words)

@@ -13,7 +13,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
 from webcrawl.store.jobdir.crawl_line import LOG, line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG
-from webcrawl.tools.why.answer import Crawls
+from webcrawl.tools.why.answer import OpenedCrawls
 
 
 def test_every_url_of_the_truth(simweb, redis, tmp_path):
@@ -33,7 +33,7 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
     strangers = [f"{url}never-linked" for url in web.world.seeds()]
     urls = sorted({*said.must, *said.excluded, *strangers})
 
-    with Crawls(tmp_path / "hive") as crawls:
+    with OpenedCrawls(tmp_path / "hive") as crawls:
         answers = dict(zip(urls, crawls.answers(urls), strict=True))
 
     owner = owners()
@@ -64,7 +64,7 @@ def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
     )
     named(tmp_path, (0, 1))
     links = [row.split("\t")[2] for row in (other / LINKS_LOG).read_text().splitlines()]
-    with Crawls(other) as crawls:
+    with OpenedCrawls(other) as crawls:
         url = next(
             one.url for one in crawls.answers([*dict.fromkeys(links)]) if one.state == "queued"
         )
@@ -75,7 +75,7 @@ def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
     size = (asked / LOG).stat().st_size
     tampered(asked / "state/crawl.db", f"UPDATE output SET length = {size} WHERE path = '{LOG}'")
 
-    with Crawls(tmp_path) as crawls:
+    with OpenedCrawls(tmp_path) as crawls:
         (answer,) = crawls.answers([url])
     assert (answer.state, answer.details["drone"]) == (state, drone)
 
@@ -85,7 +85,7 @@ def test_a_drone_that_is_not_here(tmp_path):
     stopped(tmp_path / "drone-0")
     named(tmp_path, (0, 1))
 
-    with Crawls(tmp_path) as crawls:
+    with OpenedCrawls(tmp_path) as crawls:
         (answer,) = crawls.answers(["http://nobody.test/"])
     assert answer.details["odd"] == [f"{tmp_path}/drone-1: nothing of this drone is here"]
     assert answer.reason == "the crawl has not found a link to it that it follows"

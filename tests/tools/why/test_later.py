@@ -5,7 +5,7 @@ import pytest
 from tests.tools.segments.crawls import build, builder, crawled, link
 from webcrawl.tools.segments.left import left_by
 from webcrawl.tools.why import noted_links
-from webcrawl.tools.why.answer import Crawls, why
+from webcrawl.tools.why.answer import OpenedCrawls, why
 
 A, B, C, COMMA = (
     "http://a.test/",
@@ -88,7 +88,7 @@ def test_how_far_it_looks(crawl, monkeypatch):
     """What is not looked through is named; `--deep` looks through all."""
     monkeypatch.setattr(noted_links, "QUICK", 100)
     assert "logs/found.log: the last 100 bytes of 2702 bytes" in why(crawl, B).details["looked"]
-    with Crawls(crawl, deep=True) as crawls:
+    with OpenedCrawls(crawl, deep=True) as crawls:
         assert [answer.kind for answer in crawls.answers([B])] == ["left for later"]
 
 

@@ -11,7 +11,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import obey
-from webcrawl.tools.why.answer import Crawls, why
+from webcrawl.tools.why.answer import OpenedCrawls, why
 
 SLOW = 3600  # seconds until the next checkpoint: there is none but the first
 
@@ -46,7 +46,7 @@ class TestRunning:
         kinds = set()
 
         def both():
-            with Crawls(job) as crawls:
+            with OpenedCrawls(job) as crawls:
                 kinds.update(answer.kind for answer in crawls.answers(found(job)))
             return {"in flight", "on its way"} <= kinds
 
@@ -94,7 +94,7 @@ class TestRunning:
         wait_until(lambda: " -5001 " in (job / "logs/crawl.log").read_text())
 
         ended = logged(job)[before:]
-        with Crawls(job) as crawls:
+        with OpenedCrawls(job) as crawls:
             answers = [*crawls.answers(ended)]
         assert {answer.state for answer in answers} == {"fetched", "refused"}
         assert all(answer.details["queue"] is None and answer.details["log"] for answer in answers)
@@ -155,7 +155,7 @@ class TestPaused:
         Console(job)("stop")
         assert running.wait() == 0
 
-        with Crawls(job) as crawls:
+        with OpenedCrawls(job) as crawls:
             answers = [
                 one
                 for one in crawls.answers(found(job))

@@ -10,11 +10,11 @@ from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why import places
-from webcrawl.tools.why.places import FRONT, HOST, Search, among_portions
+from webcrawl.tools.why.places import FRONT, HOST, QueueSearch, among_portions
 
 
 def searched(core, urls, *, deep=False):
-    search = Search(core, str, deep=deep)
+    search = QueueSearch(core, str, deep=deep)
     search.near(urls)
     search.far([url for url in urls if url not in search.places])
     return search

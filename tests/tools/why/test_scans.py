@@ -13,7 +13,7 @@ from webcrawl.store import lines as lines_module
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.tools.why import file_search
-from webcrawl.tools.why.file_search import Indexes, LogFile, last_lines, sorted_lines
+from webcrawl.tools.why.file_search import ArchiveIndexes, LogFile, last_lines, sorted_lines
 
 KEYS = st.text("abz)/,", min_size=1, max_size=30)
 
@@ -56,7 +56,7 @@ class TestSorted:
         (folder / "warc").mkdir()
         (folder / "warc" / name).write_text(text)
         urls = {f"http://a.test/{number}": number for number in sought}
-        found = Indexes(folder, {f"warc/{name}": len(text)}).entries_of(urls)
+        found = ArchiveIndexes(folder, {f"warc/{name}": len(text)}).entries_of(urls)
 
         assert {url: sorted(one.offset for one in entries) for url, entries in found.items()} == {
             url: [offset for offset, other in enumerate(numbers) if other == number]
@@ -67,7 +67,7 @@ class TestSorted:
         """It is named, and the others are searched."""
         (tmp_path / "warc/x.cdxj").mkdir(parents=True)
         (tmp_path / "warc/y.cdxj").write_text(_indexed(1, 7))
-        indexes = Indexes(tmp_path, {"warc/x.cdxj": 1, "warc/y.cdxj": 1})
+        indexes = ArchiveIndexes(tmp_path, {"warc/x.cdxj": 1, "warc/y.cdxj": 1})
 
         assert [
             one.offset for one in indexes.entries_of(["http://a.test/1"])["http://a.test/1"]

@@ -9,7 +9,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.jobs import tree
 from webcrawl.lab.simweb import even, truth, wait_until_idle
-from webcrawl.tools.why.answer import Crawls
+from webcrawl.tools.why.answer import OpenedCrawls
 
 pytestmark = pytest.mark.xdist_group("why truth")  # one crawl for all tests of it
 
@@ -79,7 +79,7 @@ def expected(server, seeds):
 def answered(root, urls):
     """An answer for each URL; asking changes nothing."""
     before = tree(root / "job")
-    with Crawls(root / "job") as crawls:
+    with OpenedCrawls(root / "job") as crawls:
         answers = dict(zip(urls, crawls.answers(urls), strict=True))
     assert tree(root / "job") == before
     return answers

@@ -10,10 +10,16 @@ from webcrawl.base.model import Link, Status
 from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
-from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, scores_of
-from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, LinkingPage
+from webcrawl.tools.why.facts import RobotsState, RobotsVerdict, UrlFacts, scores_of
+from webcrawl.tools.why.noted_links import (
+    FOUND_LOG,
+    IN_POOL,
+    IN_SEGMENT,
+    LinkingPage,
+    LinkLeftForLater,
+)
 from webcrawl.tools.why.places import QueuePlace, SubmittedLink
-from webcrawl.tools.why.url_rules import REFUSES, Form, Verdict
+from webcrawl.tools.why.url_rules import REFUSES, CanonicalForm, FilterVerdict
 
 URL = "http://a.test/x"
 LINK = Link(URL).pack()
@@ -39,9 +45,9 @@ def place(where, *, number=0, record=LINK):
 def said(state):
     """All that is said of the URL."""
     given = dict(state)
-    form = Form(URL, given.pop("invalid", ""))
+    form = CanonicalForm(URL, given.pop("invalid", ""))
     paused = given.pop("crawl_paused", False)
-    facts = Facts(URL, form, **given)
+    facts = UrlFacts(URL, form, **given)
     found = verdict.verdict_on(facts)
     return "\n".join((found.kind, found.reason, verdict.what_now(facts, {"paused": paused})))
 
@@ -51,8 +57,8 @@ GOOD = {"lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(RobotsState.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
-DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
-SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
+DEEP = {"filters": [FilterVerdict("depth", REFUSES, "deeper")]}
+SCOPE = {"filters": [FilterVerdict("scope", REFUSES, "outside")]}
 
 ROWS = [
     *(
@@ -247,22 +253,22 @@ ROWS = [
     ("{}, whose links enter the crawl a thousand at a time", {"large_page": "http://a.test/"}, NEW),
     (
         "it is in a segment that was built, {}, which this crawl has not read up to there",
-        {"later": Later(IN_SEGMENT, "s")},
-        {"later": Later(IN_POOL, "s")},
+        {"later": LinkLeftForLater(IN_SEGMENT, "s")},
+        {"later": LinkLeftForLater(IN_POOL, "s")},
     ),
     (
         "it was found, and waits in the pool of {} for a later segment",
-        {"later": Later(IN_POOL, "s")},
-        {"later": Later(IN_SEGMENT, "s")},
+        {"later": LinkLeftForLater(IN_POOL, "s")},
+        {"later": LinkLeftForLater(IN_SEGMENT, "s")},
     ),
     (
         "it was found, and is left for a later segment: in {}, which `{} segments build` reads",
-        {"later": Later(FOUND_LOG, "s")},
-        {"later": Later(IN_POOL, "s")},
+        {"later": LinkLeftForLater(FOUND_LOG, "s")},
+        {"later": LinkLeftForLater(IN_POOL, "s")},
     ),
-    ("left for later", {"later": Later(FOUND_LOG, "s")}, NEW),
-    ("it is left for a later segment", {"later": Later(IN_POOL, "s")}, GOOD),
-    ("the crawl knows it", GOOD, {"later": Later(IN_POOL, "s")}),
+    ("left for later", {"later": LinkLeftForLater(FOUND_LOG, "s")}, NEW),
+    ("it is left for a later segment", {"later": LinkLeftForLater(IN_POOL, "s")}, GOOD),
+    ("the crawl knows it", GOOD, {"later": LinkLeftForLater(IN_POOL, "s")}),
     ("nothing new: {} already{}", GOOD, NEW),
     ("{}: its URLs ended", {"known": "F", "host": host(retired=-2)}, {"known": "F"}),
     ("it is known, but neither a queue nor a log has it{}", {"known": "F"}, NEW),

@@ -38,7 +38,7 @@ HALF = 30.0  # seconds: `status` says what bounded the last one or two times as 
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class ResourceUse:
     """What was used, from some beginning on."""
 
     seconds: float
@@ -49,9 +49,9 @@ class Used:
     pages: int
     received: int  # bytes
 
-    def since(self, before: Used) -> Used:
+    def since(self, before: ResourceUse) -> ResourceUse:
         """Return what was used after an earlier moment."""
-        return Used(
+        return ResourceUse(
             seconds=self.seconds - before.seconds,
             ran=self.ran - before.ran,
             crowded=self.crowded - before.crowded,
@@ -141,11 +141,11 @@ class Bound:
         self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(whole)})
         self._due = begun + CHEAP * (time.thread_time() - spent) - INTERVAL / 2
 
-    def _use(self) -> Used:
+    def _use(self) -> ResourceUse:
         parts = self._crawl.parts
         seconds = time.monotonic()
         ran, crowded = thread_seconds()
-        return Used(
+        return ResourceUse(
             seconds=seconds,
             ran=ran,
             crowded=crowded,

@@ -12,7 +12,7 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.commanding import Commanding
+from webcrawl.adapter.commanding import CommandedCrawl
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -35,7 +35,7 @@ class Control:
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler = crawler
         self._folder = folder
-        self._commanding = Commanding(crawler, scheduler_of)
+        self._commanding = CommandedCrawl(crawler, scheduler_of)
         self._server: ControlServer | None = None
 
     @classmethod

@@ -35,7 +35,7 @@ MOST = 10_000  # items of a page that wait for its end
 POSTPROCESSING = "postprocessing"  # Scrapy's option of a feed
 
 
-class Waiting:
+class WaitingItems:
     """The items of a page that is not finished."""
 
     def __init__(self, export: Callable[[Any], None]) -> None:
@@ -99,8 +99,8 @@ class CheckpointedFeeds(FeedExporter):
             self._lose(error)
             return
         last = page.writes[-1] if page.writes else None
-        if not isinstance(last, Waiting):
-            last = Waiting(lambda item: self._export(item, spider))
+        if not isinstance(last, WaitingItems):
+            last = WaitingItems(lambda item: self._export(item, spider))
             when_finished(last)
         last.items.append(kept)
         if len(last.items) >= MOST:

@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.record.objectstore.place import StoreFolder, below
-from webcrawl.record.objectstore.storing import Storing, forget_store
+from webcrawl.record.objectstore.storing import FileStorage, forget_store
 from webcrawl.store.jobdir.crawls import folder_of
 
 
@@ -50,7 +50,7 @@ class OutputStore:
             forget_store(crawl.parts.db)
             return
         try:
-            storing = Storing(
+            storing = FileStorage(
                 crawl.parts.db,
                 crawl.parts.outputs,
                 root=self._root,

@@ -11,13 +11,13 @@ from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 
-class Lenient(set[Request]):
+class LenientSet(set[Request]):
     """A set of which one may remove what is not in it: a page may come back after all."""
 
     remove = set.discard
 
 
-class Engine:
+class EngineHandle:
     """Wakes the engine, reports that it begins to close, and fails when the crawl did.
 
     `failure` is asked at the end, and what it returns is raised where the crawl was started.
@@ -100,7 +100,7 @@ class Engine:
         """Keep the scraper from waiting for pages in the spider or the pipelines."""
         slot = self.engine.scraper.slot
         if slot is not None:
-            slot.active = Lenient(slot.active.difference(requests))
+            slot.active = LenientSet(slot.active.difference(requests))
             slot.itemproc_size = 0
             self.engine.scraper._check_if_closing()  # noqa: SLF001
 

@@ -15,7 +15,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import aiter_errback, iter_errback
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.trip import trip_of
 from webcrawl.crawl.panics import reading, taming
 from webcrawl.crawl.trip import PAGE, Trip
@@ -37,7 +37,7 @@ class RemovalSet(set[Request]):
 class GuestRequests:
     """Takes every request of the scheduler's to its end, and then calls `finished`."""
 
-    def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
+    def __init__(self, handle: EngineHandle, finished: Callable[[Trip], None]) -> None:
         self._handle = handle
         self._finished = finished
         engine = handle.engine

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from scrapy.core.engine import ExecutionEngine
 
-from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.fastpath.guest_requests import GuestRequests
 from webcrawl.adapter.fastpath.names import check
 from webcrawl.adapter.fastpath.signals import shorten_signals
@@ -19,7 +19,7 @@ def install(
     finished: Callable[[Trip], None],
     closing: Callable[[], Awaitable[None] | None],
     failure: Callable[[], Exception | None],
-) -> Engine:
+) -> EngineHandle:
     """Take part in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its
@@ -29,7 +29,7 @@ def install(
     name that is used here.
     """
     check()
-    handle = Engine(engine, closing, failure)
+    handle = EngineHandle(engine, closing, failure)
     handle.guests = GuestRequests(handle, finished)
     shorten_signals(handle.engine.crawler.signals)
     return handle

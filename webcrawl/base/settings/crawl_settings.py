@@ -19,7 +19,7 @@ from webcrawl.base.settings.setting_kinds import (
     Setting,
     Size,
     Switch,
-    Whole,
+    WholeNumber,
 )
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -116,7 +116,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run "
             "again to resume."
         ),
-        Setting("RANDOM_SEED", 0, Whole(0, 2**63 - 1)).means(
+        Setting("RANDOM_SEED", 0, WholeNumber(0, 2**63 - 1)).means(
             "Seed of every random choice, so that a run can be repeated."
         ),
         Setting("FEATURES", [], "dotted paths").means(
@@ -137,10 +137,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("URL_SCHEMES", ["http", "https", "ftp", "gopher"], "schemes").means(
             "Schemes to fetch."
         ),
-        Setting("URL_MAX_LENGTH", 2000, Whole(64, 65_536)).means(
+        Setting("URL_MAX_LENGTH", 2000, WholeNumber(64, 65_536)).means(
             "Longest URL to take, in characters."
         ),
-        Setting("URL_MAX_DEPTH", 50, Whole(0, MANY)).means(
+        Setting("URL_MAX_DEPTH", 50, WholeNumber(0, MANY)).means(
             "Deepest page to take, in links from where its site was entered, and the most sites entered on the way "
             "there."
         ),
@@ -165,7 +165,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Enables the trap filters, all together, and from the next start on the "
             "[folding](frontier.md#families) of URLs whose like bring nothing new."
         ),
-        Setting("TRAP_MAX_PAGES", 200, Whole(1, MANY)).means(
+        Setting("TRAP_MAX_PAGES", 200, WholeNumber(1, MANY)).means(
             "Pages to take per host from one endless family: calendar, session ids, long queries, deep paths."
         ),
         Setting("URL_FOLDINGS", [], "dotted paths").means(
@@ -177,7 +177,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "The seen store": (
-        Setting("SEEN_MEMORY", 256, Whole(16, TEBIBYTE)).means(
+        Setting("SEEN_MEMORY", 256, WholeNumber(16, TEBIBYTE)).means(
             "MiB of memory for the seen store, whatever the size of the crawl."
         ),
         Setting("SEEN_STORE", "webcrawl.frontier.seen.disk.DiskSeen", "dotted path").means(
@@ -194,10 +194,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FRONTIER", "webcrawl.frontier.state.open_frontier", "dotted path").means(
             "Where URLs wait for their turn: ours, or a plain one (docs/extending.md#a-frontier)."
         ),
-        Setting("FRONTIER_MEMORY", 128, Whole(8, TEBIBYTE)).means(
+        Setting("FRONTIER_MEMORY", 128, WholeNumber(8, TEBIBYTE)).means(
             "MiB of memory for the frontier, whatever the size of the crawl."
         ),
-        Setting("FRONTIER_LEVELS", 8, Whole(1, 1000)).means(
+        Setting("FRONTIER_LEVELS", 8, WholeNumber(1, 1000)).means(
             "Mercator's k: the number of priority queues in the front-end."
         ),
         Setting(
@@ -207,13 +207,13 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Gives documents scores from 0 to 1, in a process of its own, for prioritizers and tables "
             "(docs/frontier.md#focus)."
         ),
-        Setting("CONCURRENT_REQUESTS", 100, Whole(0, 1_000_000)).means(
+        Setting("CONCURRENT_REQUESTS", 100, WholeNumber(0, 1_000_000)).means(
             "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
         ),
-        Setting("FRONTIER_QUEUES", 0, Whole(0, 1_000_000)).means(
+        Setting("FRONTIER_QUEUES", 0, WholeNumber(0, 1_000_000)).means(
             "Mercator's n: the minimum number of host queues in the back-end; 0 means 3 times CONCURRENT_REQUESTS."
         ),
-        Setting("FRONTIER_MAX_QUEUES", 30_000, Whole(1, 1_000_000)).means(
+        Setting("FRONTIER_MAX_QUEUES", 30_000, WholeNumber(1, 1_000_000)).means(
             "Number of host queues that the back-end may grow to while the downloader starves."
         ),
         Setting(
@@ -221,7 +221,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ).means(
             "Decides how many pages a registered domain may have; the other URLs of the domain wait on disk."
         ),
-        Setting("DOMAIN_BUDGET_PAGES", 1000, Whole(1, MANY)).means(
+        Setting("DOMAIN_BUDGET_PAGES", 1000, WholeNumber(1, MANY)).means(
             "Pages that DOMAIN_BUDGET starts from: those of a domain to which one other links."
         ),
     ),
@@ -245,8 +245,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a "
             "time."
         ),
-        Setting("HOST_MAX_PAGES", 0, Whole(0, MANY)).means("Pages to fetch per host; 0 means all."),
-        Setting("HOST_MAX_FAILURES", 5, Whole(1, MANY)).means(
+        Setting("HOST_MAX_PAGES", 0, WholeNumber(0, MANY)).means(
+            "Pages to fetch per host; 0 means all."
+        ),
+        Setting("HOST_MAX_FAILURES", 5, WholeNumber(1, MANY)).means(
             "Consecutive failures after which a host is set aside: its URLs stay, and one of them is tried at growing "
             "intervals."
         ),
@@ -261,7 +263,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "time that the run has taken, if that is shorter, and at least 30 seconds. Their URLs stay, and the same "
             "command resumes with them."
         ),
-        Setting("STOPPED_STATUS", 0, Whole(0, 125)).means(
+        Setting("STOPPED_STATUS", 0, WholeNumber(0, 125)).means(
             "Exit status of a run that was stopped, by a signal, a command or a limit, and has lost nothing: another "
             "one than 0 tells it from a finished crawl."
         ),
@@ -283,13 +285,13 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Ports to allow although they belong to other services, or for gopher are not usual; also ranges such as "
             "8000-8099."
         ),
-        Setting("REDIRECT_MAX_HOPS", 5, Whole(0, 100)).means(
+        Setting("REDIRECT_MAX_HOPS", 5, WholeNumber(0, 100)).means(
             "Longest chain of redirects to follow."
         ),
         Setting("HTTP2", "needed", Choice(("off", "needed", "prefer"))).means(
             "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
         ),
-        Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, Whole(1024, 2**31 - 1)).means(
+        Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, WholeNumber(1024, 2**31 - 1)).means(
             "Bytes of a decoded body to keep; the rest is not downloaded. If it is not set, 64 MiB with `REQUISITES`, "
             "`PURPOSE=archive` or `URL_SCOPE=host`, of which 2 MiB of a document are read."
         ),
@@ -301,7 +303,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("RECOGNISE_FILE", None, "marks file").means(
             "Table of marks by which walls and their like are known, before the package's own (docs/recognise.md)."
         ),
-        Setting("SOFT404_PROBE", 50, Whole(0, MANY)).means(
+        Setting("SOFT404_PROBE", 50, WholeNumber(0, MANY)).means(
             "Pages of a host after which it is asked once for a URL that cannot exist, to know its soft 404s; 0: never."
         ),
         Setting("LINK_SOURCES", "a area frame iframe refresh canonical", "link sources").means(
@@ -355,7 +357,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "What the crawl writes beside its log, by the names in docs/outputs.md."
         ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
-        Setting("WARC_MAX_SIZE", 1000, Whole(1, TEBIBYTE)).means(
+        Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(
             "Megabytes after which an archive file is closed and the next one started."
         ),
         Setting("OUTPUT_STORE", None, "output store").means(
@@ -371,7 +373,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("ERROR_BREAKER", "20/60", Rate()).means(
             "Stop the crawl after this many unexpected errors within this many seconds."
         ),
-        Setting("MIN_FREE_DISK", 1024, Whole(0, TEBIBYTE)).means(
+        Setting("MIN_FREE_DISK", 1024, WholeNumber(0, TEBIBYTE)).means(
             "Pause fetching while the disk of JOBDIR has less than this many MiB free."
         ),
         Setting("BANDWIDTH_MAX", 0, Size(10_000, 10**12)).means(
@@ -397,7 +399,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "WebSub": (
-        Setting("WEBSUB_PORT", None, Maybe(Whole(1, 65_535))).means(
+        Setting("WEBSUB_PORT", None, Maybe(WholeNumber(1, 65_535))).means(
             "Port on which hubs reach the crawl, which then subscribes to those that pages name; of drone N of a "
             "hive: this and N."
         ),
@@ -409,7 +411,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "The hive": (
-        Setting("HIVE_DRONES", 0, Whole(0, 4096)).means(
+        Setting("HIVE_DRONES", 0, WholeNumber(0, 4096)).means(
             "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
@@ -443,7 +445,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", RedisKey()).means(
             "The list, set or sorted set in that server from which seeds are taken as they come."
         ),
-        Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(Whole(0, DAY * 365))).means(
+        Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(
             "Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is "
             "left."
         ),

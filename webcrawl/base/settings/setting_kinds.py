@@ -107,7 +107,7 @@ class Maybe(NamedTuple):
         return None if is_none(value) else self.kind.read(value)
 
 
-class Whole(NamedTuple):
+class WholeNumber(NamedTuple):
     """A whole number within bounds."""
 
     least: int
@@ -239,7 +239,7 @@ class StatusCodes:
 
     def read(self, value: Any, /) -> tuple[int, ...]:
         written = words(value) if isinstance(value, str) else value
-        return tuple(sorted({Whole(100, 599).read(one) for one in written}))
+        return tuple(sorted({WholeNumber(100, 599).read(one) for one in written}))
 
 
 class Rate:
@@ -254,7 +254,7 @@ class Rate:
         return int(found[1]), int(found[2])
 
 
-class Size(Whole):
+class Size(WholeNumber):
     """A number of bytes, with or without a unit; 0, or none, is no limit."""
 
     @property
@@ -268,7 +268,7 @@ class Size(Whole):
         if found is not None:
             base = 1024 if found[2].endswith("iB") else 1000
             value = round(float(found[1]) * base ** _POWERS[found[2][0].upper()])
-        size = Whole(0, self.most).read(value)
+        size = WholeNumber(0, self.most).read(value)
         if 0 < size < self.least:
             raise ValueError
         return size

@@ -1,7 +1,7 @@
 """Recognises what an answer is: a page, a wall, a soft 404, a shell, … (docs/recognise.md)."""
 
 from webcrawl.base.page_values import wall_of
-from webcrawl.content.recognise.marks import Marks
+from webcrawl.content.recognise.marks import MarkTable
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.recogniser import PARKED, SHELL, Recogniser, recogniser
 from webcrawl.content.recognise.self_description import PAGE, SOFT404
@@ -11,7 +11,7 @@ __all__ = [
     "PARKED",
     "SHELL",
     "SOFT404",
-    "Marks",
+    "MarkTable",
     "Probe",
     "Recogniser",
     "recogniser",

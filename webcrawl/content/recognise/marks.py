@@ -79,17 +79,17 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class MarkSearchResult:
     """The result of one search."""
 
     marks: list[Mark]  # in the table's order
     hints: AbstractSet[str]  # kinds and names of HINTS for which the page is worth parsing
 
 
-NOTHING = Glance([], frozenset())
+NOTHING = MarkSearchResult([], frozenset())
 
 
-class Marks:
+class MarkTable:
     """All marks, words and names. Raises OSError, or ValueError for a table that is wrong."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
@@ -153,15 +153,17 @@ class Marks:
                 if expression.search(value):
                     yield mark
 
-    def glance(self, beginning: bytes) -> Glance:
+    def glance(self, beginning: bytes) -> MarkSearchResult:
         """Search the beginning of a body, in UTF-8 or ASCII."""
         found = self._search.Match(beginning)
         if not found:
             return NOTHING
         hints = {self._hints[number] for number in found if number in self._hints}
         if len(found) == len(hints):  # nothing was found but hints, as on most pages
-            return Glance([], hints)
-        return Glance([mark for group, mark in self._groups if group.issubset(found)], hints)
+            return MarkSearchResult([], hints)
+        return MarkSearchResult(
+            [mark for group, mark in self._groups if group.issubset(found)], hints
+        )
 
     def shown(self, text: str) -> list[Mark]:
         """Return the marks that a reader sees in a page's text, in the table's order."""

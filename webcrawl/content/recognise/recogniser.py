@@ -14,7 +14,7 @@ from webcrawl.content.html import encodings
 from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.shown_text import shows_more
 from webcrawl.content.html.trees import document, kept_tree, markup
-from webcrawl.content.recognise.marks import CODED, GUARD, MOUNT, Glance, Mark, Marks
+from webcrawl.content.recognise.marks import CODED, GUARD, MOUNT, Mark, MarkSearchResult, MarkTable
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.self_description import (
     BLOCKED,
@@ -77,7 +77,7 @@ Headers = list[tuple[bytes, bytes]]
 class Recogniser:
     """Names the kind of an answer that is not the page: `wall:VENDOR`, `soft404`, `shell`."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: MarkTable) -> None:
         self._marks = marks
         self._self_description = SelfDescription(marks)
 
@@ -113,7 +113,7 @@ class Recogniser:
             return self._kind_of_document(status, body, kind, marks)
         return PAGE
 
-    def _look(self, status: int, body: bytes, kind: str) -> tuple[Glance, bool]:
+    def _look(self, status: int, body: bytes, kind: str) -> tuple[MarkSearchResult, bool]:
         """Search the beginning of a body, or the whole of a lean one.
 
         Return what was found, and whether the body is lean.
@@ -166,7 +166,7 @@ class Recogniser:
         shape = DocumentShape.of(tree)
         return Probe.of(url, shape.title, " ".join(shape.text.split()))
 
-    def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
+    def _glance(self, beginning: bytes, body: bytes, kind: str) -> MarkSearchResult:
         if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
             beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
         return self._marks.glance(beginning)
@@ -390,4 +390,4 @@ def _speaks_of_checking(shape: DocumentShape) -> bool:
 @cache
 def recogniser(*tables: Path) -> Recogniser:
     """Return a recogniser with these tables of marks, and the package's own after them."""
-    return Recogniser(Marks.read(*tables))
+    return Recogniser(MarkTable.read(*tables))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from webcrawl.base.page_values import DENIAL, UNKNOWN
-from webcrawl.content.recognise.marks import APART, ErrorMarks, Marks
+from webcrawl.content.recognise.marks import APART, ErrorMarks, MarkTable
 from webcrawl.content.recognise.shape import (
     MAX_CAPTION_CHARS,
     MAX_ERROR_CHARS,
@@ -83,7 +83,7 @@ def may_deny(status: int) -> bool:
     return status >= 400 and status not in ELSE and status not in FAILED
 
 
-def denies(marks: Marks, status: int, shape: DocumentShape, *, walled: bool) -> bool:
+def denies(marks: MarkTable, status: int, shape: DocumentShape, *, walled: bool) -> bool:
     """Return whether an error turns away a client, a network or a request, with no site around it.
 
     `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
@@ -102,7 +102,7 @@ def denies(marks: Marks, status: int, shape: DocumentShape, *, walled: bool) -> 
     return marks.says(ErrorMarks.YOURS, said) or refers(said)
 
 
-def accuses(marks: Marks, shape: DocumentShape, said: str) -> bool:
+def accuses(marks: MarkTable, shape: DocumentShape, said: str) -> bool:
     """Return whether a page with a good status says that a guard has denied this request."""
     shows_more = shape.links > 1 or shape.codes or shape.fields
     if shows_more or not _is_alone(shape) or not refers(shape.text):
@@ -171,7 +171,7 @@ RULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class OwnWords:
     """The words with which a page describes itself."""
 
     # title and headings; all visible text, where a page is short enough to be nothing else
@@ -182,7 +182,7 @@ class Statement:
     is_personal: bool  # somebody writes "I": that is a page, whatever it is about
 
     @classmethod
-    def of(cls, answer: HtmlAnswer) -> Statement:
+    def of(cls, answer: HtmlAnswer) -> OwnWords:
         shape = answer.shape
         headline = f"{shape.title}\n{shape.heading}"
         title_parts = "\n".join((*TITLE_SEPARATOR.split(shape.title), shape.heading))
@@ -203,14 +203,14 @@ class Statement:
 class SelfDescription:
     """Finds the kind of an answer in its own words, by the table of marks."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: MarkTable) -> None:
         self._marks = marks
 
     def kind_of(self, answer: HtmlAnswer) -> str:
         """Return the kind that the answer claims to be, or PAGE."""
         if answer.chars > MAX_TITLED_CHARS:
             return PAGE
-        said = Statement.of(answer)
+        said = OwnWords.of(answer)
         if said.is_personal and not answer.has_password_field:
             return PAGE
         claimed = self._claimed_kind(answer, said)
@@ -220,7 +220,7 @@ class SelfDescription:
             return self._kind_of_failure(answer, said) or BY_STATUS.get(answer.status, PAGE)
         return UNKNOWN if self._reports_a_block(answer, said) else PAGE
 
-    def _claimed_kind(self, answer: HtmlAnswer, said: Statement) -> str:
+    def _claimed_kind(self, answer: HtmlAnswer, said: OwnWords) -> str:
         """Return the first kind whose words the answer uses for itself, or PAGE."""
         words = said.headline if answer.is_failure else said.all_words
         for kind in self._marks.kinds(words):
@@ -228,7 +228,7 @@ class SelfDescription:
                 return kind
         return PAGE
 
-    def _kind_of_failure(self, answer: HtmlAnswer, said: Statement) -> str:
+    def _kind_of_failure(self, answer: HtmlAnswer, said: OwnWords) -> str:
         """Return the kind of wall behind an error, or PAGE. A server's stock message is no wall."""
         marks, shape = self._marks, answer.shape
         says_wall = marks.words(WALL, said.headline)
@@ -246,13 +246,13 @@ class SelfDescription:
         names_wall = marks.names(WALL, said.headline, whole=False)
         return UNKNOWN if names_wall and not is_ordinary else PAGE
 
-    def _reports_a_block(self, answer: HtmlAnswer, said: Statement) -> bool:
+    def _reports_a_block(self, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether a short page with a good status says that the request was blocked."""
         if answer.status >= 300 or answer.chars > MAX_ERROR_CHARS:
             return False
         return accuses(self._marks, answer.shape, said.all_words)
 
-    def _is_credible(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+    def _is_credible(self, kind: str, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether the page is of the kind whose words it uses, and not about that kind."""
         shows_something = answer.shape.text or answer.shape.mounts
         if answer.is_failure or not shows_something:
@@ -270,13 +270,13 @@ class SelfDescription:
             or self._is_short_and_confirmed(answer, confirmed=confirmed)
         )
 
-    def _headline_mentions(self, kind: str, said: Statement) -> bool:
+    def _headline_mentions(self, kind: str, said: OwnWords) -> bool:
         """Return whether the headline has a sentence or a name of the kind."""
         if self._marks.words(kind, said.headline):
             return True
         return self._marks.names(kind, said.headline, whole=False)
 
-    def _is_confirmed(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+    def _is_confirmed(self, kind: str, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether the prose says the same as the title."""
         if self._marks.words(kind, said.sentences):
             return True
@@ -285,7 +285,7 @@ class SelfDescription:
         return kind == WALL and is_caption and self._marks.names(kind, first_sentence, whole=True)
 
     def _title_names_it(
-        self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
+        self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool
     ) -> bool:
         """Return whether a part of the title is a name of the kind, and nothing else has the name."""
         acts_like_wall = kind == WALL and answer.acts_by_itself
@@ -293,7 +293,7 @@ class SelfDescription:
         return is_trusted and self._marks.names(kind, said.title_parts, whole=True)
 
     def _headline_says_it(
-        self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool
+        self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool
     ) -> bool:
         """Return whether title or headings say it in a sentence. A wall needs further support."""
         if not self._marks.words(kind, said.headline):
@@ -309,7 +309,7 @@ class SelfDescription:
         """Return whether a short page says it in its prose alone."""
         return confirmed and answer.chars <= MAX_ERROR_CHARS and not answer.quotes_code
 
-    def _is_about_something_else(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+    def _is_about_something_else(self, kind: str, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether a page whose prose does not confirm the kind has another subject."""
         if kind == SOFT404:
             has_editor = answer.shape.textareas > 0

@@ -20,7 +20,7 @@ import re2
 from webcrawl.base.loading import OURS, load, missing
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
 from webcrawl.base.settings.crawl_settings import AUTO, URL_FILTERS
-from webcrawl.base.settings.setting_kinds import Choices, Whole, text, words
+from webcrawl.base.settings.setting_kinds import Choices, WholeNumber, text, words
 from webcrawl.content.html.link_kinds import ALL
 from webcrawl.content.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
@@ -33,7 +33,7 @@ from webcrawl.urls.filters.filter_protocol import quiet
 # -- code
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
-_ORDER = Whole(0, 1000)
+_ORDER = WholeNumber(0, 1000)
 
 
 class Dotted:
@@ -341,7 +341,7 @@ class DroneNumber:
     allowed: str = f"a whole number from 0 to {MOST_DRONES - 1}, or {AUTO}"
 
     def read(self, value: Any, /) -> int:
-        return Whole(0, MOST_DRONES - 1).read(
+        return WholeNumber(0, MOST_DRONES - 1).read(
             _ordinal(socket.gethostname()) if value == AUTO else value
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from webcrawl.base.loading import missing
 from webcrawl.base.program import program
-from webcrawl.base.settings.setting_kinds import Choice, Secret, Whole, is_none, text, words
+from webcrawl.base.settings.setting_kinds import Choice, Secret, WholeNumber, is_none, text, words
 from webcrawl.base.url_text import host_of
 from webcrawl.net.identity.request_signing import STRING, form_and_origin
 from webcrawl.net.protocols import local_address
@@ -82,7 +82,7 @@ LIBRARY = "prometheus_client"
 MISSING = missing(LIBRARY)
 ENDING = ".prom"
 LOOPBACK = "127.0.0.1"
-_PORT = Whole(0, 65_535)
+_PORT = WholeNumber(0, 65_535)
 _PLACE = re.compile(r"([0-9.]+|\[[0-9a-fA-F:.]+\]):([0-9]+)")
 
 
@@ -220,7 +220,7 @@ def _accept(ciphers: str) -> None:
     tls_context(ciphers=ciphers)
 
 
-OF_ONE = Whole(1, 64)
+OF_ONE = WholeNumber(1, 64)
 MARKS = frozenset("/?#@\\%*:= ")  # none is in a name
 
 

@@ -10,7 +10,7 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
-from webcrawl.record.pagefiles import About
+from webcrawl.record.pagefiles import PageFileFacts
 from webcrawl.record.pagefiles import PageFiles as Files
 
 
@@ -35,7 +35,9 @@ class PageFiles(Output):
         if self._files is not None and item.link and 200 <= item.status < 300:
             if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):
                 return item
-            about = About(self._compared([item.url])[0], item.status, item.content_type, item.title)
+            about = PageFileFacts(
+                self._compared([item.url])[0], item.status, item.content_type, item.title
+            )
             self.write(partial(self._files.write, item.link, about, item.body))
         return item
 

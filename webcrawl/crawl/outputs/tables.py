@@ -29,14 +29,14 @@ class Tables(Output):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self._tables: table_writer.Tables | None = None
+        self._tables: table_writer.CrawlTables | None = None
 
     def open(self, run: Run) -> None:
         super().open(run)
         from webcrawl.record.tables import table_writer  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
         parts = run.crawl.parts
-        self._tables = table_writer.Tables(
+        self._tables = table_writer.CrawlTables(
             parts.db,
             parts.outputs,
             root=self.folder,
@@ -82,14 +82,14 @@ class Changes(Output):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self._changes: table_writer.Changes | None = None
+        self._changes: table_writer.ChangeTable | None = None
 
     def open(self, run: Run) -> None:
         super().open(run)
         from webcrawl.record.tables import table_writer  # noqa: PLC0415 - as above
 
         parts = run.crawl.parts
-        self._changes = table_writer.Changes(parts.db, parts.outputs, root=self.folder)
+        self._changes = table_writer.ChangeTable(parts.db, parts.outputs, root=self.folder)
         parts.log.hearers.append(self._changes.hear)
 
     def close_spider(self) -> None:

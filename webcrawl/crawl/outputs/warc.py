@@ -24,7 +24,7 @@ from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import when_finished
-from webcrawl.record.warc.capture import AGAIN, Press
+from webcrawl.record.warc.capture import AGAIN, CompressionQueue
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import cores
@@ -64,7 +64,7 @@ class Warc(Output):
             ),
             random=SystemRandom(),
             clock=time.time,
-            press=Press() if cores() > 1 else None,
+            press=CompressionQueue() if cores() > 1 else None,
         )
 
     def process_item(self, item: Any) -> Any:

@@ -17,7 +17,7 @@ from webcrawl.store.jobdir.crawl_line import LOG, URL, each
 from webcrawl.store.jobdir.outputs import crc_of
 
 if TYPE_CHECKING:
-    from webcrawl.record.fulltext.text_index import Contents
+    from webcrawl.record.fulltext.text_index import IndexContents
 
 
 ENDING = ".jsonl.gz"
@@ -36,7 +36,7 @@ KEYS = {
 AROUND = 10_000
 
 
-class Texts:
+class TextFileCheck:
     """All text files of a crawl, in the order of their names."""
 
     def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
@@ -151,7 +151,7 @@ class CrawlIndex:
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:
         self._folder = jobdir / "index"
         self._found = found
-        self._contents: Contents | None = None
+        self._contents: IndexContents | None = None
         # A crawl that has just begun, or was killed then, has the folder and nothing of an index.
         self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
 
@@ -176,7 +176,7 @@ class CrawlIndex:
         except StoreError as error:
             yield self._damaged(str(error))
 
-    def _flaw(self, contents: Contents, ordinal: int, line: TextLine, urls: list[str]) -> str:
+    def _flaw(self, contents: IndexContents, ordinal: int, line: TextLine, urls: list[str]) -> str:
         """Return what the index has wrongly in place of this line; count a line that is right."""
         if urls == [line.url]:
             before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
@@ -194,9 +194,9 @@ class CrawlIndex:
 
     def _open(self) -> Iterator[DamagedFile]:
         try:
-            from webcrawl.record.fulltext.text_index import Contents  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.record.fulltext.text_index import IndexContents  # noqa: PLC0415 - tantivy is optional
 
-            self._contents = has = Contents(self._folder)
+            self._contents = has = IndexContents(self._folder)
         except ImportError:
             self._found[UNREAD] += 1
         except StoreError as error:

@@ -23,7 +23,7 @@ from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.record.warc.unpacking import GZIPPED, Torn, UnpackedStream
+from webcrawl.record.warc.unpacking import GZIPPED, TornRecord, UnpackedStream
 from webcrawl.record.warc.unpacking import RecordStart as MemberPlace
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -312,7 +312,7 @@ def members(
             after = unpacked.place.offset
             yield offset, after, bytes(data)
             offset = after
-    except Torn as torn:
+    except TornRecord as torn:
         if not torn.ends:  # else the last member is still being written
             raise DamagedFile(path, offset, str(torn)) from torn
 

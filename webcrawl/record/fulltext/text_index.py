@@ -192,7 +192,7 @@ class TextIndexWriter:
 MOST = 1000  # lines of one URL that are looked at
 
 
-class Contents:
+class IndexContents:
     """The index as of the last commit: `count` lines, the last of which has number `until` - 1."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Searches the index of a crawl, running or not, as of its last commit.
 
-`SearchAll` searches several indexes at once, as of a hive. `Marks` finds the part of a page's text
+`SearchAll` searches several indexes at once, as of a hive. `SnippetMarks` finds the part of a page's text
 that answers a query best.
 """
 
@@ -44,7 +44,7 @@ Range = tuple[int, int]
 Snippet = tuple[str, list[Range]]  # a text, and where the words in it begin and end
 
 
-class Marks:
+class SnippetMarks:
     """Finds a query's words, and those that have their stems."""
 
     def __init__(
@@ -127,7 +127,7 @@ class FoundPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class IndexHit:
     """A page that was found, of which only what the index has is known by now."""
 
     score: float
@@ -136,7 +136,7 @@ class Hit:
     stored: dict[str, list[Any]]
 
 
-class Search:
+class IndexSearch:
     """One index, open for reading."""
 
     def __init__(self, jobdir: Path) -> None:
@@ -174,7 +174,7 @@ class Search:
                 raise BadQuery(said[:SHOWN]) from error
             raise
 
-    def hits(self, parsed: tantivy.Query, at_once: int) -> Iterator[Hit]:
+    def hits(self, parsed: tantivy.Query, at_once: int) -> Iterator[IndexHit]:
         """Yield all matching pages, the best first; this many are read at once."""
         wanted, offset = _shown(parsed, self._index.schema), 0
         while True:
@@ -186,9 +186,9 @@ class Search:
                 return
             offset += at_once
 
-    def marks(self, parsed: tantivy.Query) -> Marks:
+    def marks(self, parsed: tantivy.Query) -> SnippetMarks:
         with told(self._jobdir / FOLDER):
-            return Marks(self._searcher, parsed, self._index.schema)
+            return SnippetMarks(self._searcher, parsed, self._index.schema)
 
     def fetched(self, url: str) -> datetime | None:
         """Return the time of this page's last fetch, or None if the index has no such page."""
@@ -199,10 +199,10 @@ class Search:
                 (self._hit(score, address).fetched_at for score, address in found), default=None
             )
 
-    def _hit(self, score: float, address: tantivy.DocAddress) -> Hit:
+    def _hit(self, score: float, address: tantivy.DocAddress) -> IndexHit:
         with told(self._jobdir / FOLDER):
             stored = self._searcher.doc(address).to_dict()
-        return Hit(score, stored["url"][0], stored["fetched_at"][0], stored)
+        return IndexHit(score, stored["url"][0], stored["fetched_at"][0], stored)
 
     def parse(self, query: str) -> tantivy.Query:
         """BadQuery if it is not understood."""
@@ -254,7 +254,7 @@ class Search:
             prepared(query), fields, field_boosts=SEARCHED, conjunction_by_default=True
         )
 
-    def answer(self, hit: Hit, marks: Marks) -> FoundPage:
+    def answer(self, hit: IndexHit, marks: SnippetMarks) -> FoundPage:
         """Return a hit with what the text files have of its page."""
         line = self._line(hit.stored)
         return FoundPage(
@@ -306,10 +306,10 @@ class SearchAll:
         """StoreError if none can. What is `forgotten` is not found."""
         self._forgotten = forgotten or Forgotten()
         self.unread: list[StoreError] = []
-        self._open: list[Search] = []
+        self._open: list[IndexSearch] = []
         for jobdir in jobdirs:
             try:
-                self._open.append(Search(jobdir))
+                self._open.append(IndexSearch(jobdir))
             except StoreError as error:
                 self.unread.append(error)
         if not self._open and self.unread:
@@ -325,8 +325,8 @@ class SearchAll:
         the best.
         """
         parsed = [search.parse(query) for search in self._open]
-        total = sum(map(Search.total, self._open, parsed))
-        best: list[tuple[int, Hit]] = []
+        total = sum(map(IndexSearch.total, self._open, parsed))
+        best: list[tuple[int, IndexHit]] = []
         hits = [
             _named(number, search.hits(parsed[number], most))
             for number, search in enumerate(self._open)
@@ -338,10 +338,10 @@ class SearchAll:
             best.append((number, hit))
             if len(best) == most:
                 break
-        marks = list(map(Search.marks, self._open, parsed))
+        marks = list(map(IndexSearch.marks, self._open, parsed))
         return total, (self._open[number].answer(hit, marks[number]) for number, hit in best)
 
-    def _is_over(self, number: int, hit: Hit) -> bool:
+    def _is_over(self, number: int, hit: IndexHit) -> bool:
         """Return whether another index has a later state of this page."""
         others = (other for at, other in enumerate(self._open) if at != number)
         return any(
@@ -349,11 +349,11 @@ class SearchAll:
         )
 
 
-def _seconds(hit: Hit) -> float:
+def _seconds(hit: IndexHit) -> float:
     """Return seconds since 1970 of a time in the index, which has no zone, and is in UTC."""
     at = hit.fetched_at
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _named(number: int, hits: Iterator[Hit]) -> Iterator[tuple[int, Hit]]:
+def _named(number: int, hits: Iterator[IndexHit]) -> Iterator[tuple[int, IndexHit]]:
     return ((number, hit) for hit in hits)

@@ -33,7 +33,7 @@ class BadAddress(ValueError):  # noqa: N818 - reads as what it is
         self.shown = shown
 
 
-class Stopped(Exception):  # noqa: N818
+class UploadStopped(Exception):  # noqa: N818
     """The crawl ends, and does not wait for this file."""
 
 

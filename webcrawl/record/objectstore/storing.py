@@ -21,7 +21,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.record.objectstore.place import StoreFolder, StoreRefusal
-from webcrawl.record.objectstore.upload import Sender, UploadedFile
+from webcrawl.record.objectstore.upload import UploadedFile, UploadThread
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
@@ -140,7 +140,7 @@ LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, 
 REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
 
 
-class Storing(Part):
+class FileStorage(Part):
     """A Part, and a follower of checkpoints. `hurry`: whether the crawl was told to stop."""
 
     def __init__(
@@ -164,7 +164,7 @@ class Storing(Part):
         self._hurry = hurry
         self._clock = clock
         self._now = now
-        self._sender = Sender(address, place_of, clock)
+        self._sender = UploadThread(address, place_of, clock)
         self._stored = listing(db.named(STORED))
         self._files = sum(not one.is_taken for one in self._stored.values())
         self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
@@ -364,7 +364,7 @@ def copied(
         where = address or (db.get(WHERE) or b"").decode()
         if not where:
             raise NoStore(f"{jobdir}: OUTPUT_STORE is not set, and the last run had none")
-        storing = Storing(
+        storing = FileStorage(
             db,
             outputs,
             root=jobdir,

@@ -19,7 +19,7 @@ from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.net.shortage import is_ours
-from webcrawl.record.objectstore.place import PIECE, Stopped, StoreFolder, StoreRefusal
+from webcrawl.record.objectstore.place import PIECE, StoreFolder, StoreRefusal, UploadStopped
 from webcrawl.store.disk import regular
 from webcrawl.store.rowcrc import crc32_of_many
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -34,7 +34,7 @@ class Differs(Exception):  # noqa: N818 - reads as what it is
     """The store has other bytes than those that were sent."""
 
 
-class Sums:
+class FileChecksums:
     """Checksums of a file that is read once: what we note, and what S3 computes of it."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Sums:
 
 def upload(
     place: StoreFolder, path: Path, name: str, crc: int | None, begun: set[str], going: Going
-) -> tuple[Sums, str]:
+) -> tuple[FileChecksums, str]:
     """Send a file; return its checksums and how they were verified.
 
     `crc` is the file's checksum, if a checkpoint noted it.
@@ -81,21 +81,21 @@ def upload(
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
         raise StoreRefusal(f"{path}: damaged, and so not stored: {program()} verify says where")
-    sums = Sums()
+    sums = FileChecksums()
     if there == size and is_new and _is_there(place, path, name, sums, going):
         return sums, READ
     if there is not None and is_new and not _is_beginning(place, path, name, there, going):
         raise StoreRefusal(
             f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
         )
-    sums = Sums()
+    sums = FileChecksums()
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
     # Not before: after a put that failed, the file there may be another crawl's
     begun.add(name)
     return sums, verify(place, name, sums, going)
 
 
-def verify(place: StoreFolder, name: str, sums: Sums, going: Going) -> str:
+def verify(place: StoreFolder, name: str, sums: FileChecksums, going: Going) -> str:
     """Check the store's bytes by its checksum, or else by reading; return how. Raise Differs."""
     size = place.size(name)
     if size != sums.length:
@@ -148,7 +148,7 @@ def _crc(path: Path, going: Going) -> int:
     return crc
 
 
-def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[bytes]:
+def _sent(path: Path, sums: FileChecksums, crc: int | None, going: Going) -> Iterator[bytes]:
     """Yield the file, which is summed as it is sent.
 
     Differs, before its end is sent, if it has changed.
@@ -161,7 +161,7 @@ def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[byt
         raise Differs(f"{path}: changed while it was sent")
 
 
-def _is_there(place: StoreFolder, path: Path, name: str, sums: Sums, going: Going) -> bool:
+def _is_there(place: StoreFolder, path: Path, name: str, sums: FileChecksums, going: Going) -> bool:
     """Return whether the store has these very bytes, which are summed."""
     for piece in _pieces(path):
         going()
@@ -188,11 +188,11 @@ SHORTEST, LONGEST = 1.0, 300.0  # seconds between two tries
 class UploadedFile:
     """A file that is in the store, whole."""
 
-    sums: Sums
+    sums: FileChecksums
     by: str
 
 
-class Sender:
+class UploadThread:
     """Its methods are the crawl's thread's; what it finds out it says once, and counts."""
 
     def __init__(
@@ -264,7 +264,7 @@ class Sender:
             sums, by = upload(self._opened(), path, name, crc, self._begun, self._going)
         except StoreRefusal:
             raise
-        except Stopped:
+        except UploadStopped:
             return None
         except Exception as error:  # noqa: BLE001 - as above
             self._fails(error)
@@ -318,5 +318,5 @@ class Sender:
     def _going(self) -> None:
         """Called for each piece."""
         if self._stopped:
-            raise Stopped
+            raise UploadStopped
         self.moved = self._clock()

@@ -63,7 +63,7 @@ HEADERS = {"User-Agent": "webcrawl", "Accept-Encoding": "identity"}
 Captures = dict[str, tuple[str, str, str]]
 
 
-class NoAnswer(Exception):  # noqa: N818 - reads as what it is
+class CdxServerError(Exception):
     """The server has given no usable answer, or it is left alone for a while because of that."""
 
 
@@ -109,7 +109,7 @@ class CdxServer:
         The capture is of this URL, or of another one of the host or folder.
         """
         if self._clock() < self._until:
-            raise NoAnswer(f"{self.address}: left alone after a failure")
+            raise CdxServerError(f"{self.address}: left alone after a failure")
         captures = self._asked(url)
         for digest, identical in digests_of(answer, self._algorithms):
             if digest in captures:
@@ -139,7 +139,7 @@ class CdxServer:
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             self._connection.close()
             self._until = self._clock() + max(self._pause.next(), getattr(error, "wait", 0.0))
-            raise NoAnswer(f"{self.address}: {words_of(error)}") from error
+            raise CdxServerError(f"{self.address}: {words_of(error)}") from error
         self._pause.reset()
         return captures
 

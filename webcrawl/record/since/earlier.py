@@ -16,7 +16,7 @@ from webcrawl.base.url_text import visible
 from webcrawl.net.header_times import Validators, validators
 from webcrawl.record.archived_answers import (
     Answers,
-    Capture,
+    RecordedCapture,
     Unusable,
     is_unmodified,
     most,
@@ -25,7 +25,7 @@ from webcrawl.record.archived_answers import (
 from webcrawl.record.since.cdx_server import digests_of, is_payload
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import archive_of
-from webcrawl.record.warc.reader import NotWarc, ReadRecord, Records, SkippedRange
+from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
@@ -201,7 +201,7 @@ class Earlier:
         if page is None:
             return known
         try:
-            _, answer = self._answers.read(Capture(record, record.place), page)
+            _, answer = self._answers.read(RecordedCapture(record, record.place), page)
         except Unusable as error:
             self._lose(path, error)
             return known
@@ -222,7 +222,7 @@ class Earlier:
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
         try:
-            _, exchange = self._answers.read(Capture(record, record.place))
+            _, exchange = self._answers.read(RecordedCapture(record, record.place))
         except Unusable as error:
             self._lose(path, error)
             return None
@@ -254,7 +254,9 @@ class Earlier:
         error: Exception = FileNotFoundError(f"{line.file}: not found")
         for file in archive_of(path, line.file):
             try:
-                with Records(file, keep, damage.append, RecordStart(line.offset, 0)) as records:
+                with RecordReader(
+                    file, keep, damage.append, RecordStart(line.offset, 0)
+                ) as records:
                     record, failed = records.next(), bool(damage)
                     method = _method(records, record) if looks and record is not None else GET
             except FileNotFoundError:
@@ -286,7 +288,7 @@ class Earlier:
             )
 
 
-def _method(records: Records, answer: ReadRecord) -> bytes:
+def _method(records: RecordReader, answer: ReadRecord) -> bytes:
     """GET, unless the request of this answer follows it and says otherwise."""
     record = records.next()
     if (

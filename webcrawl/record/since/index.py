@@ -24,8 +24,8 @@ from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import (
     FILES,
     FOLDER,
+    FileSignature,
     NoEarlier,
-    Sign,
     read_algorithms,
     read_kept,
     sign,
@@ -279,7 +279,10 @@ class EarlierIndex:
             [one.time for one in read_kept(self._folder) or () if one.path.startswith(SERVER)],
             default=begun,
         )
-        now = [*map(sign, self._files), *(Sign(address, 0, begun) for address in self._servers)]
+        now = [
+            *map(sign, self._files),
+            *(FileSignature(address, 0, begun) for address in self._servers),
+        ]
         self.begun = digits(begun / 1e9)[:14]
         self._run = self._kept(path, now)
         if self._run is None:
@@ -330,7 +333,7 @@ class EarlierIndex:
 
     # -- building
 
-    def _build(self, path: Path, signs: list[Sign]) -> Iterator[None]:
+    def _build(self, path: Path, signs: list[FileSignature]) -> Iterator[None]:
         self._folder.mkdir(exist_ok=True)
         self._disk.unlink(self._folder / FILES)
         building = IndexBuilder(self._disk, self._files, path)
@@ -348,7 +351,7 @@ class EarlierIndex:
             logger.info("since: %s found", count(building.captures, "capture"))
         write_kept(self._disk, self._folder, signs, building.algorithms)
 
-    def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
+    def _kept(self, path: Path, signs: list[FileSignature]) -> Run | None:
         """Return the index that a former run has made of the same files; None if it is not whole."""
         try:
             for number, file in enumerate(self._files):

@@ -23,7 +23,7 @@ FOLDER, FILES = "since", "files.json"  # below the folder of a crawl's state
 VERSION = 1
 
 
-class Sign(NamedTuple):
+class FileSignature(NamedTuple):
     """Shows whether a file is still the same; of a CDX server, when the comparing began."""
 
     path: str
@@ -31,22 +31,24 @@ class Sign(NamedTuple):
     time: int  # nanoseconds since 1970
 
 
-def sign(path: Path) -> Sign:
+def sign(path: Path) -> FileSignature:
     """Return the sign of a file. A missing file has one that no file has."""
     try:
         status = path.stat()
     except OSError:
-        return Sign(str(path), -1, 0)
-    return Sign(str(path), status.st_size, status.st_mtime_ns)
+        return FileSignature(str(path), -1, 0)
+    return FileSignature(str(path), status.st_size, status.st_mtime_ns)
 
 
-def read_kept(folder: Path) -> list[Sign] | None:
+def read_kept(folder: Path) -> list[FileSignature] | None:
     """Return the files from which the index in this folder was made; None if it is not complete."""
     try:
         kept = json.loads((folder / FILES).read_bytes())
         if kept["version"] != VERSION:
             return None
-        return [Sign(str(path), int(size), int(time)) for path, size, time in kept["files"]]
+        return [
+            FileSignature(str(path), int(size), int(time)) for path, size, time in kept["files"]
+        ]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -56,7 +58,7 @@ def read_algorithms(folder: Path) -> set[str]:
     return {*json.loads((folder / FILES).read_bytes()).get("digests", (SHA1,))}
 
 
-def write_kept(disk: Disk, folder: Path, signs: list[Sign], algorithms: set[str]) -> None:
+def write_kept(disk: Disk, folder: Path, signs: list[FileSignature], algorithms: set[str]) -> None:
     """Note the files of an index, which is complete now."""
     kept = {"version": VERSION, "files": signs, "digests": sorted(algorithms)}
     with replacing(disk, folder / FILES) as fd:
@@ -73,7 +75,7 @@ class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
 
 
 @dataclass(slots=True)
-class Sources:
+class EarlierSources:
     """Index files and addresses of CDX servers, each once, and a line for each omission."""
 
     files: list[Path] = field(default_factory=list)
@@ -89,7 +91,7 @@ class Sources:
             self.servers.append(address)
 
 
-def sources(argument: str, jobdir: Path) -> Sources:
+def sources(argument: str, jobdir: Path) -> EarlierSources:
     """Return the indexes and servers that the argument names.
 
     Raise NoEarlier if a part of it names none, or the crawl's own JOBDIR.
@@ -100,8 +102,8 @@ def sources(argument: str, jobdir: Path) -> Sources:
         raise NoEarlier(f"-a since={error}") from error
 
 
-def _sources(argument: str, jobdir: Path) -> Sources:
-    found = Sources()
+def _sources(argument: str, jobdir: Path) -> EarlierSources:
+    found = EarlierSources()
     own = _whole(jobdir.resolve())
     for part in filter(None, map(str.strip, argument.split(","))):
         if part.startswith(SERVER):
@@ -115,7 +117,7 @@ def _sources(argument: str, jobdir: Path) -> Sources:
     return found
 
 
-def _add_files(part: str, own: Path, found: Sources) -> None:
+def _add_files(part: str, own: Path, found: EarlierSources) -> None:
     """Add the indexes that a path names.
 
     Raise NoEarlier if there are none, or if they are the crawl's own.
@@ -158,7 +160,7 @@ def archive_of(index: Path, name: str) -> Iterator[Path]:
         yield index.parent.parent / folder / last
 
 
-def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
+def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
     """Yield the index files that a path names, and note what is left out."""
     if path.is_file():
         if not path.name.endswith(INDEXES):
@@ -175,7 +177,7 @@ def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
         raise NoEarlier(f"{part}: no such file or folder")
 
 
-def _before(crawl: Path, found: Sources) -> Iterator[Path]:
+def _before(crawl: Path, found: EarlierSources) -> Iterator[Path]:
     """Yield the indexes with which this crawl compared: unchanged pages are only in their archives."""
     for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
         if path.startswith(SERVER):
@@ -186,7 +188,7 @@ def _before(crawl: Path, found: Sources) -> Iterator[Path]:
             found.left_out.append(f"{path}: which {crawl} refers to, is gone: left out")
 
 
-def _inside(folder: Path, found: Sources) -> Iterator[Path]:
+def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
     """Yield the folder's index files by name: the order in which a crawl wrote its own."""
     if not folder.is_dir():
         return

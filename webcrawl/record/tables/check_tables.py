@@ -13,10 +13,18 @@ from typing import Any, BinaryIO, Self
 
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
-from webcrawl.record.tables.table_files import ALONE, FOLDER, ROWS, STATE, Part, Progress, where
+from webcrawl.record.tables.table_files import (
+    ALONE,
+    FOLDER,
+    ROWS,
+    STATE,
+    LogRange,
+    TableProgress,
+    where,
+)
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.record.warc.reader import sound_records
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
@@ -41,8 +49,8 @@ def check_tables(
     if not notes:
         return
     try:
-        progress = dict.fromkeys((STATE, *ALONE), Progress()) | {
-            name: Progress.of(notes[name]) for name in notes
+        progress = dict.fromkeys((STATE, *ALONE), TableProgress()) | {
+            name: TableProgress.of(notes[name]) for name in notes
         }
         growing = {
             f"{stream.name}{STREAM}": stream.rows
@@ -146,7 +154,7 @@ class _Table:
 TYPES = ("response", "revisit", "resource", "conversion", "metadata")
 
 
-class Records:
+class ArchivePlaceCheck:
     """The archive's files, one open at a time: places come in the order in which they were written."""
 
     def __init__(self, jobdir: Path, damaged: Collection[Path]) -> None:
@@ -174,7 +182,7 @@ class Records:
             record = next(
                 sound_records(self._folder / name, file, 0, offset, offset + length), None
             )
-        except Torn as torn:
+        except TornRecord as torn:
             return f"{name} has no record at byte {offset}: {torn}"
         if record is None:
             return f"{name} has no record at byte {offset}: the file ends before it"
@@ -226,7 +234,7 @@ def check_pages(
     jobdir: Path,
     pages: Rows,
     links: Rows,
-    parts: list[Part],
+    parts: list[LogRange],
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:
@@ -235,7 +243,7 @@ def check_pages(
     left = links("from_url")
     agrees = log not in damaged
     lines = chain.from_iterable(lines_of(log, part) for part in parts) if agrees else iter(())
-    with Records(jobdir, damaged) as records:
+    with ArchivePlaceCheck(jobdir, damaged) as records:
         counted = True
         for number, row in enumerate(pages(*COLUMNS)):
             line = next(lines, None)
@@ -279,7 +287,7 @@ def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
     return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
 
 
-def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
+def lines_of(log: Path, part: LogRange) -> Iterator[tuple[str, str]]:
     """Yield status and URL of each line of this part."""
     for _, fields in each(log, part.start, part.end):
         status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")
@@ -290,7 +298,7 @@ def check_alone(
     jobdir: Path,
     table: str,
     read: Rows,
-    parts: list[Part],
+    parts: list[LogRange],
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:

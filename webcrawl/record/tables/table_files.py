@@ -26,7 +26,7 @@ ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 
 
 @dataclass(slots=True)
-class Stream:
+class TableStream:
     """One that is not yet a Parquet file."""
 
     name: str  # with the folder, without an ending
@@ -34,7 +34,7 @@ class Stream:
 
 
 @dataclass(slots=True)
-class Part:
+class LogRange:
     """Lines of crawl.log, from byte `start` to `end`, that are rows of `pages` or of others.
 
     Where a run wrote no tables, it ends.
@@ -46,12 +46,12 @@ class Part:
 
 
 @dataclass(slots=True)
-class Progress:
+class TableProgress:
     """All that a checkpoint notes of the tables, beside their files."""
 
     serial: dict[str, int] = field(default_factory=dict)  # of the next file of each table
-    streams: list[Stream] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    streams: list[TableStream] = field(default_factory=list)
+    parts: list[LogRange] = field(default_factory=list)
     hosts: str = ""  # the file of the table `hosts`
 
     @classmethod
@@ -66,12 +66,12 @@ class Progress:
         streams, parts = noted["streams"], noted["parts"]
         return cls(
             dict(noted["serial"]),
-            [Stream(*one) for one in streams],
-            [Part(*one) for one in parts],
+            [TableStream(*one) for one in streams],
+            [LogRange(*one) for one in parts],
             noted["hosts"],
         )
 
-    def pack(self, streams: Iterable[Stream]) -> bytes:
+    def pack(self, streams: Iterable[TableStream]) -> bytes:
         """Return the same with these streams, as it is stored."""
         noted = {
             "serial": self.serial,
@@ -81,10 +81,10 @@ class Progress:
         }
         return json.dumps(noted).encode()
 
-    def begin(self, log: int) -> Part:
+    def begin(self, log: int) -> LogRange:
         """Return the part that grows from now on, where crawl.log has so many bytes."""
         if not self.parts or self.parts[-1].end != log:
-            self.parts.append(Part(log, log, 0))
+            self.parts.append(LogRange(log, log, 0))
         return self.parts[-1]
 
     def next_name(self, table: str) -> str:
@@ -159,7 +159,7 @@ class CrawlTable:
         names = [
             name for name in lengths(snapshot) if name.startswith(start) and name.endswith(PARQUET)
         ]
-        progress = (Progress.of(snapshot.get(state)) for state in (STATE, *ALONE))
+        progress = (TableProgress.of(snapshot.get(state)) for state in (STATE, *ALONE))
         return names, sum(
             stream.rows
             for one in progress

@@ -41,8 +41,8 @@ from webcrawl.record.tables.table_files import (
     FOLDER,
     ROWS,
     STATE,
-    Progress,
-    Stream,
+    TableProgress,
+    TableStream,
 )
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
@@ -65,7 +65,7 @@ class _File:
     name: str  # without an ending
     make: Callable[[Path], Made]
     instead: str  # the file that it takes the place of; empty: none
-    stream: Stream | None = None
+    stream: TableStream | None = None
     job: Future[Made] | None = None
 
 
@@ -85,11 +85,11 @@ class Conversions:
         self._files: list[_File] = []
 
     @property
-    def streams(self) -> list[Stream]:
+    def streams(self) -> list[TableStream]:
         """Return the streams that are full and not yet replaced."""
         return [file.stream for file in self._files if file.stream is not None]
 
-    def convert(self, stream: Stream) -> None:
+    def convert(self, stream: TableStream) -> None:
         """Queue this stream for its Parquet file: all of it is written."""
         source = self._root / f"{stream.name}{STREAM}"
 
@@ -188,16 +188,16 @@ class TableWriter:
         self._rows: dict[str, list[Row]] = {}  # not written yet, by table
         self._size = 0
         self._ending = False
-        self._growing: dict[str, tuple[StreamWriter, Stream]] = {}
+        self._growing: dict[str, tuple[StreamWriter, TableStream]] = {}
         self.conversions = Conversions(db, outputs, root)
         self.progress = self._resume()
         self._part = self.progress.begin(outputs.length(LOG))
         db.join(self, first=True)  # before the outputs, to which it writes
 
-    def _resume(self) -> Progress:
+    def _resume(self) -> TableProgress:
         """Finish a stream that the last run left, as it is: this version may have other columns."""
         try:
-            progress = Progress.of(self._db.get(self._note))
+            progress = TableProgress.of(self._db.get(self._note))
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedFile(self._db.path, 0, f"table meta, {self._note}: {error!r}") from error
         for stream in progress.streams:
@@ -236,7 +236,7 @@ class TableWriter:
             name = self.progress.next_name(table)
             self._growing[table] = (
                 StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]),
-                Stream(name, 0),
+                TableStream(name, 0),
             )
         writer, stream = self._growing[table]
         stream.rows += writer.write(columns)
@@ -344,7 +344,7 @@ def _row(database: Path, most_failures: int, *stored: Any) -> Row:
     return host_row(host, None if robots is None else ROBOTS_TXT[robots], most_failures)
 
 
-class Tables(TableWriter):
+class CrawlTables(TableWriter):
     """Rows of every URL that ends."""
 
     def __init__(
@@ -408,7 +408,7 @@ class Tables(TableWriter):
         self.conversions.add(name, make, before and f"{before}{PARQUET}")
 
 
-class Changes(TableWriter):
+class ChangeTable(TableWriter):
     """Rows of all fetches that were judged."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, full: int = FULL) -> None:

@@ -1,6 +1,6 @@
 """The WARC records of one exchange, assembled in memory: no file is touched here.
 
-`Originals` knows where recent payloads were written, so that a revisit record can refer to the
+`RecentPayloads` knows where recent payloads were written, so that a revisit record can refer to the
 original.
 
 A thread compresses them, and does nothing but compute: what it has computed, the event loop's
@@ -38,7 +38,7 @@ from webcrawl.store.worker import Worker
 LIMIT = 1 << 15  # about 300 bytes each
 
 
-class Originals:
+class RecentPayloads:
     """The payloads written or found most recently, between `limit / 2` and `limit` of them.
 
     There are two generations. A full new generation replaces the old one; a payload found in the
@@ -104,7 +104,7 @@ NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 
 @dataclass(slots=True)
-class Capture:
+class CaptureRecords:
     """The records of an exchange, with what later revisit records and the index need of them."""
 
     records: list[NewRecord]
@@ -124,7 +124,7 @@ class Capture:
     size: int = 0  # bytes of the first record
     last_size: int = 0
 
-    def pack(self) -> Capture:
+    def pack(self) -> CaptureRecords:
         """Compute the digests of the blocks, and compress.
 
         Any thread may do it: nothing else is touched.
@@ -140,10 +140,10 @@ class Capture:
         return self
 
 
-class Captures:
+class CaptureMaker:
     """Turns exchanges into records."""
 
-    def __init__(self, originals: Originals, new_id: Callable[[], str]) -> None:
+    def __init__(self, originals: RecentPayloads, new_id: Callable[[], str]) -> None:
         self._originals = originals
         self._new_id = new_id
 
@@ -156,7 +156,7 @@ class Captures:
         duplicate: bool,
         metadata: Mapping[str, str],
         bare: bool = False,
-    ) -> Capture:
+    ) -> CaptureRecords:
         """Return the capture of an exchange: its first record, and those that refer to it.
 
         A response, revisit or resource record comes first, then request and metadata (WARC 1.1,
@@ -172,7 +172,9 @@ class Captures:
             common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
-            return Capture(records, digest, identifier, address, when, is_original=False, bare=True)
+            return CaptureRecords(
+                records, digest, identifier, address, when, is_original=False, bare=True
+            )
         original = self._original(exchange, address, duplicate=duplicate)
         referred = self._referred(exchange, digest) if original else digest
         first = (
@@ -184,7 +186,9 @@ class Captures:
         )
         records = self._together([first, request, about], identifier, common)
         known = referred if exchange.state.withheld is None and referred else "-"
-        capture = Capture(records, known, identifier, address, when, is_original=original is None)
+        capture = CaptureRecords(
+            records, known, identifier, address, when, is_original=original is None
+        )
         if (
             original is not None
             and _is_identical(exchange, referred)
@@ -402,20 +406,20 @@ MOST = 1 << 23  # bytes that may wait for the thread
 EACH = 1 << 12  # bytes that a capture counts for, beside its blocks
 
 
-class Press:
+class CompressionQueue:
     """A queue of captures. Memory is bounded: what is too much is waited for."""
 
     def __init__(self, *, batch: int = BATCH, most: int = MOST) -> None:
         """RuntimeError if the thread cannot be started."""
         self._batch = batch
         self._most = most
-        self._open: list[Capture] = []
+        self._open: list[CaptureRecords] = []
         self._open_size = 0
-        self._under_way: deque[tuple[list[Capture], Future[None]]] = deque()
+        self._under_way: deque[tuple[list[CaptureRecords], Future[None]]] = deque()
         self.size = 0  # at least what all that was not fetched will take, compressed
         self._worker = Worker()
 
-    def add(self, capture: Capture) -> bool:
+    def add(self, capture: CaptureRecords) -> bool:
         """Take a capture; return whether it is time to fetch those that are ready."""
         size = EACH
         for record in capture.records:
@@ -436,7 +440,7 @@ class Press:
             self._open = []
             self._open_size = 0
 
-    def ready(self) -> Iterator[Capture]:
+    def ready(self) -> Iterator[CaptureRecords]:
         """Yield captures that are compressed, and wait for others while too many are queued."""
         while self._under_way:
             enough = self.size <= self._most or len(self._under_way) == 1
@@ -444,7 +448,7 @@ class Press:
                 return
             yield from self._next()
 
-    def rest(self) -> Iterator[Capture]:
+    def rest(self) -> Iterator[CaptureRecords]:
         """Yield all captures; wait for the thread."""
         self.push()
         while self._under_way:
@@ -456,7 +460,7 @@ class Press:
         if self._under_way:
             yield from self._worker.until_done(self._under_way[-1][1])
 
-    def _next(self) -> Iterator[Capture]:
+    def _next(self) -> Iterator[CaptureRecords]:
         """Yield the first batch.
 
         If it could not be compressed, this raises, and does so again: nothing follows a gap.
@@ -473,6 +477,6 @@ class Press:
         self._worker.close()
 
 
-def _pack(captures: list[Capture]) -> None:
+def _pack(captures: list[CaptureRecords]) -> None:
     for capture in captures:
         capture.pack()

@@ -13,7 +13,14 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.sniffing import UNNAMED
-from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, RecordStart, Torn, UnpackedStream
+from webcrawl.record.warc.unpacking import (
+    GZIP,
+    GZIPPED,
+    PackingForm,
+    RecordStart,
+    TornRecord,
+    UnpackedStream,
+)
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
@@ -23,7 +30,7 @@ from webcrawl.store.output import OPEN
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
 # A member's header as our writer makes it, without flags and time. No checksum covers it: it must
 # be right to the bit.
-OURS = Form(GZIPPED.new, GZIP + bytes(5))
+OURS = PackingForm(GZIPPED.new, GZIP + bytes(5))
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
 VERSION_SIZE = len("WARC/1.1\r\n")
 END_OF_FIELDS = re.compile(rb"\r\n\r\n")
@@ -61,7 +68,7 @@ def check_archive(
             if index is not None and fields["WARC-Type"] in INDEXED:
                 yield from index.compare(at, after - at, fields)
             at = after
-        except Torn as torn:
+        except TornRecord as torn:
             sound = False
             yield DamagedFile(path, at, str(torn))
             at = members.find_record(at + 1, VERSION, VERSION_SIZE)
@@ -76,14 +83,14 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     is_info = fields["WARC-Type"] == "warcinfo"
     if first:
         if not is_info:
-            raise Torn("the file does not begin with a warcinfo record")
+            raise TornRecord("the file does not begin with a warcinfo record")
         return fields["WARC-Record-ID"]
     if is_info:
-        raise Torn("a warcinfo record that is not the first")
+        raise TornRecord("a warcinfo record that is not the first")
     named = fields.get("WARC-Warcinfo-ID")
     is_known = info != "?"  # the first record may be damaged
     if is_known and named != info:
-        raise Torn(f"WARC-Warcinfo-ID: {named} where the file has {info}")
+        raise TornRecord(f"WARC-Warcinfo-ID: {named} where the file has {info}")
     return info
 
 
@@ -94,12 +101,12 @@ def _record(member: UnpackedStream) -> dict[str, str]:
     wanted = fields.get("WARC-Payload-Digest", "")
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
-        raise Torn("block digest mismatch")
+        raise TornRecord("block digest mismatch")
     has_payload = kind in ("response", "resource")  # a revisit has none
     if has_payload and wanted and payload != wanted:
-        raise Torn("payload digest mismatch")
+        raise TornRecord("payload digest mismatch")
     if _rest(member) != BETWEEN:
-        raise Torn("longer than its Content-Length")
+        raise TornRecord("longer than its Content-Length")
     return fields
 
 
@@ -120,7 +127,7 @@ def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[s
     while left:
         piece = member.read(min(left, PIECE))
         if not piece:
-            raise Torn(f"{left} bytes shorter than its Content-Length")
+            raise TornRecord(f"{left} bytes shorter than its Content-Length")
         left -= len(piece)
         block.update(piece)
         if with_head:
@@ -137,18 +144,18 @@ def _fields(head: bytes) -> dict[str, str]:
     """Return the fields of a record's head. Raise Torn if a field is malformed or missing."""
     version = VERSION.match(head)
     if version is None:
-        raise Torn("not a WARC record")
+        raise TornRecord("not a WARC record")
     try:
         lines = head[version.end() : -4].decode().split("\r\n")
     except UnicodeDecodeError as error:
-        raise Torn(f"fields: {error}") from error
+        raise TornRecord(f"fields: {error}") from error
     matches = [FIELD.fullmatch(line) for line in lines]
     fields = {match[1]: match[2] for match in matches if match is not None}
     missing = MANDATORY - set(fields)
     if missing:
-        raise Torn(f"its fields: {', '.join(sorted(missing))}")
+        raise TornRecord(f"its fields: {', '.join(sorted(missing))}")
     if None in matches or not fields["Content-Length"].isdecimal():
-        raise Torn("its fields: one is none, or no Content-Length")
+        raise TornRecord("its fields: one is none, or no Content-Length")
     return fields
 
 

@@ -16,9 +16,9 @@ from webcrawl.record.warc.unpacking import (
     GZIPPED,
     PIECE,
     PLAIN,
-    Form,
+    PackingForm,
     RecordStart,
-    Torn,
+    TornRecord,
     Unpackable,
     UnpackedStream,
     form_of,
@@ -93,7 +93,7 @@ class ReadRecord:
         return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)
 
 
-class Records:
+class RecordReader:
     """The records of a file in their order, with `most` bytes of a block kept.
 
     `on_lost` is told of damage.
@@ -130,7 +130,7 @@ class Records:
             if place is not None and place.offset < self.size:
                 self._unpacked.seek(place)
             self.place = self._unpacked.place if place is None else place
-        except Torn as torn:
+        except TornRecord as torn:
             self._file.close()
             raise NotWarc(f"{path}: not a WARC file: {torn}") from torn
         except BaseException:
@@ -155,7 +155,7 @@ class Records:
         while self.place.offset < self.size:
             try:
                 record = self._next()
-            except Torn as torn:
+            except TornRecord as torn:
                 if torn.ends and self.is_open:
                     break
                 self._skip(torn)
@@ -178,7 +178,7 @@ class Records:
             if record is None:
                 return
             if not self._is_gzip or record.place.skip or record.after.skip:
-                raise Torn("not a gzip member by itself")
+                raise TornRecord("not a gzip member by itself")
             yield record
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Records:
             return None
         self.place = unpacked.place
         if not unpacked.begins(START, STARTS):
-            raise Torn("not a WARC record")
+            raise TornRecord("not a WARC record")
         fields = _fields(self._head())
         size = int(fields["content-length"])
         block = self._block(size)
@@ -205,7 +205,7 @@ class Records:
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member
         # checks its sum.
         if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
-            raise Torn("longer than its Content-Length")
+            raise TornRecord("longer than its Content-Length")
         record = ReadRecord(
             fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
         )
@@ -216,7 +216,7 @@ class Records:
         """Return the head of a record. Raise Torn if it has the end of garbage, and seems to go on."""
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
-            raise Torn("no end of a record's head", within=True)
+            raise TornRecord("no end of a record's head", within=True)
         return head
 
     def _block(self, size: int) -> bytes:
@@ -226,7 +226,7 @@ class Records:
         """
         kept, parts, left = self._most, [], size
         if not self._is_packed and left > self._unpacked.left:
-            raise Torn(
+            raise TornRecord(
                 f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True
             )
         while left:
@@ -237,12 +237,12 @@ class Records:
                     parts.append(piece[:kept])
                     kept -= len(piece)
             elif not self._unpacked.cross():
-                raise Torn(f"the file ends {left} bytes before a record's end", ends=True)
+                raise TornRecord(f"the file ends {left} bytes before a record's end", ends=True)
             elif self._unpacked.begins(START, STARTS):
-                raise Torn(f"{left} bytes shorter than its Content-Length")
+                raise TornRecord(f"{left} bytes shorter than its Content-Length")
         return b"".join(parts)
 
-    def _skip(self, torn: Torn) -> None:
+    def _skip(self, torn: TornRecord) -> None:
         """Go to the next record: in what can be unpacked of the member, or else to the next member."""
         begin = self.place
         if not self._found(torn, begin):
@@ -256,7 +256,7 @@ class Records:
             at, size = sum(begin), sum(self.place) - sum(begin)
         self._on_lost(SkippedRange(at, str(torn), size))
 
-    def _found(self, torn: Torn, begin: RecordStart) -> bool:
+    def _found(self, torn: TornRecord, begin: RecordStart) -> bool:
         """Return whether a record follows in what can be unpacked."""
         unpacked = self._unpacked
         if isinstance(torn, Unpackable):
@@ -273,7 +273,7 @@ class Records:
                 unpacked.read(1)
                 if not unpacked.find(NEXT, NEXT_SIZE):
                     return False
-        except Torn:
+        except TornRecord:
             return False
         self.place = unpacked.place
         return True
@@ -285,9 +285,9 @@ def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> I
     Torn as of `Records.sound`.
     """
     try:
-        records = Records(path, most, ignore, RecordStart(at, 0), end, file)
+        records = RecordReader(path, most, ignore, RecordStart(at, 0), end, file)
     except NotWarc as error:
-        raise Torn(str(error)) from error
+        raise TornRecord(str(error)) from error
     return records.sound()
 
 
@@ -295,7 +295,7 @@ def ignore(*_: object) -> None:
     """Hear of what is lost, and do nothing: all must be sound, or the damage is told elsewhere."""
 
 
-def _form(file: BinaryIO, path: Path) -> Form:
+def _form(file: BinaryIO, path: Path) -> PackingForm:
     if not file.seek(0, 2) and not path.name.endswith(OPEN):
         raise NotWarc(f"{path}: not a WARC file: it is empty")
     form = form_of(file, path.name.removesuffix(OPEN))
@@ -320,7 +320,7 @@ def _fields(head: bytes) -> dict[str, str]:
     fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdecimal() and len(length) < 19):
-        raise Torn(f"Content-Length: {length[:40]!r}", within=True)
+        raise TornRecord(f"Content-Length: {length[:40]!r}", within=True)
     return fields
 
 

@@ -35,7 +35,7 @@ OPTIONS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 27}
 ERRORS = (cast("type[Exception]", igzip_lib.IsalError), zstd.ZstdError, EOFError)
 
 
-class Torn(Exception):  # noqa: N818 - reads as what it is
+class TornRecord(Exception):  # noqa: N818 - reads as what it is
     """The rest is damaged. `ends`: the file ends too early, so it may still be being written.
 
     `within`: where the record ends is not known, so the next one may begin within what was taken
@@ -48,7 +48,7 @@ class Torn(Exception):  # noqa: N818 - reads as what it is
         self.within = within or ends
 
 
-class Unpackable(Torn):
+class Unpackable(TornRecord):
     """Nothing more of this member can be unpacked."""
 
 
@@ -72,7 +72,7 @@ class Plain:
         return data
 
 
-class Form(NamedTuple):
+class PackingForm(NamedTuple):
     """The packing of a file."""
 
     new: Callable[[], MemberCoding]
@@ -80,11 +80,11 @@ class Form(NamedTuple):
     begin: int = 0  # where the first member lies
 
 
-PLAIN = Form(Plain, b"")
-GZIPPED = Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), GZIP)
+PLAIN = PackingForm(Plain, b"")
+GZIPPED = PackingForm(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), GZIP)
 
 
-def form_of(file: BinaryIO, name: str) -> Form | None:
+def form_of(file: BinaryIO, name: str) -> PackingForm | None:
     """Return the form by the file's first bytes, or else by the end of its name.
 
     Return None if it is no archive.
@@ -100,17 +100,17 @@ def form_of(file: BinaryIO, name: str) -> Form | None:
     if name.endswith(".gz"):
         return GZIPPED
     if name.endswith(".zst"):
-        return Form(zstd.ZstdDecompressor, FRAME)
+        return PackingForm(zstd.ZstdDecompressor, FRAME)
     return PLAIN if name.endswith(".warc") else None
 
 
-def _zstd(file: BinaryIO, start: bytes) -> Form:
+def _zstd(file: BinaryIO, start: bytes) -> PackingForm:
     """Return a decompressor, with the dictionary at the file's beginning, if there is one.
 
     The dictionary may itself be packed, by zstd without one.
     """
     if not start.startswith(DICTIONARY):
-        return Form(lambda: zstd.ZstdDecompressor(options=OPTIONS), FRAME)
+        return PackingForm(lambda: zstd.ZstdDecompressor(options=OPTIONS), FRAME)
     size = int.from_bytes(start[4:8], "little")
     file.seek(8)
     data = file.read(size) if size <= LARGEST else b""
@@ -123,7 +123,7 @@ def _zstd(file: BinaryIO, start: bytes) -> Form:
         zstd.ZstdDecompressor(dictionary, OPTIONS)  # looks into it
     except (*ERRORS, ValueError) as error:
         raise Unpackable(f"its dictionary: {error}") from error
-    return Form(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)
+    return PackingForm(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class _Part:
 class UnpackedStream:
     """The unpacked bytes of a file from one place on, up to byte `end` of the file."""
 
-    def __init__(self, file: BinaryIO, form: Form, end: int) -> None:
+    def __init__(self, file: BinaryIO, form: PackingForm, end: int) -> None:
         self._file = file
         self._form = form
         self._end = end
@@ -159,7 +159,7 @@ class UnpackedStream:
             short = not piece
             left -= len(piece)
         if short:
-            raise Torn("the file ends before the place to go on from", ends=True)
+            raise TornRecord("the file ends before the place to go on from", ends=True)
 
     @property
     def place(self) -> RecordStart:
@@ -255,10 +255,10 @@ class UnpackedStream:
         found, seen = mark.search(self._data), 0
         while found is None:
             if len(self._data) > most:
-                raise Torn("no end of a record's head", within=True)
+                raise TornRecord("no end of a record's head", within=True)
             seen = max(0, len(self._data) - 4)
             if not self.more() and not self.cross():
-                raise Torn("the file ends within a record's head", ends=True)
+                raise TornRecord("the file ends within a record's head", ends=True)
             found = mark.search(self._data, seen)
         data = self._data[: found.end()]
         self._give(found.end())
@@ -342,7 +342,7 @@ class UnpackedStream:
                 self.seek(RecordStart(at, 0))
                 if self.begins(mark, size):
                     break
-            except Torn:
+            except TornRecord:
                 pass
             at += 1
         return at

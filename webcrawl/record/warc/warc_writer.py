@@ -15,10 +15,10 @@ from webcrawl.base.model import Exchange, Link, RecordLocation
 from webcrawl.record.warc.capture import (
     BATCH,
     REPEATABLE,
-    Capture,
-    Captures,
-    Originals,
-    Press,
+    CaptureMaker,
+    CaptureRecords,
+    CompressionQueue,
+    RecentPayloads,
     payload_key,
 )
 from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, NewRecord, fields, member, named
@@ -49,7 +49,7 @@ class IndexWriter:
         self._output = output
         self._end = end(archive)
 
-    def add(self, capture: Capture, at: int) -> None:
+    def add(self, capture: CaptureRecords, at: int) -> None:
         """Add the records of one exchange, the first of which is at byte `at` of the archive."""
         start, answer = capture.line
         lines = f"{start}{answer}{place(capture.digest, capture.size, at)}{self._end}"
@@ -63,12 +63,12 @@ class IndexWriter:
         self._output.finish()
 
 
-def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
+def line_of(capture: CaptureRecords, exchange: Exchange) -> tuple[str, str]:
     """Return the line's beginning, and its fields of the answer."""
     return begin(capture.address, capture.date), _answer(capture, exchange)
 
 
-def _answer(capture: Capture, exchange: Exchange) -> str:
+def _answer(capture: CaptureRecords, exchange: Exchange) -> str:
     """Return the line's fields of the answer: media type, status, recognised kind and others."""
     why = exchange.truncated if exchange.state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
@@ -127,7 +127,7 @@ class WarcWriter:
         *,
         random: Random,
         clock: Callable[[], float],
-        press: Press | None = None,
+        press: CompressionQueue | None = None,
     ) -> None:
         """Write at once, or with `press` compress in a thread of its own."""
         self._db = db
@@ -135,8 +135,8 @@ class WarcWriter:
         self._files = files
         self._clock = clock
         self._new_id = identifiers(random).__next__
-        self._originals = Originals()
-        self._captures = Captures(self._originals, self._new_id)
+        self._originals = RecentPayloads()
+        self._captures = CaptureMaker(self._originals, self._new_id)
         self._output: Output | None = None
         self._index: IndexWriter | None = None  # of the open file
         self._warcinfo = ""  # identifier of the open file's warcinfo record
@@ -238,7 +238,7 @@ class WarcWriter:
         if self._press is not None:
             self._put_all(self._press.rest())
 
-    def _put_all(self, captures: Iterator[Capture]) -> None:
+    def _put_all(self, captures: Iterator[CaptureRecords]) -> None:
         if self._broken is not None:
             raise StoreError(
                 f"{FOLDER}: unusable since: {words_of(self._broken)}"
@@ -250,7 +250,7 @@ class WarcWriter:
             self._broken = error
             raise
 
-    def _put(self, capture: Capture) -> None:
+    def _put(self, capture: CaptureRecords) -> None:
         """Write what is compressed; finish a full file, unless more in the press belongs into it."""
         output = self._output or self._begin()
         head = b"" if output.tell() else self._head(output)

@@ -83,9 +83,9 @@ class Command(ToolCommand):
 
     def _list(self, jobdir: Path, rule: str) -> None:
         """Exit status 1, with a line for each, if archives are left out."""
-        from webcrawl.tools.optout_records import Offsets  # noqa: PLC0415 - as above
+        from webcrawl.tools.optout_records import RecordFinder  # noqa: PLC0415 - as above
 
-        offsets = Offsets(jobdir, rule)
+        offsets = RecordFinder(jobdir, rule)
         for one in offsets:
             sys.stdout.write(
                 f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n"

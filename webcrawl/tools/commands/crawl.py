@@ -31,7 +31,7 @@ from scrapy.utils.asyncio import call_later
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
 from webcrawl.adapter.crawl_options import (
-    Start,
+    StartArguments,
     add_options,
     apply,
     check_spider,
@@ -129,7 +129,7 @@ class Command(CrawlCommand):
     """
 
     begins_from_urls = True  # whether URLs and files may stand in place of a spider
-    _start: Start | None = None
+    _start: StartArguments | None = None
 
     @staticmethod
     def _is_spider(settings: Settings, name: str) -> bool:

@@ -62,7 +62,7 @@ class Command(ToolCommand):
 
 
 def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
-    from webcrawl.tools.dashboard.crawls import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
+    from webcrawl.tools.dashboard.crawls import CrawlFinder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
         need_jobdir(jobdir, is_jobdir)
@@ -74,7 +74,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
         raise CannotStart(missing("aiohttp")) from error
     try:
         run(
-            Finder(jobdirs, Path(ROOT)),
+            CrawlFinder(jobdirs, Path(ROOT)),
             f"{ROOT}{os.sep}",
             (host, port),
             partial(_ask, settings),

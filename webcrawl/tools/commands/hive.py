@@ -29,7 +29,7 @@ from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.tools.tool_command import CannotPrint, complain, say, say_all
 
 if TYPE_CHECKING:
-    from webcrawl.tools.supervisor.changes import Found
+    from webcrawl.tools.supervisor.changes import FoundIdentity
 
 COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
        {program()} hive status|resize|adopt JOBDIR|URL [options]"""
@@ -129,7 +129,7 @@ class Command(BaseRunSpiderCommand):
 
 
 def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_run import HiveRun, Plan  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.hive_run import HivePlan, HiveRun  # noqa: PLC0415 - as above
 
     if opts.pin and not hasattr(os, "sched_setaffinity"):
         raise CannotStart("--pin: this system keeps no process on a core")
@@ -138,14 +138,14 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
         if opts.drones is None
         else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
     )
-    return HiveRun(settings, Plan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
+    return HiveRun(settings, HivePlan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
 
 
 def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
 
-    found, common = rows(Target(settings, hive))
+    found, common = rows(HiveTarget(settings, hive))
     if not found:
         raise CannotStart(f"{hive}: no drone of a hive named {common['name']} is known there")
     if opts.json:
@@ -157,18 +157,18 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.changes import resize  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
 
     if opts.drones is None:
         raise CannotStart(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
     return resize(
-        Target(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say
+        HiveTarget(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say
     )
 
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.tools.supervisor.changes import adopt, adopt_lost, drone_command, give_up  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
+    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
 
     if opts.drone is None:
         raise CannotStart(
@@ -177,7 +177,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     if opts.lost and opts.jobdir:
         raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
-    target = Target(settings, hive)
+    target = HiveTarget(settings, hive)
     if opts.lost:
         return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
     if not opts.jobdir:  # it runs, or is started elsewhere
@@ -187,16 +187,16 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     return adopt(target, drone, found, words, say)
 
 
-def _found(jobdir: Path) -> Found:
+def _found(jobdir: Path) -> FoundIdentity:
     from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
-    from webcrawl.tools.supervisor.changes import Found  # noqa: PLC0415
+    from webcrawl.tools.supervisor.changes import FoundIdentity  # noqa: PLC0415
 
     if not is_crawl(jobdir):  # an empty state would give nothing away
         raise CannotStart(f"--jobdir {jobdir}: no crawl has begun there")
     try:
         with Snapshot(jobdir / "state") as snapshot:
-            return Found(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
+            return FoundIdentity(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
     except (StoreError, OSError) as error:
         raise CannotStart(f"--jobdir {jobdir}: {error}") from error
 

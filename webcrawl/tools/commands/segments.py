@@ -74,7 +74,7 @@ class Command(ToolCommand):
 def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:
     from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - 0.4 s, here and below
     from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415
-    from webcrawl.tools.segments.builder import Builder  # noqa: PLC0415
+    from webcrawl.tools.segments.builder import SegmentBuilder  # noqa: PLC0415
     from webcrawl.tools.segments.left import left_by  # noqa: PLC0415
     from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         raise CannotStart(f"-o {target}: is no file")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
     values = _values(settings, crawls[0].values)
-    with Builder(
+    with SegmentBuilder(
         jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")
     ) as builder:
         before = builder.lost

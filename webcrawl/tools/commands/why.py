@@ -62,10 +62,10 @@ class Command(ToolCommand):
             complain(error, as_json=opts.json)
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.tools.why.answer import Crawls  # noqa: PLC0415 - as above, and what follows
+        from webcrawl.tools.why.answer import OpenedCrawls  # noqa: PLC0415 - as above, and what follows
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
-        with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
+        with OpenedCrawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
             if opts.file is not None:
                 _print_many(
                     crawls.answers(_lines(opts.file)),

@@ -45,7 +45,7 @@ token.</p></html>
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Guard:
+class AccessGuard:
     """Checks requests by the token of this process, and the path below which everything lies."""
 
     def __init__(self, host: str, port: int) -> None:

@@ -13,11 +13,11 @@ from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import Command, CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import COMMANDS, checked
-from webcrawl.tools.dashboard.crawl_page import Shown
-from webcrawl.tools.dashboard.crawls import Watch
+from webcrawl.tools.dashboard.crawl_page import ShownCrawl
+from webcrawl.tools.dashboard.crawls import CrawlWatch
 from webcrawl.tools.dashboard.frame import button, field, hidden
 from webcrawl.tools.report import elements
-from webcrawl.tools.report.elements import Cell, Column, note, section
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section
 
 # -- an answer as markup
 
@@ -88,7 +88,9 @@ def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str 
     """Return a row for each mapping, a column for each name in any of them."""
     shown = rows[:MOST_ROWS]
     names = list(dict.fromkeys(name for row in shown for name in row))
-    columns = [Column(words(name), _kind(name, [row.get(name) for row in shown])) for name in names]
+    columns = [
+        TableColumn(words(name), _kind(name, [row.get(name) for row in shown])) for name in names
+    ]
     cells = [[_cell(name, row.get(name), link) for name in names] for row in shown]
     return join(elements.table(None, columns, cells, caption), _more(len(rows)))
 
@@ -154,7 +156,7 @@ DROPPING = "The URLs that wait there are given up, and do not come back."
 
 
 @dataclass(frozen=True)
-class Order:
+class CommandOrder:
     """A command as somebody wants to give it."""
 
     name: str
@@ -172,7 +174,7 @@ class Order:
         return DESTROYING.get(self.name, "")
 
 
-def read(form: Mapping[str, str]) -> Order:
+def read(form: Mapping[str, str]) -> CommandOrder:
     """Return the order of a form that was sent, whose words are as in a shell.
 
     CommandError if it cannot be one.
@@ -188,10 +190,10 @@ def read(form: Mapping[str, str]) -> Order:
         raise CommandError(f"a quote is missing: {error}") from error
     if len(words) > MOST_WORDS:
         raise CommandError(f"more than {MOST_WORDS} words")
-    return Order(name, tuple(words))
+    return CommandOrder(name, tuple(words))
 
 
-def commands_content(shown: Shown, host: str) -> Html:
+def commands_content(shown: ShownCrawl, host: str) -> Html:
     """Return a form for each command."""
     if not shown.sample.answers:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
@@ -205,7 +207,7 @@ def commands_content(shown: Shown, host: str) -> Html:
     )
 
 
-def _form(shown: Shown, command: Command, host: str) -> Html:
+def _form(shown: ShownCrawl, command: Command, host: str) -> Html:
     value = host if command.name in FOR_HOST else ""
     required = "" if command.least else None
     words = (
@@ -222,7 +224,7 @@ def _form(shown: Shown, command: Command, host: str) -> Html:
     )
 
 
-def sure_content(shown: Shown, order: Order, back: str) -> Html:
+def sure_content(shown: ShownCrawl, order: CommandOrder, back: str) -> Html:
     """Ask once more before something is done that cannot be taken back."""
     form = shown.site.form(
         shown.at("commands"),
@@ -240,18 +242,18 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
 
 
 MOST = 100  # answers kept
-WRITTEN = Order("seeds", ("add", "what was written"))
+WRITTEN = CommandOrder("seeds", ("add", "what was written"))
 
 
-class Ordering:
+class CommandSender:
     """Gives commands. Loading the page of an answer again commands nothing anew."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Order, Any, str]] = {}
+        self._kept: dict[str, tuple[CommandOrder, Any, str]] = {}
 
-    async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
+    async def give(self, watch: CrawlWatch, form: Mapping[str, str]) -> str | CommandOrder:
         """Give a command; return the name of its answer, or the order if it must be confirmed."""
-        order = Order(form.get("command", ""))
+        order = CommandOrder(form.get("command", ""))
         try:
             order = read(form)
             if order.destroys and form.get("sure") != "yes":
@@ -261,7 +263,7 @@ class Ordering:
         except (CommandError, NotRunning) as error:
             return self._keep(order, str(error), _heading(error))
 
-    async def paste(self, watch: Watch, text: str) -> str:
+    async def paste(self, watch: CrawlWatch, text: str) -> str:
         """Give a crawl or a hive seeds, in a file of its own; return the name of its answer."""
         data = text.strip().encode("utf-8", "replace")
         try:
@@ -269,14 +271,14 @@ class Ordering:
         except (CommandError, NotRunning) as error:
             return self._keep(WRITTEN, str(error), _heading(error))
 
-    def _keep(self, order: Order, answer: Any, failed: str = "") -> str:
+    def _keep(self, order: CommandOrder, answer: Any, failed: str = "") -> str:
         while len(self._kept) >= MOST:
             del self._kept[next(iter(self._kept))]
         name = secrets.token_urlsafe(6)
         self._kept[name] = order, answer, failed
         return name
 
-    def said(self, shown: Shown, name: str) -> Html | None:
+    def said(self, shown: ShownCrawl, name: str) -> Html | None:
         """Return the answer of this name, if it is known."""
         if name not in self._kept:
             return None

@@ -14,10 +14,10 @@ from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.crawls import Sample, WatchedCrawl, saved_at, told
+from webcrawl.tools.dashboard.crawls import CrawlSample, WatchedCrawl, saved_at, told
 from webcrawl.tools.dashboard.frame import (
+    DashboardAddress,
     Parts,
-    Site,
     badge,
     button,
     choice,
@@ -26,19 +26,19 @@ from webcrawl.tools.dashboard.frame import (
     part,
     top,
 )
-from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
 from webcrawl.tools.report.report_source import free_bytes
 
 ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCrawl:
     """A crawl as its page shows it at one moment."""
 
-    site: Site
+    site: DashboardAddress
     known: WatchedCrawl
-    sample: Sample
+    sample: CrawlSample
     moments: Sequence[Moment]
 
     def at(self, *parts: str, **query: str | None) -> str:
@@ -51,13 +51,13 @@ class Shown:
         return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
 
 
-def crawls_page(site: Site, crawls: Sequence[Shown], where: str) -> str:
+def crawls_page(site: DashboardAddress, crawls: Sequence[ShownCrawl], where: str) -> str:
     parts = crawls_parts(crawls, where)
     header = tag("header", top(site), tag("h1", "Crawls"))
     return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
 
 
-def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
+def crawls_parts(crawls: Sequence[ShownCrawl], where: str) -> Parts:
     """Return the parts that change of it."""
     if not crawls:
         found = tag(
@@ -79,7 +79,7 @@ def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
     return {"crawls": join(summary, tag("ul", *map(_card, ranked), class_="cards"))}
 
 
-def _card(shown: Shown) -> Html:
+def _card(shown: ShownCrawl) -> Html:
     known, sample = shown.known, shown.sample
     facts = [
         ("pages", numbers.number(sample.number("pages"))),
@@ -132,7 +132,7 @@ FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
 
 
 def crawl_page(
-    shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None
+    shown: ShownCrawl, tab: str, content: Html, events: str | None, said: Html | None = None
 ) -> str:
     """Return the document of a crawl, with one of the tabs open."""
     links = {words: shown.at(name) if name else shown.at() for name, words in TABS.items()}
@@ -152,12 +152,12 @@ def crawl_page(
     )
 
 
-def common(shown: Shown) -> dict[str, Html]:
+def common(shown: ShownCrawl) -> dict[str, Html]:
     """Return the parts that every page of a crawl has."""
     return {"state": state(shown), "signs": warnings(shown)}
 
 
-def state(shown: Shown) -> Html:
+def state(shown: ShownCrawl) -> Html:
     """Is it running, what is it waiting for, and the buttons for both."""
     sample = shown.sample
     return tag(
@@ -175,7 +175,7 @@ def state(shown: Shown) -> Html:
     )
 
 
-def _bound(sample: Sample) -> Html | None:
+def _bound(sample: CrawlSample) -> Html | None:
     """Return what limits the crawl now, or limited it in the end; of a hive what does in all."""
     said = sample.figures.get("bound") or in_words(sample.figures)
     return (
@@ -185,7 +185,7 @@ def _bound(sample: Sample) -> Html | None:
     )
 
 
-def _buttons(shown: Shown) -> Html:
+def _buttons(shown: ShownCrawl) -> Html:
     go = "resume" if shown.sample.state == "paused" else "pause"
     names = {go: go.capitalize(), "checkpoint": "Checkpoint", "stop": "Stop…"}
     styles = {"resume": "main", "stop": "danger"}
@@ -202,11 +202,11 @@ def _buttons(shown: Shown) -> Html:
     return shown.site.form(shown.at("commands"), hidden("back", FIRST), *made, class_="buttons")
 
 
-def _unless(shown: Shown, name: str) -> str | None:
+def _unless(shown: ShownCrawl, name: str) -> str | None:
     return "" if shown.sample.state == "stopping" and name != "checkpoint" else None
 
 
-def warnings(shown: Shown) -> Html:
+def warnings(shown: ShownCrawl) -> Html:
     found = [*signs(shown.sample, shown.moments, shown.known.jobdir)]
     in_force = shown.sample.figures.get("in_force")
     orders = (
@@ -220,7 +220,7 @@ def warnings(shown: Shown) -> Html:
     )
 
 
-def figures_part(shown: Shown) -> Html:
+def figures_part(shown: ShownCrawl) -> Html:
     """Return the figures of the first tab as they are now; the report's sections follow them."""
     number, runs = shown.sample.number, shown.sample.runs
     turns = shown.sample.turns
@@ -255,14 +255,14 @@ def figures_part(shown: Shown) -> Html:
     return join(made, _drones(shown))
 
 
-def _drones(shown: Shown) -> Html | None:
+def _drones(shown: ShownCrawl) -> Html | None:
     if not shown.known.drones:
         return None
     names = ("pages", "queued", "hosts", "failures")
     head = [
-        Column("Drone"),
-        Column("State"),
-        *(Column(name.capitalize(), "number") for name in names),
+        TableColumn("Drone"),
+        TableColumn("State"),
+        *(TableColumn(name.capitalize(), "number") for name in names),
     ]
     rows: list[list[Cell]] = []
     for drone in shown.known.drones:
@@ -332,7 +332,7 @@ def bytes_per_second(moments: Sequence[Moment]) -> str | None:
     return None if rate is None else f"{numbers.size(rate)}/s"
 
 
-def does(sample: Sample, moments: Sequence[Moment]) -> str:
+def does(sample: CrawlSample, moments: Sequence[Moment]) -> str:
     """Return a sentence on what a crawl does, or waits for."""
     match sample.state:
         case "silent" | "new" | "killed" | "gone":
@@ -350,7 +350,7 @@ def does(sample: Sample, moments: Sequence[Moment]) -> str:
     return as_sentence(said)
 
 
-def _end(sample: Sample) -> str:
+def _end(sample: CrawlSample) -> str:
     reason, queued = sample.note, int(sample.number("queued"))
     if reason != "finished":
         return stopped_by(reason) or f"ended: {reason}"
@@ -361,7 +361,7 @@ def _end(sample: Sample) -> str:
     return f"finished, but for {left}" if queued else "finished: nothing is left to fetch"
 
 
-def _turns(sample: Sample, rate: float) -> str:
+def _turns(sample: CrawlSample, rate: float) -> str:
     """Return whose turn it is, of a crawl that may fetch."""
     queued, turns = int(sample.number("queued")), sample.turns
     if not queued and not turns.asked:
@@ -377,7 +377,7 @@ def _turns(sample: Sample, rate: float) -> str:
     return "; ".join(filter(None, (speed, waits_for(sample.figures) or str(turns))))
 
 
-def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
+def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
     """Yield sentences on what is wrong, or may be."""
     if sample.note and sample.runs and sample.state != "silent":
         yield as_sentence(sample.note)

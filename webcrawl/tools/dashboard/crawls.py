@@ -43,7 +43,7 @@ AHEAD = 60.0
 
 
 @dataclass(frozen=True)
-class Sample:
+class CrawlSample:
     """A crawl at a moment. `state`: running, paused, stopping, stopped, killed, new, gone, silent.
 
     silent: it runs and does not answer.
@@ -53,7 +53,7 @@ class Sample:
     state: str
     figures: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # why it is so, in a few words
-    drones: Mapping[str, Sample] = field(default_factory=dict)  # by id
+    drones: Mapping[str, CrawlSample] = field(default_factory=dict)  # by id
 
     @property
     def runs(self) -> bool:
@@ -75,7 +75,7 @@ class Sample:
         return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
 
 
-def look(known: WatchedCrawl, ask: Ask) -> Sample:
+def look(known: WatchedCrawl, ask: Ask) -> CrawlSample:
     """Ask a crawl, or each drone of a hive, which takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
@@ -87,7 +87,7 @@ def look(known: WatchedCrawl, ask: Ask) -> Sample:
     return together(drones)
 
 
-def _look(jobdir: Path, ask: Ask) -> Sample:
+def _look(jobdir: Path, ask: Ask) -> CrawlSample:
     try:
         figures = ask(jobdir, "status")
         if not isinstance(figures, Mapping):
@@ -95,44 +95,46 @@ def _look(jobdir: Path, ask: Ask) -> Sample:
     except NotRunning:
         return _left(jobdir, time.time())
     except CommandError as error:
-        return Sample(time.time(), "silent", _saved(jobdir), str(error))
+        return CrawlSample(time.time(), "silent", _saved(jobdir), str(error))
     state = figures.get("state")
-    return Sample(time.time(), state if state in ("paused", "stopping") else "running", figures)
+    return CrawlSample(
+        time.time(), state if state in ("paused", "stopping") else "running", figures
+    )
 
 
-def _left(jobdir: Path, now: float) -> Sample:
+def _left(jobdir: Path, now: float) -> CrawlSample:
     """Return the sample of a crawl that does not answer."""
     figures = _saved(jobdir)
     if is_locked(jobdir):
-        return Sample(
+        return CrawlSample(
             now,
             "silent",
             figures,
             "it runs, and does not listen to commands: these are its last saved figures",
         )
     if not figures:
-        return Sample(now, "new", figures, "it has saved no figures yet")
+        return CrawlSample(now, "new", figures, "it has saved no figures yet")
     reason = figures.get("reason")
     if reason is None:
-        return Sample(
+        return CrawlSample(
             now,
             "killed",
             figures,
             "its last run was killed: run the same command to resume from its last checkpoint",
         )
-    return Sample(now, "stopped", figures, f"{reason}")
+    return CrawlSample(now, "stopped", figures, f"{reason}")
 
 
-def together(drones: Mapping[str, Sample]) -> Sample:
+def together(drones: Mapping[str, CrawlSample]) -> CrawlSample:
     """Return the sample of a hive: sums, and the state that most concerns an operator."""
     samples = [*drones.values()]
     states = {sample.state for sample in samples}
     state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
     at = max((sample.at for sample in samples), default=time.time())
-    return Sample(at, state, _hive_figures(samples), _hive_note(samples, state), drones)
+    return CrawlSample(at, state, _hive_figures(samples), _hive_note(samples, state), drones)
 
 
-def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
+def _hive_figures(samples: Sequence[CrawlSample]) -> dict[str, Any]:
     """Return the sums. A figure that pages read is there, though no drone has it."""
     plain = [
         {name: value for name, value in sample.figures.items() if name != "statistics"}
@@ -150,7 +152,7 @@ def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
     return figures
 
 
-def _hive_note(samples: Sequence[Sample], state: str) -> str:
+def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
     """Return how many drones run if not all do; if none runs, the note of one in this state."""
     running = sum(1 for sample in samples if sample.runs)
     if not running:
@@ -192,7 +194,7 @@ def recent(jobdir: Path) -> list[Moment]:
     return in_order([one for one in found if one.at <= latest])
 
 
-def told(sample: Sample) -> Moment | None:
+def told(sample: CrawlSample) -> Moment | None:
     """Return the moment that a crawl has just told, if it tells enough."""
     try:
         return moment_of(moment(sample.figures, sample.at))
@@ -223,7 +225,7 @@ class WatchedCrawl:
         return self.drones or (self,)
 
 
-class Finder:
+class CrawlFinder:
     """Finds crawls: the `given` folders or, without any, all crawls below `root`."""
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
@@ -315,7 +317,7 @@ SHARE = 20  # it is read again when so many times as long as that takes has pass
 PATIENCE = 2.0  # seconds for which a page waits for the report
 
 
-class Watch:
+class CrawlWatch:
     """Watches one crawl or hive."""
 
     def __init__(
@@ -338,16 +340,16 @@ class Watch:
         self._drones = frozenset[str]()  # of a hive, that answered the last time
         self._orders = 0  # given from here
 
-    async def sample(self) -> Sample:
+    async def sample(self) -> CrawlSample:
         """Return its state now, or a moment ago."""
-        sample: Sample = await self.answer("look", self._look, FRESH)
+        sample: CrawlSample = await self.answer("look", self._look, FRESH)
         return sample
 
-    async def _look(self) -> Sample:
+    async def _look(self) -> CrawlSample:
         """Look, and drop the moments of other drones, which would seem to have fetched much."""
         if not self._moments and not self.known.drones:
             self._moments.extend(await self.run(lambda: recent(self.known.jobdir)))
-        sample: Sample = await self.run(lambda: look(self.known, self._ask))
+        sample: CrawlSample = await self.run(lambda: look(self.known, self._ask))
         drones = frozenset(name for name, drone in sample.drones.items() if drone.answers)
         if drones != self._drones:
             self._drones = drones

@@ -21,20 +21,27 @@ from aiohttp import web
 
 from webcrawl.base.markup import Html
 from webcrawl.net.http_answerer import is_loopback
-from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
-from webcrawl.tools.dashboard.commands import Ordering, sure_content
+from webcrawl.tools.dashboard.access_guard import HEADERS, AccessGuard
+from webcrawl.tools.dashboard.commands import CommandSender, sure_content
 from webcrawl.tools.dashboard.crawl_page import (
     FIRST,
     TABS,
-    Shown,
+    ShownCrawl,
     common,
     crawl_page,
     crawls_page,
     crawls_parts,
 )
-from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Watch, WatchedCrawl
-from webcrawl.tools.dashboard.frame import Parts, Site
-from webcrawl.tools.dashboard.tabs import LIVE, Contents, Why
+from webcrawl.tools.dashboard.crawls import (
+    FRESH,
+    INTERVAL,
+    Ask,
+    CrawlFinder,
+    CrawlWatch,
+    WatchedCrawl,
+)
+from webcrawl.tools.dashboard.frame import DashboardAddress, Parts
+from webcrawl.tools.dashboard.tabs import LIVE, TabContents, Why
 from webcrawl.tools.why.answer import why
 
 LARGEST = 64 << 10  # bytes of a form
@@ -55,8 +62,8 @@ class DashboardServer:
 
     def __init__(
         self,
-        guard: Guard,
-        finder: Finder,
+        guard: AccessGuard,
+        finder: CrawlFinder,
         where: str,
         ask: Ask,
         why: Why,
@@ -67,13 +74,13 @@ class DashboardServer:
         self._where = where
         self._ask = ask
         self._defaults = defaults
-        self._site = Site(guard.base, guard.form_token)
-        self._contents = Contents(ask, why)
-        self._ordering = Ordering()
-        self._streams = Streams()
+        self._site = DashboardAddress(guard.base, guard.form_token)
+        self._contents = TabContents(ask, why)
+        self._ordering = CommandSender()
+        self._streams = EventStreams()
         self._finding: asyncio.Future[list[WatchedCrawl]] | None = None
         self._searched = 0.0
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, CrawlWatch] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
 
     def app(self) -> web.Application:
@@ -112,14 +119,14 @@ class DashboardServer:
             )
         return await asyncio.shield(self._finding)
 
-    def _watch(self, known: WatchedCrawl) -> Watch:
+    def _watch(self, known: WatchedCrawl) -> CrawlWatch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = Watch(known, self._ask, self._executor, self._defaults)
+            watch = CrawlWatch(known, self._ask, self._executor, self._defaults)
             self._watches[known.id] = watch
         return watch
 
-    async def _all(self) -> list[Shown]:
+    async def _all(self) -> list[ShownCrawl]:
         return await asyncio.gather(
             *(self._shown(self._watch(known)) for known in await self._found())
         )
@@ -136,7 +143,7 @@ class DashboardServer:
 
     # -- one crawl
 
-    async def _one(self, request: web.Request) -> Watch:
+    async def _one(self, request: web.Request) -> CrawlWatch:
         name = request.match_info["id"]
         known = self._finder.get(name)
         if known is None or known.drones:  # it may have begun since, or have got another drone
@@ -146,8 +153,8 @@ class DashboardServer:
             raise web.HTTPNotFound(text="there is no such crawl\n")
         return self._watch(known)
 
-    async def _shown(self, watch: Watch) -> Shown:
-        return Shown(self._site, watch.known, await watch.sample(), watch.moments())
+    async def _shown(self, watch: CrawlWatch) -> ShownCrawl:
+        return ShownCrawl(self._site, watch.known, await watch.sample(), watch.moments())
 
     async def _crawl(self, request: web.Request) -> web.StreamResponse:
         watch, tab = await self._one(request), request.match_info.get("tab", "")
@@ -221,7 +228,7 @@ logger = logging.getLogger(__name__)
 MOST = 32  # pages that stay open
 
 
-class Streams:
+class EventStreams:
     """The streams of events that are open."""
 
     def __init__(self) -> None:
@@ -272,7 +279,7 @@ class NotListening(Exception):  # noqa: N818 - reads as what it is
 
 
 def run(
-    finder: Finder,
+    finder: CrawlFinder,
     where: str,
     address: tuple[str, int],
     ask: Ask,
@@ -286,12 +293,14 @@ def run(
     host, port = address
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
-        guard = Guard(host, listener.getsockname()[1])
+        guard = AccessGuard(host, listener.getsockname()[1])
         server = DashboardServer(guard, finder, where, ask, _why, defaults)
-        asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say), Lack(say)))
+        asyncio.run(
+            _serve(server, listener, lambda: _tell(guard, host, say), ConnectionLackReport(say))
+        )
 
 
-def _tell(guard: Guard, host: str, say: Callable[[str], None]) -> None:
+def _tell(guard: AccessGuard, host: str, say: Callable[[str], None]) -> None:
     say(f"dashboard: {guard.address()}")
     if not is_loopback(host):
         say(
@@ -308,7 +317,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise NotListening(f"{host}:{port}: {why}") from error
 
 
-class Lack:
+class ConnectionLackReport:
     """Says in one line that no more connections can be taken; asyncio would write tracebacks."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -325,7 +334,10 @@ class Lack:
 
 
 async def _serve(
-    server: DashboardServer, listener: socket.socket, tell: Callable[[], None], lack: Lack
+    server: DashboardServer,
+    listener: socket.socket,
+    tell: Callable[[], None],
+    lack: ConnectionLackReport,
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(lack)
     runner = web.AppRunner(

@@ -22,7 +22,7 @@ Parts = Mapping[str, Html]  # by the id of the element that each one fills
 
 
 @dataclass(frozen=True)
-class Site:
+class DashboardAddress:
     """The address of the pages, and the token of their forms."""
 
     base: str
@@ -47,7 +47,12 @@ class Site:
 
 
 def page(
-    site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None
+    site: DashboardAddress,
+    title: str,
+    header: Html,
+    parts: Html,
+    events: str | None,
+    said: Html | None = None,
 ) -> str:
     """Return a whole document.
 
@@ -74,7 +79,7 @@ def part(name: str, content: Child) -> Html:
     return tag("div", content, id=name, data_part="")
 
 
-def top(site: Site, *crumbs: Child) -> Html:
+def top(site: DashboardAddress, *crumbs: Child) -> Html:
     """Return the line at the top: where one is."""
     home = tag(
         "a",

@@ -15,11 +15,11 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import FIELDS
 from webcrawl.tools.dashboard.commands import answered, commands_content, table
-from webcrawl.tools.dashboard.crawl_page import Shown, figures_part
-from webcrawl.tools.dashboard.crawls import Ask, Watch
+from webcrawl.tools.dashboard.crawl_page import ShownCrawl, figures_part
+from webcrawl.tools.dashboard.crawls import Ask, CrawlWatch
 from webcrawl.tools.dashboard.frame import Parts, button, choice, field, hidden, part
 from webcrawl.tools.report import elements
-from webcrawl.tools.report.elements import Cell, Column, note, section
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section
 
 HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
@@ -39,14 +39,16 @@ SERVER_AWAY = "The hive's server does not answer, or the drones have just ended.
 Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
 
-class Contents:
+class TabContents:
     """Makes the contents of a crawl's tabs. `ask` and `why` may block; they run in threads."""
 
     def __init__(self, ask: Ask, why: Why) -> None:
         self._ask = ask
         self._why = why
 
-    async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
+    async def page(
+        self, watch: CrawlWatch, shown: ShownCrawl, tab: str, query: Mapping[str, str]
+    ) -> Html:
         """Return all that is on a page below its header."""
         if tab == "why":
             return await self._why_page(watch, shown, query.get("url", "").strip())
@@ -72,7 +74,9 @@ class Contents:
             now = join(now, _seed_form(shown))
         return join(now, *report)
 
-    async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
+    async def parts(
+        self, watch: CrawlWatch, shown: ShownCrawl, tab: str, query: Mapping[str, str]
+    ) -> Parts:
         """Return the parts that change of a page that stays open: what is so, and the report."""
         now = await self._now(watch, shown, tab, query)
         if tab not in REPORTED:
@@ -80,7 +84,9 @@ class Contents:
         made = await watch.report()
         return {"now": now, "report": join(*(made.get(name) for name in ("note", *REPORTED[tab])))}
 
-    async def _now(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
+    async def _now(
+        self, watch: CrawlWatch, shown: ShownCrawl, tab: str, query: Mapping[str, str]
+    ) -> Html:
         if tab == "hosts":
             by = _of(query.get("by"), HOSTS_BY)
             found, why_not = await self._asked(watch, shown, "hosts", "--by", by)
@@ -106,7 +112,9 @@ class Contents:
             return _log(shown, name, await _lines(watch, name, query.get("find", "")))
         return figures_part(shown)
 
-    async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
+    async def _asked(
+        self, watch: CrawlWatch, shown: ShownCrawl, name: str, *words: str
+    ) -> tuple[Any, str]:
         """Return the answer of a crawl to a command that only asks, or why there is none."""
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
@@ -122,14 +130,14 @@ class Contents:
         except NotRunning:
             return None, SERVER_AWAY if watch.known.drones else "The crawl has just ended."
 
-    async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
+    async def _host_page(self, watch: CrawlWatch, shown: ShownCrawl, host: str) -> Html:
         found, why_not = await self._asked(watch, shown, "host", host)
         queue, _ = (
             await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
         )
         return _host_content(shown, host, found, why_not, queue)
 
-    async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
+    async def _why_page(self, watch: CrawlWatch, shown: ShownCrawl, url: str) -> Html:
         found, failed = None, ""
         if len(url) > LONGEST:
             url, failed = "", f"A URL of more than {LONGEST} characters."
@@ -151,7 +159,7 @@ def _by_drone(found: Any) -> Any:
     return {f"drone {row.get('drone')}": row["answer"] for row in rows}
 
 
-async def _lines(watch: Watch, name: str, find: str) -> list[str]:
+async def _lines(watch: CrawlWatch, name: str, find: str) -> list[str]:
     """Return the lines, the latest first, tracebacks as they are; of a hive, of all drones."""
 
     def read() -> list[str]:
@@ -186,7 +194,7 @@ def _of(given: str | None, allowed: Iterable[str]) -> str:
     return given if given is not None and given in others else first
 
 
-def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any) -> Html:
+def _host_content(shown: ShownCrawl, host: str, found: Any, why_not: str, queue: Any) -> Html:
     """Return one host: its record, its next URLs, and what it can be told."""
     back = tag("a", "All hosts", href=shown.at("hosts"))
     if found is None:
@@ -209,7 +217,7 @@ def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any)
     )
 
 
-def _levels(shown: Shown) -> Html | None:
+def _levels(shown: ShownCrawl) -> Html | None:
     levels = shown.sample.figures.get("levels")
     if (
         not isinstance(levels, list)
@@ -220,11 +228,11 @@ def _levels(shown: Shown) -> Html | None:
     whole = max(sum(levels), 1)
     rows: list[list[Cell]] = [[f"Level {at}", many, many / whole] for at, many in enumerate(levels)]
     title = "Front-end: URLs by level, each picked twice as often as the next"
-    head = [Column("Level"), Column("URLs", "number"), Column("Share", "share")]
+    head = [TableColumn("Level"), TableColumn("URLs", "number"), TableColumn("Share", "share")]
     return join(tag("h3", title), elements.table(None, head, rows, title))
 
 
-def _seed_form(shown: Shown) -> Html:
+def _seed_form(shown: ShownCrawl) -> Html:
     text = tag(
         "textarea",
         name="seeds",
@@ -240,7 +248,7 @@ def _seed_form(shown: Shown) -> Html:
     return section(None, "Add seeds", more)
 
 
-def _with_finder(shown: Shown, name: str, wanted: str, now: Html) -> Html:
+def _with_finder(shown: ShownCrawl, name: str, wanted: str, now: Html) -> Html:
     """Return a log below the ways to others, and to lines with a word in them."""
     links = {one: shown.at("log", name=one, find=wanted) for one in LOGS}
     finder = tag(
@@ -259,7 +267,7 @@ def _as_written(found: Sequence[str]) -> Html:
     return tag("pre", lines("\n".join(found)), tabindex="0", class_="log")
 
 
-def _log(shown: Shown, name: str, found: Sequence[str]) -> Html:
+def _log(shown: ShownCrawl, name: str, found: Sequence[str]) -> Html:
     """Return a log, the latest line first; crawl.log as a table."""
     if not found:
         return note("No such line in the last part of this log, or no such log yet.")
@@ -285,7 +293,7 @@ def _row(fields: Sequence[str]) -> Mapping[str, Any]:
     }
 
 
-def _why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
+def _why_content(shown: ShownCrawl, url: str, found: Any, failed: str) -> Html:
     """Return everything that is known of one URL."""
     form = tag(
         "form",

@@ -18,7 +18,7 @@ TICKS = 5
 
 
 @dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """A scale: the way from a value to a place, and the values that have a label."""
 
     low: float
@@ -34,26 +34,26 @@ class Axis:
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def linear(high: float, label: Callable[[float], str], *, least: float = 1e-9) -> Axis:
+def linear(high: float, label: Callable[[float], str], *, least: float = 1e-9) -> ChartAxis:
     """Return a scale from 0 to a round number not below `high`; `label` makes a value's text."""
     step = nice(max(high, least) / TICKS)
     steps = max(math.ceil(max(high, least) / step - 1e-9), 1)
     values = [step * at for at in range(steps + 1)]
-    return Axis(0.0, values[-1], [(value, label(value)) for value in values])
+    return ChartAxis(0.0, values[-1], [(value, label(value)) for value in values])
 
 
-def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
+def powers(low: float, high: float, label: Callable[[float], str]) -> ChartAxis:
     """Return a scale from a power of ten not above `low` to one not below `high`."""
     bottom = math.floor(math.log10(max(low, 1)) + 1e-9)
     top = max(math.ceil(math.log10(max(high, 1)) - 1e-9), bottom + 1)
     step = max(math.ceil((top - bottom) / TICKS), 1)
     values = [10.0**at for at in range(bottom, top + 1, step)]
-    return Axis(
+    return ChartAxis(
         10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True
     )
 
 
-def time_axis(lasted: float) -> Axis:
+def time_axis(lasted: float) -> ChartAxis:
     """Return a scale from 0 to so many seconds, in the unit that suits them."""
     unit, word = next(
         (one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s")
@@ -63,7 +63,7 @@ def time_axis(lasted: float) -> Axis:
         (step * at * unit, f"{numbers.number(step * at)} {word}")
         for at in range(int(lasted / unit / step) + 1)
     ]
-    return Axis(0.0, max(lasted, 1e-3), labels)
+    return ChartAxis(0.0, max(lasted, 1e-3), labels)
 
 
 def nice(step: float) -> float:
@@ -73,10 +73,14 @@ def nice(step: float) -> float:
 
 
 def area(
-    values: Sequence[float], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+    values: Sequence[float],
+    x: ChartAxis,
+    y: ChartAxis,
+    about: tuple[str, str],
+    units: tuple[str, str],
 ) -> Html:
     """Return a line with its area, one value per slot of equal width."""
-    slots = Axis(0.0, max(len(values), 1), [])
+    slots = ChartAxis(0.0, max(len(values), 1), [])
     steps = [(float(edge), value) for at, value in enumerate(values) for edge in (at, at + 1)]
     points = " L".join(f"{slots.place(at) * WIDE:.1f} {_y(y, value):.1f}" for at, value in steps)
     shapes = [
@@ -88,8 +92,8 @@ def area(
 
 def dots(
     points: Iterable[tuple[float, float]],
-    x: Axis,
-    y: Axis,
+    x: ChartAxis,
+    y: ChartAxis,
     about: tuple[str, str],
     units: tuple[str, str],
 ) -> Html:
@@ -99,7 +103,7 @@ def dots(
 
 
 @dataclass(frozen=True)
-class Column:
+class StackColumn:
     """A stack of parts, from below."""
 
     label: str
@@ -108,7 +112,10 @@ class Column:
 
 
 def columns(
-    stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
+    stacks: Sequence[StackColumn],
+    about: tuple[str, str],
+    units: tuple[str, str],
+    x: ChartAxis | None = None,
 ) -> Html:
     """Return a histogram; every column says on demand what it is.
 
@@ -144,7 +151,7 @@ def columns(
         shapes.append(tag("g", tag("title", stack.title), whole, *rects))
     every = max(math.ceil(len(stacks) / 12), 1)
     labels = [(at + 0.5, stack.label) for at, stack in enumerate(stacks) if at % every == 0]
-    return _plot(shapes, x or Axis(0, max(len(stacks), 1), labels), y, about, units)
+    return _plot(shapes, x or ChartAxis(0, max(len(stacks), 1), labels), y, about, units)
 
 
 def legend(names: Sequence[str]) -> Html:
@@ -153,16 +160,20 @@ def legend(names: Sequence[str]) -> Html:
     return tag("ul", *marks, class_="legend")
 
 
-def _grid(y: Axis) -> list[Html]:
+def _grid(y: ChartAxis) -> list[Html]:
     return [tag("path", class_="grid", d=f"M0 {_y(y, value):.1f}H{WIDE}") for value, _ in y.labels]
 
 
-def _y(axis: Axis, value: float) -> float:
+def _y(axis: ChartAxis, value: float) -> float:
     return (1 - axis.place(value)) * WIDE if value > 0 or not axis.logarithmic else WIDE
 
 
 def _plot(
-    shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], units: tuple[str, str]
+    shapes: Sequence[Html],
+    x: ChartAxis,
+    y: ChartAxis,
+    about: tuple[str, str],
+    units: tuple[str, str],
 ) -> Html:
     """Return the drawing with its grid and labels; `about` is its title and description."""
     grid = _grid(y)

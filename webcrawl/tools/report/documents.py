@@ -13,16 +13,16 @@ from webcrawl.record.statistics import DEEPEST, lowest
 from webcrawl.record.tally import GROUPS
 from webcrawl.store.disk import regular
 from webcrawl.tools.report import charts
-from webcrawl.tools.report.elements import Cell, Column, note, section, table
-from webcrawl.tools.report.log_summary import Extreme, Log
-from webcrawl.tools.report.report_source import Source
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
+from webcrawl.tools.report.log_summary import Extreme, LogFindings
+from webcrawl.tools.report.report_source import ReportSource
 
 MOST = 50
 NEAR = "logs/neardup.log"
 ALIKE = 0.9  # what the note on near-duplicates says how well it finds
 
 
-def types(source: Source) -> Html:
+def types(source: ReportSource) -> Html:
     """Return the documents by content type (figure 7)."""
     statistics = source.statistics
     if not statistics.documents:
@@ -32,15 +32,19 @@ def types(source: Source) -> Html:
         for name, many, size in statistics.types.first(MOST)
     ]
     head = [
-        *(Column("Content type"), Column("Documents", "number"), Column("Share", "share")),
-        *(Column("Bytes", "size"), Column("Mean", "size")),
+        *(
+            TableColumn("Content type"),
+            TableColumn("Documents", "number"),
+            TableColumn("Share", "share"),
+        ),
+        *(TableColumn("Bytes", "size"), TableColumn("Mean", "size")),
     ]
     return section(
         "types", "Content types", table("type-table", head, rows, "Documents by content type")
     )
 
 
-def sizes(source: Source) -> Html:
+def sizes(source: ReportSource) -> Html:
     """Return the documents by size (figure 8)."""
     bins = source.statistics.sizes
     if not source.statistics.documents:
@@ -49,7 +53,7 @@ def sizes(source: Source) -> Html:
     span = range(min(used), max(used) + 1)
     shown = [group for group, values in enumerate(bins) if any(values)]
     stacks = [
-        charts.Column(
+        charts.StackColumn(
             numbers.binary(lowest(at)),
             [bins[group][at] for group in shown],
             f"from {numbers.binary(lowest(at))} bytes: {numbers.count(sum(group[at] for group in bins), 'document')}",
@@ -70,9 +74,9 @@ def sizes(source: Source) -> Html:
         for at in span
     ]
     head = [
-        Column("From bytes", "number"),
-        *(Column(name, "number") for name in names),
-        Column("All", "number"),
+        TableColumn("From bytes", "number"),
+        *(TableColumn(name, "number") for name in names),
+        TableColumn("All", "number"),
     ]
     return section(
         "sizes",
@@ -87,7 +91,7 @@ def _details(made: Html) -> Html:
     return tag("details", tag("summary", "As a table"), made)
 
 
-def copies(source: Source, distance: int = DISTANCE) -> Html:
+def copies(source: ReportSource, distance: int = DISTANCE) -> Html:
     """Return bodies that were seen before, and pages whose fingerprints differ in few bits."""
     statistics = source.statistics
     if statistics.duplicates:
@@ -102,7 +106,7 @@ def copies(source: Source, distance: int = DISTANCE) -> Html:
     return section("copies", "Duplicates", words, _near(source, distance))
 
 
-def _near(source: Source, distance: int) -> Html | None:
+def _near(source: ReportSource, distance: int) -> Html | None:
     """Return how many pages are nearly the same as another, if fingerprints were noted."""
     logs = [
         (crawl.jobdir / NEAR, crawl.outputs[NEAR])
@@ -140,7 +144,7 @@ def _lines(path: Path, length: int) -> Iterator[bytes]:
             yield line
 
 
-def depth(source: Source) -> Html:
+def depth(source: ReportSource) -> Html:
     """Return the links followed since the seed, and how long downloads took."""
     statistics = source.statistics
     depths, times = statistics.depths, statistics.times
@@ -149,12 +153,12 @@ def depth(source: Source) -> Html:
     deepest = max(at for at, many in enumerate(depths) if many)
     more = " or more" if deepest == DEEPEST else ""
     by_depth = [
-        charts.Column(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
+        charts.StackColumn(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
         for at, many in enumerate(depths[: deepest + 1])
     ]
     used = [at for at, many in enumerate(times) if many]
     by_time = [
-        charts.Column(
+        charts.StackColumn(
             numbers.seconds(lowest(at) / 1000),
             [times[at]],
             f"from {numbers.seconds(lowest(at) / 1000)}: {numbers.count(times[at], 'download')}",
@@ -164,7 +168,11 @@ def depth(source: Source) -> Html:
     rows: list[list[Cell]] = [
         [at, many, many / statistics.documents] for at, many in enumerate(depths) if many
     ]
-    head = [Column("Depth", "number"), Column("Documents", "number"), Column("Share", "share")]
+    head = [
+        TableColumn("Depth", "number"),
+        TableColumn("Documents", "number"),
+        TableColumn("Share", "share"),
+    ]
     return section(
         "depth",
         "Depth and duration",
@@ -187,7 +195,7 @@ def depth(source: Source) -> Html:
     )
 
 
-def extremes(log: Log) -> Html:
+def extremes(log: LogFindings) -> Html:
     """Return the slowest and the largest answers."""
     if not log.slowest and not log.largest:
         return section("extremes", "Slowest and largest", note("There are no answers yet."))
@@ -195,18 +203,26 @@ def extremes(log: Log) -> Html:
         "extremes",
         "Slowest and largest",
         _extremes(
-            "slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"
+            "slowest-table",
+            log.slowest,
+            TableColumn("Duration", "seconds"),
+            1000,
+            "Slowest answers",
         ),
-        _extremes("largest-table", log.largest, Column("Bytes", "size"), 1, "Largest documents"),
+        _extremes(
+            "largest-table", log.largest, TableColumn("Bytes", "size"), 1, "Largest documents"
+        ),
     )
 
 
-def _extremes(name: str, found: list[Extreme], column: Column, unit: int, caption: str) -> Html:
+def _extremes(
+    name: str, found: list[Extreme], column: TableColumn, unit: int, caption: str
+) -> Html:
     rows: list[list[Cell]] = [
         [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
     ]
     return (
-        table(name, [Column("URL"), column], rows, caption)
+        table(name, [TableColumn("URL"), column], rows, caption)
         if rows
         else note(f"{caption}: none yet.")
     )

@@ -36,7 +36,7 @@ SHOWN: dict[str, Callable[[float], str]] = {
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A heading, and the kind of its values: text, code, number, size, seconds, share, part, when.
 
     A share is a part of 1 with a bar.
@@ -48,7 +48,7 @@ class Column:
 
 
 def table(
-    name: str | None, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str
+    name: str | None, columns: Sequence[TableColumn], rows: Iterable[Sequence[Cell]], caption: str
 ) -> Html:
     """Return a table. `name` lets it be sorted; without a name it only says its caption."""
     body = [
@@ -84,11 +84,11 @@ def table(
     )
 
 
-def _class(column: Column) -> str | None:
+def _class(column: TableColumn) -> str | None:
     return {"text": None, "code": "n code", "share": "n share"}.get(column.kind, "n")
 
 
-def _cell(column: Column, value: Cell) -> Html:
+def _cell(column: TableColumn, value: Cell) -> Html:
     if value is None:
         return tag("td", "-", class_=_class(column), data_v="-1")
     if isinstance(value, str):

@@ -10,18 +10,18 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics import top_level
-from webcrawl.record.tally import HostRow, Hosts, Tally
+from webcrawl.record.tally import HostRow, HostTally, NameTally
 from webcrawl.store.jobdir.stats_file import OTHERS
 from webcrawl.tools.report import charts
-from webcrawl.tools.report.elements import Cell, Column, note, section, table
-from webcrawl.tools.report.report_source import Source
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
+from webcrawl.tools.report.report_source import ReportSource
 
 MOST = 100  # rows of a table
 POINTS = 150  # dots of a chart
 SLOW = 3  # downloads of a host from which on their mean says something
 
 
-def servers(source: Source) -> Html:
+def servers(source: ReportSource) -> Html:
     """Return the spread of content over servers (figure 9), and the first of them."""
     hosts = source.statistics.hosts
     rows = [*hosts]
@@ -42,7 +42,7 @@ def servers(source: Source) -> Html:
     )
 
 
-def _exactness(hosts: Hosts) -> Html:
+def _exactness(hosts: HostTally) -> Html:
     if not hosts.level:
         return note(
             "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
@@ -55,7 +55,7 @@ def _exactness(hosts: Hosts) -> Html:
     )
 
 
-def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
+def at_least(hosts: HostTally, measure: int) -> list[tuple[int, int]]:
     """Return (hosts, value) for each value: how many hosts have at least so much, largest first."""
     weights: Counter[int] = Counter()
     for row, weight in hosts.weighed(measure):
@@ -68,7 +68,7 @@ def at_least(hosts: Hosts, measure: int) -> list[tuple[int, int]]:
 
 
 def _spread(
-    hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[float], str]
+    hosts: HostTally, measure: int, title: str, unit: str, label: Callable[[float], str]
 ) -> Html | None:
     points = at_least(hosts, measure)
     if not points:  # all documents are empty
@@ -106,12 +106,12 @@ def _first(rows: Iterable[HostRow], documents: int) -> Html:
     ]
     head = [
         *(
-            Column("Host"),
-            Column("Documents", "number"),
-            Column("Share", "part"),
-            Column("Bytes", "size"),
+            TableColumn("Host"),
+            TableColumn("Documents", "number"),
+            TableColumn("Share", "part"),
+            TableColumn("Bytes", "size"),
         ),
-        *(Column("Failures", "number"), Column("Mean duration", "seconds")),
+        *(TableColumn("Failures", "number"), TableColumn("Mean duration", "seconds")),
     ]
     return table("host-table", head, cells, "Hosts with most documents or bytes")
 
@@ -123,7 +123,11 @@ def _slowest(rows: Iterable[HostRow]) -> Html:
     if not slow:
         return note(f"No host has answered {SLOW} times yet, so none is called slow.")
     cells: list[list[Cell]] = [[row.name, row.seconds, row.downloads] for row in slow[:MOST]]
-    head = [Column("Host"), Column("Mean duration", "seconds"), Column("Downloads", "number")]
+    head = [
+        TableColumn("Host"),
+        TableColumn("Mean duration", "seconds"),
+        TableColumn("Downloads", "number"),
+    ]
     return table(
         "slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times"
     )
@@ -138,28 +142,28 @@ def _failing(rows: Iterable[HostRow]) -> Html:
     cells: list[list[Cell]] = [[row.name, row.failures, row.downloads] for row in failing[:MOST]]
     head = [
         *(
-            Column("Host"),
-            Column("Failures", "number", "URLs that ended without an answer, or with 5xx"),
+            TableColumn("Host"),
+            TableColumn("Failures", "number", "URLs that ended without an answer, or with 5xx"),
         ),
-        Column("Answers", "number"),
+        TableColumn("Answers", "number"),
     ]
     return table("failing-table", head, cells, "Hosts with most failures")
 
 
-def _scripted(scripted: Tally) -> Html | None:
+def _scripted(scripted: NameTally) -> Html | None:
     """Return the hosts whose pages show next to nothing without a browser, if there are any."""
     rows = scripted.rows()
     if not rows:
         return None
     cells: list[list[Cell]] = [[name, many] for name, many, _ in rows[:MOST]]
     head = [
-        Column("Host"),
-        Column("Pages", "number", "that have scripts, and next to no text without them"),
+        TableColumn("Host"),
+        TableColumn("Pages", "number", "that have scripts, and next to no text without them"),
     ]
     return table("scripted-table", head, cells, "Hosts whose pages seem to need scripts (RENDER)")
 
 
-def domains(source: Source) -> Html:
+def domains(source: ReportSource) -> Html:
     """Return hosts and documents by top-level domain (figure 10)."""
     statistics = source.statistics
     if not statistics.documents:
@@ -177,12 +181,12 @@ def domains(source: Source) -> Html:
     ]
     head = [
         *(
-            Column("Domain"),
-            Column("Hosts", "number"),
-            Column("of hosts", "share"),
-            Column("Documents", "number"),
+            TableColumn("Domain"),
+            TableColumn("Hosts", "number"),
+            TableColumn("of hosts", "share"),
+            TableColumn("Documents", "number"),
         ),
-        *(Column("of documents", "share"), Column("Bytes", "size")),
+        *(TableColumn("of documents", "share"), TableColumn("Bytes", "size")),
     ]
     return section(
         "domains",
@@ -197,25 +201,25 @@ def _dotted(name: str) -> str:
 
 HEAD = [
     *(
-        Column("Drone"),
-        Column("Documents", "number"),
-        Column("Share", "share"),
-        Column("Bytes", "size"),
+        TableColumn("Drone"),
+        TableColumn("Documents", "number"),
+        TableColumn("Share", "share"),
+        TableColumn("Bytes", "size"),
     ),
     *(
-        Column("URLs ended", "number"),
-        Column("Failed", "number", "URLs without an answer"),
-        Column("Queued", "number"),
+        TableColumn("URLs ended", "number"),
+        TableColumn("Failed", "number", "URLs without an answer"),
+        TableColumn("Queued", "number"),
     ),
     *(
-        Column("Hosts", "number"),
-        Column("Active", "seconds", "time in which anything was downloaded"),
+        TableColumn("Hosts", "number"),
+        TableColumn("Active", "seconds", "time in which anything was downloaded"),
     ),
-    *(Column("Last checkpoint", "when"), Column("State")),
+    *(TableColumn("Last checkpoint", "when"), TableColumn("State")),
 ]
 
 
-def drones(source: Source) -> Html | None:
+def drones(source: ReportSource) -> Html | None:
     """Return a row for each drone; nothing for a crawl that is no hive."""
     if not source.drones:
         return None
@@ -235,7 +239,7 @@ def drones(source: Source) -> Html | None:
     )
 
 
-def _row(drone: Source, whole: int) -> list[Cell]:
+def _row(drone: ReportSource, whole: int) -> list[Cell]:
     statistics = drone.statistics
     return [
         drone.jobdir.name,

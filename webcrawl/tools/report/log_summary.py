@@ -152,7 +152,7 @@ def _failed(status: int) -> bool:
 
 
 @dataclass
-class Log:
+class LogFindings:
     """Findings of one pass over the logs of a crawl, or of all drones of a hive."""
 
     lines: int = 0

@@ -19,14 +19,14 @@ from webcrawl.crawl.progress import KNOWN, WRONG, Sentences, sentences
 from webcrawl.store.jobdir import counter_words, stats_file
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
-from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
-from webcrawl.tools.report.log_summary import Log
-from webcrawl.tools.report.report_source import Source
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
+from webcrawl.tools.report.log_summary import LogFindings
+from webcrawl.tools.report.report_source import ReportSource
 
 MOST = 240  # points of a line: what a screen can show
 
 
-def overview(source: Source, log: Log) -> Html:
+def overview(source: ReportSource, log: LogFindings) -> Html:
     """Return the numbers that are asked for first."""
     statistics, state = source.statistics, source.state
     hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
@@ -76,7 +76,7 @@ def _mean(size: int, documents: int) -> str:
     return numbers.size(size / documents) if documents else "-"
 
 
-def _queued(source: Source) -> str:
+def _queued(source: ReportSource) -> str:
     urls, hosts = source.aside
     return (
         f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}"
@@ -85,7 +85,7 @@ def _queued(source: Source) -> str:
     )
 
 
-def over_time(source: Source) -> Html:
+def over_time(source: ReportSource) -> Html:
     """Return documents and megabits per second (figure 5)."""
     series = source.statistics.series
     if not series.downloads:
@@ -134,7 +134,7 @@ def _merged(values: Sequence[int], several: int) -> list[int]:
     return [sum(values[at : at + several]) for at in range(0, len(values), several)]
 
 
-def outcomes(source: Source) -> Html:
+def outcomes(source: ReportSource) -> Html:
     """Return the outcomes of URLs (figure 6)."""
     statistics = source.statistics
     return section(
@@ -159,10 +159,10 @@ def outcomes(source: Source) -> Html:
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
     head = [
-        Column("Status", "code"),
-        Column("Meaning"),
-        Column(what, "number"),
-        Column("Share", "share"),
+        TableColumn("Status", "code"),
+        TableColumn("Meaning"),
+        TableColumn(what, "number"),
+        TableColumn("Share", "share"),
     ]
     whole = sum(counts.values())
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -172,7 +172,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-def _notes(source: Source, of: Sentences) -> Iterator[Html]:
+def _notes(source: ReportSource, of: Sentences) -> Iterator[Html]:
     """Yield what the last lines of a run say, of all runs; a redirect is not among what failed."""
     outcomes = {
         status: many
@@ -187,21 +187,25 @@ def _notes(source: Source, of: Sentences) -> Iterator[Html]:
     return (note(as_sentence(said)) for said in sentences(figures, of=of))
 
 
-def _cut(source: Source) -> Iterator[Html]:
+def _cut(source: ReportSource) -> Iterator[Html]:
     """Yield the answers of which a part is missing."""
     if cut := source.statistics.truncated.rows():
-        head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
+        head = [
+            TableColumn("Reason"),
+            TableColumn("Answers", "number"),
+            TableColumn("Kept", "size"),
+        ]
         yield table("cut-table", head, cut, "Answers that were not taken whole")
 
 
-def wrong(source: Source) -> Html:
+def wrong(source: ReportSource) -> Html:
     """Return the section of failures and flaws, with what was left out."""
     parts = [
         note(f"Nothing was fetched: {line}.")
         for line in source.stats.get(stats_file.UNREACHED) or ()
     ]
     if rows := _failures(source.counters):
-        head = [Column("Where"), Column("What"), Column("Attempts", "number")]
+        head = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
     parts += _notes(source, WRONG)
     parts += _cut(source)
@@ -233,14 +237,14 @@ def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
 
 MIB = 1 << 20
 HEAD = [
-    Column("Bound by"),
-    Column("Time", "seconds"),
-    Column("Share", "share"),
-    Column("What helps"),
+    TableColumn("Bound by"),
+    TableColumn("Time", "seconds"),
+    TableColumn("Share", "share"),
+    TableColumn("What helps"),
 ]
 
 
-def bound(source: Source) -> Html:
+def bound(source: ReportSource) -> Html:
     """Return a row for each cause; of a hive the time of all drones."""
     rows: list[list[Cell]] = [
         [WORDS[cause], seconds, share, help_for(cause, revisits=source.revisits is not None)]
@@ -256,7 +260,7 @@ def bound(source: Source) -> Html:
     )
 
 
-def disk(source: Source) -> Html:
+def disk(source: ReportSource) -> Html:
     """Return the sizes of what was written, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
@@ -268,7 +272,7 @@ def disk(source: Source) -> Html:
     if not sizes:
         return section("disk", "Disk", note("Nothing was written yet."))
     cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
-    head = [Column("Output"), Column("Files", "number"), Column("Bytes", "size")]
+    head = [TableColumn("Output"), TableColumn("Files", "number"), TableColumn("Bytes", "size")]
     return section(
         "disk",
         "Disk",
@@ -284,7 +288,7 @@ def _kind(path: str) -> str:
     return f"{where.parts[0]}/*{''.join(where.suffixes[-2:]) if where.name.endswith('.gz') else where.suffix}"
 
 
-def _forecast(source: Source, written: int) -> Html:
+def _forecast(source: ReportSource, written: int) -> Html:
     statistics = source.statistics
     ended = sum(statistics.outcomes.values())
     if not ended:
@@ -312,7 +316,7 @@ def _min_free_bytes(terms: Mapping[str, str]) -> int:
         return 1024 * MIB
 
 
-def terms(source: Source, defaults: Mapping[str, str]) -> Html:
+def terms(source: ReportSource, defaults: Mapping[str, str]) -> Html:
     """Return the settings of the last run: spider and arguments, then what is no default."""
     rows: list[list[Cell]] = []
     settings: list[list[Cell]] = []
@@ -328,7 +332,7 @@ def terms(source: Source, defaults: Mapping[str, str]) -> Html:
             "Settings",
             note("The state does not say with which settings the crawl was run."),
         )
-    head = [Column("Setting"), Column("Value"), Column("Default")]
+    head = [TableColumn("Setting"), TableColumn("Value"), TableColumn("Default")]
     return section(
         "settings", "Settings", table("terms-table", head, rows, "What differs from the defaults")
     )

@@ -21,8 +21,8 @@ from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.report import documents, hosts, overview, revisits, waiting
 from webcrawl.tools.report.elements import note, standalone_page
-from webcrawl.tools.report.log_summary import Log, SeedTable
-from webcrawl.tools.report.report_source import Source, read_source
+from webcrawl.tools.report.log_summary import LogFindings, SeedTable
+from webcrawl.tools.report.report_source import ReportSource, read_source
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
@@ -30,15 +30,15 @@ def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DI
 
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
-    log = Log()
+    log = LogFindings()
     return page(read_all(jobdir, lambda crawl: _read(crawl, log)), log, defaults, now, near)
 
 
-def read_all(jobdir: Path, read: Callable[[Path], Source] = read_source) -> Source:
+def read_all(jobdir: Path, read: Callable[[Path], ReportSource] = read_source) -> ReportSource:
     """Read a crawl, or all drones of a hive as one."""
     if hive_of(jobdir) is None:
         return read(jobdir)
-    source = Source.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
+    source = ReportSource.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
     missing = absent_drones(jobdir)
     source.odd += [
         f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing
@@ -46,7 +46,7 @@ def read_all(jobdir: Path, read: Callable[[Path], Source] = read_source) -> Sour
     return source
 
 
-def _read(jobdir: Path, log: Log) -> Source:
+def _read(jobdir: Path, log: LogFindings) -> ReportSource:
     """Read a crawl and its log, which gives the statistics if none were kept from the beginning."""
     source = read_source(jobdir)
     if not source.complete:
@@ -61,7 +61,11 @@ def _read(jobdir: Path, log: Log) -> Source:
 
 
 def page(
-    source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE
+    source: ReportSource,
+    log: LogFindings,
+    defaults: Mapping[str, str],
+    now: float,
+    near: int = DISTANCE,
 ) -> str:
     """Return the whole document."""
     script = Html(
@@ -87,7 +91,7 @@ def page(
     return standalone_page(f"Crawl report: {_name(source)}", body, policy)
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A section of the report, and its name in the table of contents, if it has a place there."""
 
     name: str
@@ -96,33 +100,33 @@ class Section(NamedTuple):
 
 
 def sections(
-    source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE
-) -> list[Section]:
+    source: ReportSource, log: LogFindings, defaults: Mapping[str, str], near: int = DISTANCE
+) -> list[ReportSection]:
     """Return all sections in the order of the page; the dashboard shows them too."""
     return [
-        Section("overview", "", lambda: overview.overview(source, log)),
-        Section("drones", "Drones", lambda: hosts.drones(source)),
-        Section("time", "Over time", lambda: overview.over_time(source)),
-        Section("bound", "What bounded it", lambda: overview.bound(source)),
-        Section("revisits", "Revisits", lambda: revisits.revisits(source.revisits)),
-        Section("outcomes", "Outcomes", lambda: overview.outcomes(source)),
-        Section("wrong", "What went wrong", lambda: overview.wrong(source)),
-        Section("seeds", "Seeds", lambda: waiting.seeds(source, log)),
-        Section("types", "Types", lambda: documents.types(source)),
-        Section("sizes", "Sizes", lambda: documents.sizes(source)),
-        Section("copies", "", lambda: documents.copies(source, near)),
-        Section("hosts", "Hosts", lambda: hosts.servers(source)),
-        Section("domains", "Domains", lambda: hosts.domains(source)),
-        Section("depth", "Depth", lambda: documents.depth(source)),
-        Section("extremes", "", lambda: documents.extremes(log)),
-        Section("skipped", "Skipped", lambda: waiting.skipped(source)),
-        Section("waiting", "Waiting", lambda: waiting.waiting(source)),
-        Section("disk", "Disk", lambda: overview.disk(source)),
-        Section("settings", "Settings", lambda: overview.terms(source, defaults)),
+        ReportSection("overview", "", lambda: overview.overview(source, log)),
+        ReportSection("drones", "Drones", lambda: hosts.drones(source)),
+        ReportSection("time", "Over time", lambda: overview.over_time(source)),
+        ReportSection("bound", "What bounded it", lambda: overview.bound(source)),
+        ReportSection("revisits", "Revisits", lambda: revisits.revisits(source.revisits)),
+        ReportSection("outcomes", "Outcomes", lambda: overview.outcomes(source)),
+        ReportSection("wrong", "What went wrong", lambda: overview.wrong(source)),
+        ReportSection("seeds", "Seeds", lambda: waiting.seeds(source, log)),
+        ReportSection("types", "Types", lambda: documents.types(source)),
+        ReportSection("sizes", "Sizes", lambda: documents.sizes(source)),
+        ReportSection("copies", "", lambda: documents.copies(source, near)),
+        ReportSection("hosts", "Hosts", lambda: hosts.servers(source)),
+        ReportSection("domains", "Domains", lambda: hosts.domains(source)),
+        ReportSection("depth", "Depth", lambda: documents.depth(source)),
+        ReportSection("extremes", "", lambda: documents.extremes(log)),
+        ReportSection("skipped", "Skipped", lambda: waiting.skipped(source)),
+        ReportSection("waiting", "Waiting", lambda: waiting.waiting(source)),
+        ReportSection("disk", "Disk", lambda: overview.disk(source)),
+        ReportSection("settings", "Settings", lambda: overview.terms(source, defaults)),
     ]
 
 
-def _header(source: Source, contents: Sequence[Section]) -> Html:
+def _header(source: ReportSource, contents: Sequence[ReportSection]) -> Html:
     links = [
         tag("a", section.title, href=f"#{section.name}") for section in contents if section.title
     ]
@@ -135,11 +139,11 @@ def _header(source: Source, contents: Sequence[Section]) -> Html:
     )
 
 
-def _name(source: Source) -> str:
+def _name(source: ReportSource) -> str:
     return source.jobdir.resolve().name
 
 
-def _state(source: Source) -> Html:
+def _state(source: ReportSource) -> Html:
     spider = source.terms.get("spider", "web")
     if source.drones:
         spider += f", a hive of {numbers.count(len(source.drones), 'drone')}"
@@ -162,7 +166,7 @@ def _state(source: Source) -> Html:
     )
 
 
-def odd(source: Source, log: Log) -> Html | None:
+def odd(source: ReportSource, log: LogFindings) -> Html | None:
     """Return a warning about what the report could not read."""
     found = [f"{one}." for one in source.odd]
     if log.damaged:
@@ -178,7 +182,7 @@ def odd(source: Source, log: Log) -> Html | None:
     return tag("div", *map(note, found), class_="warn") if found else None
 
 
-def _footer(log: Log, now: float) -> Html:
+def _footer(log: LogFindings, now: float) -> Html:
     return tag(
         "footer",
         note(
@@ -208,7 +212,7 @@ class LiveReport:
         self.sections: Mapping[str, Html] = {"note": note("The report is being read.")}
 
     def _begin(self) -> None:
-        self.log = Log(seeds=SeedTable(SEEDS), room=SEEDS)
+        self.log = LogFindings(seeds=SeedTable(SEEDS), room=SEEDS)
         self._places = dict.fromkeys(self._logs, 0)
 
     def read(self) -> None:
@@ -244,7 +248,7 @@ class LiveReport:
             budget -= end - place
         return sum(size - self._places[path] for path, size in sizes.items())
 
-    def _behind_walls(self, source: Source) -> Counter[int]:
+    def _behind_walls(self, source: ReportSource) -> Counter[int]:
         """Return answers of walls to URLs that wait for these to open: not their end."""
         shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
         hosts = (
@@ -253,7 +257,7 @@ class LiveReport:
         )
         return Counter(status for host, status in hosts if host in shut)
 
-    def _note(self, source: Source, left: int) -> Html:
+    def _note(self, source: ReportSource, left: int) -> Html:
         more = (
             f" {numbers.size(left)} of crawl.log are not read yet: this page goes on."
             if left

@@ -178,7 +178,7 @@ def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
 
 
 @dataclass(kw_only=True)
-class Source:
+class ReportSource:
     """The parts of a JOBDIR, or of a hive, that the report is made of."""
 
     jobdir: Path
@@ -200,10 +200,12 @@ class Source:
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
     odd: list[str] = field(default_factory=list)  # what could not be read
     revisits: RevisitReport | None = None  # if pages are fetched again
-    drones: list[Source] = field(default_factory=list)  # of a hive, whose own `outputs` are theirs
+    drones: list[ReportSource] = field(
+        default_factory=list
+    )  # of a hive, whose own `outputs` are theirs
 
     @property
-    def crawls(self) -> list[Source]:
+    def crawls(self) -> list[ReportSource]:
         """Return the drones of a hive, or the crawl itself."""
         return self.drones or [self]
 
@@ -223,7 +225,7 @@ class Source:
         return good
 
     @classmethod
-    def together(cls, jobdir: Path, drones: Sequence[Source]) -> Self:
+    def together(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
         """Return the source of all drones, once the statistics of each are complete."""
         key = drones[0].key
         statistics = joined([drone.statistics for drone in drones], key)
@@ -263,7 +265,7 @@ def _sum_of_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return sum(firsts), sum(seconds)
 
 
-def _odd_of(drones: Sequence[Source], statistics: Statistics) -> list[str]:
+def _odd_of(drones: Sequence[ReportSource], statistics: Statistics) -> list[str]:
     """Return what could not be read of each drone, and what is wrong with their sum."""
     odd = [f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd]
     has_several_keys = len({drone.key for drone in drones}) > 1
@@ -277,7 +279,7 @@ def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
     return {name: stats[name] for name in ("reason", "errors") if name in stats}
 
 
-def _terms(drones: Sequence[Source]) -> dict[str, str]:
+def _terms(drones: Sequence[ReportSource]) -> dict[str, str]:
     """Return the settings. Values that differ, such as the drones' numbers, stand side by side."""
     names = dict.fromkeys(chain.from_iterable(drone.terms for drone in drones))
     return {
@@ -286,12 +288,12 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
     }
 
 
-def read_source(jobdir: Path) -> Source:
+def read_source(jobdir: Path) -> ReportSource:
     """Read the last checkpoint; NoCrawl if there is nothing to read."""
     return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
 
 
-def _read(jobdir: Path, snapshot: Snapshot) -> Source:
+def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
     odd: list[str] = []
 
     def unpacked(name: str) -> dict[str, Any]:
@@ -311,7 +313,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
     frontier = unpacked("frontier")
     last, ahead = meta_row.times(snapshot)
     outputs = lengths(snapshot)
-    return Source(
+    return ReportSource(
         jobdir=jobdir,
         key=key,
         statistics=statistics,

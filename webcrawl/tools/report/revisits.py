@@ -20,7 +20,7 @@ from webcrawl.store.jobdir.history_line import LONGEST, PATH, RevisitMoment, in_
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report import charts
-from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
 
 MOST = 50  # hosts in a table
 GAP = 2 * LONGEST  # seconds between two moments of a crawl that runs, at most
@@ -28,7 +28,7 @@ SLOTS = 240  # moments of a plot
 AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
 
 
-class Moment(NamedTuple):
+class TimedRevisits(NamedTuple):
     """The state of revisits at a time."""
 
     at: float
@@ -49,7 +49,7 @@ class RevisitReport:
 
     figures: RevisitFigures
     hosts: list[AnnouncingHost] = field(default_factory=list)  # those with most announcements
-    past: list[list[Moment]] = field(default_factory=list)
+    past: list[list[TimedRevisits]] = field(default_factory=list)
 
 
 def read_revisits(
@@ -99,14 +99,14 @@ def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
                 yield AnnouncingHost(row[0], announcer.tried, announcer.precision)
 
 
-def _past(found: Iterator[bytes]) -> list[Moment]:
+def _past(found: Iterator[bytes]) -> list[TimedRevisits]:
     """Without the time before anything was known of pages that are fetched again."""
     lines = filter(None, map(read, found))
     known = [(line.at, line.revisits) for line in lines if line.revisits is not None]
-    return in_order([Moment(at, state) for at, state in known if state.is_estimated])
+    return in_order([TimedRevisits(at, state) for at, state in known if state.is_estimated])
 
 
-def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
+def slots(pasts: Sequence[Sequence[TimedRevisits]], most: int = SLOTS) -> list[TimedRevisits]:
     """Return the state of all together at times of equal distance: sums, and weighted means.
 
     Where nothing was written, because the crawl did not run, it is as at the last moment before.
@@ -120,12 +120,14 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     times = [first + slot * step for slot in range(many)]
     states = zip(*(_at_times(past, times) for past in each), strict=True)
     return [
-        Moment(at, RevisitMoment.together([*filter(None, now)]))
+        TimedRevisits(at, RevisitMoment.together([*filter(None, now)]))
         for at, now in zip(times, states, strict=True)
     ]
 
 
-def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[RevisitMoment | None]:
+def _at_times(
+    moments: Sequence[TimedRevisits], times: Sequence[float]
+) -> Iterator[RevisitMoment | None]:
     """Yield the state at each time: nothing before the first moment, the last after a break."""
     place = 0
     for at in times:
@@ -146,7 +148,7 @@ def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Rev
             )
 
 
-def _broken(before: Moment, after: Moment) -> bool:
+def _broken(before: TimedRevisits, after: TimedRevisits) -> bool:
     """Return whether a kill or a pause lies between two moments."""
     return after.state.taken < before.state.taken or after.at - before.at > GAP
 
@@ -217,7 +219,7 @@ def _over_time(found: RevisitReport) -> Html:
     if not lasted:
         return note("There is no history of revisits yet.")
     x, unit = charts.time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
-    share = charts.Axis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
+    share = charts.ChartAxis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
     values = [one.state.freshness for one in moments]
     return join(
         charts.both(
@@ -239,7 +241,7 @@ def _over_time(found: RevisitReport) -> Html:
     )
 
 
-def _found(found: RevisitReport, x: charts.Axis, unit: str) -> Html:
+def _found(found: RevisitReport, x: charts.ChartAxis, unit: str) -> Html:
     """Return revisits by what they found, in slots of equal length."""
     marks = slots(found.past, COLUMNS + 1)
     seconds = numbers.seconds(marks[1].at - marks[0].at)
@@ -251,7 +253,7 @@ def _found(found: RevisitReport, x: charts.Axis, unit: str) -> Html:
         said = ", ".join(
             f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True)
         )
-        stacks.append(charts.Column("", parts, f"from {numbers.when(before.at)}: {said}"))
+        stacks.append(charts.StackColumn("", parts, f"from {numbers.when(before.at)}: {said}"))
     chart = charts.columns(
         stacks,
         ("What revisits found", f"Each column is of {seconds}."),
@@ -284,7 +286,7 @@ def _distributions(figures: RevisitFigures) -> Html:
 
 def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
     stacks = [
-        charts.Column(
+        charts.StackColumn(
             label,
             [many],
             f"{f'up to {words}' if words else 'more than 1 year'}: {numbers.count(many, 'page')}",
@@ -313,10 +315,10 @@ def _outcomes(figures: RevisitFigures) -> Html:
         if many
     ]
     head = [
-        Column("The page is"),
-        Column("Because"),
-        Column("Revisits", "number"),
-        Column("Share", "share"),
+        TableColumn("The page is"),
+        TableColumn("Because"),
+        TableColumn("Revisits", "number"),
+        TableColumn("Share", "share"),
     ]
     return table("revisit-table", head, rows, "What revisits found")
 
@@ -335,9 +337,9 @@ def signals(found: RevisitReport) -> Html:
         return said
     rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision] for one in found.hosts]
     head = [
-        Column("Host"),
-        Column("Looked at", "number", "Those of long ago count less"),
-        Column("True", "share", "Share of the announcements after which the page was changed"),
+        TableColumn("Host"),
+        TableColumn("Looked at", "number", "Those of long ago count less"),
+        TableColumn("True", "share", "Share of the announcements after which the page was changed"),
     ]
     return join(
         said,

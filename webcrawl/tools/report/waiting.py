@@ -11,9 +11,9 @@ from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics import host_if_any
 from webcrawl.store.jobdir import counter_words
-from webcrawl.tools.report.elements import Cell, Column, note, section, table
-from webcrawl.tools.report.log_summary import Log, SeedRow
-from webcrawl.tools.report.report_source import CrawlHosts, Source
+from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
+from webcrawl.tools.report.log_summary import LogFindings, SeedRow
+from webcrawl.tools.report.report_source import CrawlHosts, ReportSource
 
 OVER = "{} over budget, with {}"
 FOLDED = "{} with folded URLs, whose like brought nothing new: {}"
@@ -25,19 +25,19 @@ LET_IN = (
 MOST_SEEDS = 2000  # rows of the table
 SEED_HEAD = [
     *(
-        Column("Seed"),
-        Column("Outcome"),
-        Column("Found", "number", "URLs that ended and were found from this seed on"),
+        TableColumn("Seed"),
+        TableColumn("Outcome"),
+        TableColumn("Found", "number", "URLs that ended and were found from this seed on"),
     ),
     *(
-        Column("Fetched", "number", "documents among them"),
-        Column("Failed", "number", "no answer, 4xx or 5xx"),
+        TableColumn("Fetched", "number", "documents among them"),
+        TableColumn("Failed", "number", "no answer, 4xx or 5xx"),
     ),
-    Column("Bytes", "size"),
+    TableColumn("Bytes", "size"),
 ]
 
 
-def seeds(source: Source, log: Log) -> Html:
+def seeds(source: ReportSource, log: LogFindings) -> Html:
     """Return outcomes of seeds, and a row for each: those that failed first."""
     read, known, ended = source.seeds_read, len(log.seeds), log.seeds.ended
     if not known and not read:
@@ -75,13 +75,13 @@ def seeds(source: Source, log: Log) -> Html:
     return section("seeds", "Seeds", join(*parts))
 
 
-def _seed_outcomes(log: Log) -> Html:
+def _seed_outcomes(log: LogFindings) -> Html:
     counts = sorted(log.seeds.outcomes().items(), key=lambda item: (-item[1], item[0]))
     whole = sum(many for _, many in counts)
     cells: list[list[Cell]] = [
         [_outcome_words(status), many, many / whole] for status, many in counts
     ]
-    head = [Column("Outcome"), Column("Seeds", "number"), Column("Share", "share")]
+    head = [TableColumn("Outcome"), TableColumn("Seeds", "number"), TableColumn("Share", "share")]
     if not cells:
         return note("No seed has an outcome yet.")
     return table("seed-outcome-table", head, cells, "How seeds ended, after their redirects")
@@ -114,7 +114,7 @@ def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
     return [url, outcome, 0, 0, 0, 0]
 
 
-def skipped(source: Source) -> Html:
+def skipped(source: ReportSource) -> Html:
     """URLs that were found and left out, by reason."""
     figures = source.figures
     rows: list[list[Cell]] = [
@@ -132,7 +132,7 @@ def skipped(source: Source) -> Html:
     if not rows:
         return section("skipped", "Skipped", note("No URL was left out."))
     rows.sort(key=lambda row: (-int(row[2] or 0), str(row[0])))
-    head = [Column("Reason"), Column("By"), Column("Links and URLs", "number")]
+    head = [TableColumn("Reason"), TableColumn("By"), TableColumn("Links and URLs", "number")]
     return section(
         "skipped",
         "Skipped",
@@ -141,7 +141,7 @@ def skipped(source: Source) -> Html:
     )
 
 
-def waiting(source: Source) -> Html:
+def waiting(source: ReportSource) -> Html:
     """Return hosts that are away, domains over their budgets, and the longest queues."""
     return section(
         "waiting",
@@ -155,7 +155,7 @@ def waiting(source: Source) -> Html:
     )
 
 
-def _aside(source: Source) -> Html:
+def _aside(source: ReportSource) -> Html:
     urls, hosts = source.aside
     if not hosts:
         return note("No host is set aside.")
@@ -170,18 +170,18 @@ def _aside(source: Source) -> Html:
         cells.append([host.name, host.urls, host.failures, why, host.due])
     head = [
         *(
-            Column("Host"),
-            Column("URLs", "number"),
-            Column("Failures in a row", "number"),
-            Column("Because"),
+            TableColumn("Host"),
+            TableColumn("URLs", "number"),
+            TableColumn("Failures in a row", "number"),
+            TableColumn("Because"),
         ),
-        Column("Next try", "when"),
+        TableColumn("Next try", "when"),
     ]
     caption = f"{numbers.count(hosts, 'host')} set aside, with {numbers.count(urls, 'URL')}"
     return table("aside-table", head, cells, caption)
 
 
-def _walls(source: Source) -> Html:
+def _walls(source: ReportSource) -> Html:
     state = source.state
     if not state.walls:
         return note("No host is behind a wall.")
@@ -190,8 +190,13 @@ def _walls(source: Source) -> Html:
         for host in state.walls
     ]
     head = [
-        *(Column("Host"), Column("Wall"), Column("Answers", "number"), Column("Since", "when")),
-        *(Column("URLs", "number"), Column("Next try", "when")),
+        *(
+            TableColumn("Host"),
+            TableColumn("Wall"),
+            TableColumn("Answers", "number"),
+            TableColumn("Since", "when"),
+        ),
+        *(TableColumn("URLs", "number"), TableColumn("Next try", "when")),
     ]
     each = ", ".join(
         f"{vendor}: {numbers.number(many)}" for vendor, many in state.vendors.most_common()
@@ -200,7 +205,7 @@ def _walls(source: Source) -> Html:
     return join(table("walls-table", head, cells, caption), note(LET_IN))
 
 
-def _given_up(source: Source) -> Html:
+def _given_up(source: ReportSource) -> Html:
     state = source.state
     many = sum(state.given_up_by.values())
     if not many:
@@ -212,11 +217,11 @@ def _given_up(source: Source) -> Html:
     cells: list[list[Cell]] = [
         [name, counter_words.status(status)] for name, status in state.given_up
     ]
-    head = [Column("Host"), Column("Because")]
+    head = [TableColumn("Host"), TableColumn("Because")]
     return table("given-up-table", head, cells, f"{numbers.count(many, 'host')} given up: {why}")
 
 
-def _budgets(source: Source) -> Html:
+def _budgets(source: ReportSource) -> Html:
     said = []
     for (domains, urls), what in ((source.state.over_budget, OVER), (source.state.folded, FOLDED)):
         if domains:
@@ -227,9 +232,9 @@ def _budgets(source: Source) -> Html:
         [_of_domain(name), many, rank] for name, many, rank in source.state.domains
     ]
     head = [
-        Column("Domain"),
-        Column("URLs that wait", "number"),
-        Column("Domains that link to it", "number"),
+        TableColumn("Domain"),
+        TableColumn("URLs that wait", "number"),
+        TableColumn("Domains that link to it", "number"),
     ]
     return table("budget-table", head, cells, "; ".join(said))
 
@@ -239,13 +244,13 @@ def _of_domain(name: str) -> str:
     return f"{domain_of(name)}{' (folded)' if name.endswith(FAMILIES) else ''}"
 
 
-def _queues(source: Source) -> Html:
+def _queues(source: ReportSource) -> Html:
     if not source.state.queues:
         return note("No host has URLs in its queue.")
     cells: list[list[Cell]] = [[host.name, host.urls] for host in source.state.queues[:20]]
     return table(
         "queue-table",
-        [Column("Host"), Column("URLs", "number")],
+        [TableColumn("Host"), TableColumn("URLs", "number")],
         cells,
         "Hosts with the longest queues",
     )

@@ -33,7 +33,7 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.left import EarlierCrawl, SegmentCrawl, TableReader, crawled
-from webcrawl.tools.segments.segment import Cut, Pool, cut
+from webcrawl.tools.segments.segment import CutSegment, LinkPool, cut
 from webcrawl.urls.host_names import RegisteredDomains
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
 }
 
 
-class Builder:
+class SegmentBuilder:
     """Builds segments, in one process at a time; StateLocked for a second one."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Builder:
             self._crawl = crawl
             opened.callback(crawl.close)
             self._db = db
-            self.pool = Pool(db, folder, lambda url: domains(host_of(url)))
+            self.pool = LinkPool(db, folder, lambda url: domains(host_of(url)))
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
             # of the last segment, and of the last given away
             self.number = made["number"]
@@ -236,7 +236,7 @@ class Builder:
         self._given = self.number
         self.checkpoint()
 
-    def make(self, most: int, needed: int) -> Cut:
+    def make(self, most: int, needed: int) -> CutSegment:
         """Make the next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
         self._take()
         while self._crawl.decide():

@@ -31,7 +31,7 @@ Line = bytes
 """Domain, host with port, number, packed link; a blank after each of the first three, and the end of a line."""
 
 
-class Pool(Part):
+class LinkPool(Part):
     """The links that wait for a segment. A checkpoint names its files, which do not change."""
 
     def __init__(
@@ -176,7 +176,7 @@ AT_ONCE = 1 << 20  # bytes
 
 
 @dataclass
-class Cut:
+class CutSegment:
     """Numbers of what a segment took from the pool."""
 
     urls: int = 0
@@ -186,10 +186,10 @@ class Cut:
     left: int = 0  # URLs that wait for a later one
 
 
-class Sizes:
+class PoolSizes:
     """One pass over the pool: how many hosts have so many URLs, and how long these have waited."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: LinkPool) -> None:
         self.by_count: Counter[int] = Counter()
         self.by_age: Counter[int] = Counter()
         site, count, first = b"", 0, 0
@@ -218,14 +218,14 @@ class Sizes:
         return 1 << 64
 
 
-def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
+def cut(pool: LinkPool, disk: Disk, target: Path, most: int, needed: int) -> CutSegment:
     """Write the segment to `target`, and have the pool keep the rest.
 
     Without URLs there is no file.
     """
     pool.spill()
-    sizes = Sizes(pool)
-    found = Cut(per_host=most_per_host(sizes.by_count, most, needed))
+    sizes = PoolSizes(pool)
+    found = CutSegment(per_host=most_per_host(sizes.by_count, most, needed))
     if not len(pool):
         return found
     # more hosts than a segment has URLs: those that have waited longest have their turn
@@ -241,7 +241,7 @@ def cut(pool: Pool, disk: Disk, target: Path, most: int, needed: int) -> Cut:
 
 
 def _divide(
-    pool: Pool, rest: BlockWriter, out: SegmentWriter, found: Cut, most: int, before: int
+    pool: LinkPool, rest: BlockWriter, out: SegmentWriter, found: CutSegment, most: int, before: int
 ) -> None:
     site, domain, taken, room = b"", b"", 0, 0
     for lines in pool.sorted():

@@ -27,7 +27,7 @@ from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.hive_run import command, given_by_command
-from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
+from webcrawl.tools.supervisor.servers import DEFAULT, HiveTarget, MakeOperator
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 LATER = "; the change goes on when it is back"
@@ -39,7 +39,7 @@ Asked = Callable[[Collection[int]], tuple[int, ...]]
 Say = Callable[[str], Any]
 
 
-def resize(target: Target, wanted: int, say: Say) -> int:
+def resize(target: HiveTarget, wanted: int, say: Say) -> int:
     """Change the number of drones while the hive runs; wait until all slots are in their place."""
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
@@ -50,7 +50,7 @@ def resize(target: Target, wanted: int, say: Say) -> int:
 
 
 def give_up(
-    target: Target,
+    target: HiveTarget,
     drone: int,
     say: Say,
     lost: Collection[int] = (),
@@ -66,7 +66,7 @@ def give_up(
     return asyncio.run(_changed(target.running(), target.folder, asked, lost, say, still))
 
 
-def must_run(target: Target) -> None:
+def must_run(target: HiveTarget) -> None:
     """CannotStart if nobody runs the hive of a folder, so that no change would go on.
 
     One by its server may be.
@@ -130,7 +130,7 @@ async def _changed(
             later = LATER
         await operator.resize(members, lost)
         later = LATER
-        await _until_settled(Waiting(operator, folder, members, lost), say, still)
+        await _until_settled(ChangeWaiter(operator, folder, members, lost), say, still)
     except Away as error:
         raise CannotStart(f"the hive's server is {error.state}: {error}{later}") from error
     finally:
@@ -167,7 +167,7 @@ def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int,
     return after.wanted
 
 
-async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) -> None:
+async def _until_settled(waiting: ChangeWaiter, say: Say, still: Callable[[], None]) -> None:
     said = ""
     while waits := await waiting.look():
         if waits != said:
@@ -178,7 +178,7 @@ async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) 
     say(f"the web is shared by {count(len(waiting.members), 'drone')} now")
 
 
-class Waiting:
+class ChangeWaiter:
     """Waits for the end of a change.
 
     The hive of a folder says it in hive.json; of any other the server alone is asked.
@@ -258,7 +258,7 @@ def _overtaken(wanted: Collection[int]) -> CannotStart:
 # -- a drone that shall not crawl any more, or cannot
 
 
-def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = False) -> int:
+def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: bool = False) -> int:
     """Say what is lost with a drone's state, and give its part to the others if that is wanted."""
     if target.folder is not None and not target.folder.supervised:
         return _adopt_later(target.folder, drone, say, sure=sure)
@@ -273,7 +273,7 @@ def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = 
     return give_up(target, drone, say, lost=(drone,))
 
 
-def _await_fence(target: Target, drone: int, say: Say) -> None:
+def _await_fence(target: HiveTarget, drone: int, say: Say) -> None:
     """Wait until the drone fetches nothing any more, should it run and only be cut off.
 
     CannotStart: it is back.
@@ -347,7 +347,7 @@ def _say_what_follows(say: Say) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundIdentity:
     """The identity in a JOBDIR as of its last checkpoint: a drone's or None, and its hive's key."""
 
     jobdir: Path
@@ -355,7 +355,9 @@ class Found:
     key: bytes | None
 
 
-def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: Say) -> int:
+def adopt(
+    target: HiveTarget, drone: int, found: FoundIdentity, words: Sequence[str], say: Say
+) -> int:
     """Run the drone here, until the others have all that it had.
 
     Nobody is told anything before the folder has proved to be this drone's, and the hive has let
@@ -401,7 +403,7 @@ def _refuse(drone: int, status: int) -> NoReturn:
     )
 
 
-def _check_folder(name: str, look: HiveLook, drone: int, found: Found) -> None:
+def _check_folder(name: str, look: HiveLook, drone: int, found: FoundIdentity) -> None:
     """CannotStart unless this is the JOBDIR of this drone, and nobody runs it."""
     told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
     if its is None:
@@ -426,7 +428,11 @@ def _check_folder(name: str, look: HiveLook, drone: int, found: Found) -> None:
 
 
 def drone_command(
-    settings: BaseSettings, target: Target, drone: int, jobdir: str, arguments: Mapping[str, str]
+    settings: BaseSettings,
+    target: HiveTarget,
+    drone: int,
+    jobdir: str,
+    arguments: Mapping[str, str],
 ) -> list[str]:
     """Return the command of a drone on a JOBDIR; the spider is the hive's, or else `web`."""
     found = target.look()

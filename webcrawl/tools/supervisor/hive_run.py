@@ -43,7 +43,12 @@ from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
-from webcrawl.tools.supervisor.watching import Display, Watching, lost_in, repeat_change
+from webcrawl.tools.supervisor.watching import (
+    HiveProgressDisplay,
+    HiveWatch,
+    lost_in,
+    repeat_change,
+)
 
 ADDON = "webcrawl.WebcrawlAddon"
 DRONE = (*PYTHON, "-m", "scrapy", "crawl")
@@ -54,7 +59,7 @@ NOT_GIVEN = {  # by -s
 }
 
 
-class Plan:
+class HivePlan:
     """What a hive is to be. `wanted`: how many drones; 0: as it has, or one per core."""
 
     def __init__(
@@ -211,7 +216,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class HiveRun:
     """One run of a hive. `pin`: each drone on a core of its own, as far as there are enough."""
 
-    def __init__(self, settings: Settings, plan: Plan, *, pin: bool = False) -> None:
+    def __init__(self, settings: Settings, plan: HivePlan, *, pin: bool = False) -> None:
         self._settings = settings
         self._plan = plan
         self._folder = plan.folder
@@ -301,7 +306,7 @@ class HiveRun:
         supervisor = Supervisor(
             start, lambda number: self._folder.figures(number).get("reason"), left=leftovers.of
         )
-        watching = Watching(self._folder, self._operators, self._own, lambda: supervisor.ended)
+        watching = HiveWatch(self._folder, self._operators, self._own, lambda: supervisor.ended)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
             signal.signal(number, signal.SIG_IGN)
@@ -353,7 +358,7 @@ class HiveRun:
         finally:
             await operator.close()
 
-    async def _watch(self, supervisor: Supervisor, watching: Watching) -> None:
+    async def _watch(self, supervisor: Supervisor, watching: HiveWatch) -> None:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
@@ -364,7 +369,9 @@ class HiveRun:
         supervisor.add(watching.drones)
         asking = asyncio.create_task(watching.run())
         try:
-            with Display(live=live, logged=not live or bool(self._settings["LOG_FILE"])) as display:
+            with HiveProgressDisplay(
+                live=live, logged=not live or bool(self._settings["LOG_FILE"])
+            ) as display:
                 while supervisor.working:
                     supervisor.step()
                     if watching.trouble is not None:

@@ -15,7 +15,7 @@ from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.store.jobdir.stats_file import FINISHED
-from webcrawl.tools.supervisor.servers import MakeOperator, Target
+from webcrawl.tools.supervisor.servers import HiveTarget, MakeOperator
 
 RUNNING, STOPPED = "running", "stopped"
 AT_WORK = (DroneState.RUNNING, DroneState.PAUSED, DroneState.DRAINING)
@@ -36,7 +36,7 @@ TEXTS = ("state", "seen", "place")
 OF_EACH = ("pages", "answers", "queued", "hosts", "failures", "bytes")
 
 
-def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a row for each drone, and what concerns all."""
     found: dict[int, dict[str, Any]] = {}
     stats: dict[int, Mapping[str, Any]] = {}

@@ -23,7 +23,7 @@ from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.tools.supervisor.hive_status import progress
-from webcrawl.tools.supervisor.servers import MakeOperator, Target
+from webcrawl.tools.supervisor.servers import HiveTarget, MakeOperator
 from webcrawl.urls.host_names import RegisteredDomains
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
@@ -43,7 +43,7 @@ class HiveClient:
     def __init__(
         self, settings: BaseSettings, place: str, patience: float, stdin: IO[bytes]
     ) -> None:
-        self._target = Target(settings, place)
+        self._target = HiveTarget(settings, place)
         self._patience = patience
         self._stdin = stdin
 

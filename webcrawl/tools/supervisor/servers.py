@@ -90,7 +90,7 @@ async def _reached(operator: Operator, settings: BaseSettings) -> None:
 DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's
 
 
-class Target:
+class HiveTarget:
     """The hive of a command. `folder` and `founding` are None if only its server is known."""
 
     def __init__(self, settings: BaseSettings, text: str) -> None:

@@ -89,7 +89,7 @@ async def repeat_change(operator: Operator, look: HiveLook, founding: Founding) 
         await operator.resize(founding.wanted, lost_in(founding))
 
 
-class Watching:
+class HiveWatch:
     """Watches a hive. `figures` are of the last signs of life, or else the last checkpoints."""
 
     def __init__(
@@ -202,7 +202,7 @@ class Watching:
             logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
 
 
-class Display:
+class HiveProgressDisplay:
     """Shows the progress of a hive; `show` may be called at any time.
 
     `live`: standard error is a terminal. `logged`: the log gets lines too.

@@ -28,7 +28,7 @@ from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
 from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import NotWarc
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import TRUNCATED, read
@@ -42,8 +42,8 @@ from webcrawl.tools.wacz.packable_archives import (
     merged,
 )
 from webcrawl.tools.wacz.warc_records import (
+    CaptureReference,
     PageEntry,
-    Reference,
     elsewhere,
     first_of,
     header,
@@ -94,7 +94,7 @@ def pack(
         if lacking:
             yield f"{count(lacking, 'record')} without a body, which earlier archives have{_compared_with(crawls)}"
         with (folder / "package").open("wb+") as file:
-            with Package(file, now) as package:
+            with WaczPackage(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
                         # its index may be empty: no other file gets in by a link or its name
@@ -120,7 +120,7 @@ def _index(archive: Path, folder: Path) -> Path:
     made = folder / beside.name
     try:
         make_index(archive, made)
-    except Torn as torn:
+    except TornRecord as torn:
         raise CannotPack(f"{archive}: damaged ({torn}): {program()} verify says where") from torn
     return made
 
@@ -167,13 +167,13 @@ def _as_indexed(archive: Path) -> Iterator[None]:
     """Raise CannotPack if what is read of an archive file is not as its index says."""
     try:
         yield
-    except (Torn, NotWarc, ValueError, KeyError, IndexError) as error:
+    except (TornRecord, NotWarc, ValueError, KeyError, IndexError) as error:
         raise CannotPack(
             f"{archive}: not as its index says ({error}): {program()} verify says where"
         ) from error
 
 
-def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]:
+def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[CaptureReference]:
     for archive, index in both:
         with _as_indexed(archive):
             yield from elsewhere(archive, index, first)
@@ -188,7 +188,9 @@ def _compared_with(crawls: Sequence[Path]) -> str:
     return f": {', '.join(places)}" if places else ""
 
 
-def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
+def _add_index(
+    package: WaczPackage, indexes: list[Path], folder: Path, found: Counter[str]
+) -> None:
     def counted(lines: int) -> None:
         found["records"] += lines
 
@@ -200,7 +202,7 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
 
 
 def _add_pages(
-    package: Package,
+    package: WaczPackage,
     archives: list[tuple[Path, Path]],
     start: str,
     folder: Path,
@@ -287,7 +289,7 @@ LIMIT = (1 << 31) - 1  # bytes: Python's for a plain entry
 READABLE = 0o100644 << 16  # a regular file that all may read
 
 
-class Package:
+class WaczPackage:
     """Writes entries one by one, in bounded memory; what is packed already is stored as it is."""
 
     def __init__(self, file: BinaryIO, now: float) -> None:

@@ -20,7 +20,7 @@ from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.record.objectstore.storing import elsewhere
 from webcrawl.record.warc.reader import ReadRecord
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import (
@@ -51,14 +51,14 @@ NONE_YET = ": the crawl has not finished its first"
 
 
 @dataclass(frozen=True, slots=True)
-class Archives:
+class PackableArchives:
     """Files of a crawl that can be packed, by name; the rest in words."""
 
     paths: list[Path]
     left_out: list[str]
 
 
-def archives_of(jobdir: Path, *, running: bool) -> Archives:
+def archives_of(jobdir: Path, *, running: bool) -> PackableArchives:
     """Return all finished files. Raise CannotPack if there is none, or one was left unfinished.
 
     A finished file stays what it is, even if the crawl is started or goes on meanwhile.
@@ -83,7 +83,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
         path = f"{FOLDER}/{name}"
         left_out.append(f"{path}: {_why_gone(stored, path)}: left out")
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
-    return Archives([folder / name for name in here], left_out)
+    return PackableArchives([folder / name for name in here], left_out)
 
 
 def _gone(jobdir: Path, names: Sequence[str]) -> list[str]:
@@ -122,7 +122,7 @@ def _why_gone(stored: Mapping[str, str], name: str) -> str:
     return "finished, and no longer here"
 
 
-def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
+def archives_of_all(jobdirs: Sequence[Path]) -> PackableArchives:
     """Return the finished files of one crawl, or of all drones of a hive.
 
     Raise CannotPack if no crawl has a file, or two files have the same name.
@@ -147,7 +147,7 @@ def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
     if not paths:
         stored = IN_STORE if any(IN_STORE in line for line in left_out) else ""
         raise NothingToPack(f"{jobdirs[0].parent}: no drone has a finished archive file{stored}")
-    return Archives([*paths.values()], left_out)
+    return PackableArchives([*paths.values()], left_out)
 
 
 def index_path(archive: Path) -> Path:
@@ -280,5 +280,5 @@ def _line(record: ReadRecord, archive: str, asked: str, about: Mapping[str, str]
     line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()
     # a field that would begin others, or another line
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):
-        raise Torn(f"byte {record.place.offset}: a record whose fields fit in no index")
+        raise TornRecord(f"byte {record.place.offset}: a record whose fields fit in no index")
     return line

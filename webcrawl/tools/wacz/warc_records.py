@@ -17,7 +17,7 @@ from webcrawl.base.digest import normal, sha1
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.reader import ReadRecord, sound_records
-from webcrawl.record.warc.unpacking import Torn
+from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import (
     INDEXED,
@@ -49,7 +49,7 @@ def record_at(archive: Path, file: BinaryIO, at: int) -> ReadRecord:
     """
     record = next(sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size), None)
     if record is None:
-        raise Torn("the file ends early")
+        raise TornRecord("the file ends early")
     return record
 
 
@@ -125,11 +125,11 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
     needs_title = False
     after = says.offset + says.length
     if after > os.fstat(file.fileno()).st_size:
-        raise Torn("the file ends early")
+        raise TornRecord("the file ends early")
     if says.is_revisit:
         record = record_at(archive, file, says.offset)
         is_earlier = says.status == NOT_MODIFIED
-        if is_earlier and not Reference.of(record).is_before(first):
+        if is_earlier and not CaptureReference.of(record).is_before(first):
             return None
         kind = media_type(record)
         needs_title = is_earlier and not kind
@@ -158,7 +158,7 @@ MARK = REVISIT.encode()
 STAMP = 14  # digits
 
 
-class Reference(NamedTuple):
+class CaptureReference(NamedTuple):
     """A capture's URL, time and payload digest; a reference by WARC 1.0 has only the digest."""
 
     url: str
@@ -166,7 +166,7 @@ class Reference(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, revisit: ReadRecord) -> Reference:
+    def of(cls, revisit: ReadRecord) -> CaptureReference:
         fields = revisit.fields
         when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
         address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""
@@ -180,7 +180,7 @@ class Reference(NamedTuple):
         return self.stamp <= first if self.stamp else bool(self.digest)
 
 
-def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
+def elsewhere(archive: Path, index: Path, first: str) -> Iterator[CaptureReference]:
     """Yield the references of an archive file to times before the package's, or to none.
 
     Those to its first second, and those to none, may be to its own records.
@@ -188,12 +188,12 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
             if MARK in line:
-                reference = Reference.of(record_at(archive, file, read(line).offset))
+                reference = CaptureReference.of(record_at(archive, file, read(line).offset))
                 if reference.is_before(first):
                     yield reference
 
 
-def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: str) -> int:
+def unanswered(references: Iterable[CaptureReference], indexes: Iterable[Path], first: str) -> int:
     """Return how many of these references are to captures that these indexes do not have.
 
     Only what was captured in its first second, or is named by its digest alone, may be in it.
@@ -217,7 +217,7 @@ def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: 
     return older + open_keys.total()
 
 
-def _names(data: bytes) -> Iterator[Reference]:
+def _names(data: bytes) -> Iterator[CaptureReference]:
     """Yield the references that a line of an index answers, by WARC 1.1 and by WARC 1.0."""
     try:
         line = read_line(data)
@@ -225,11 +225,11 @@ def _names(data: bytes) -> Iterator[Reference]:
         return
     # whatever its status: an error's page may come again
     if line is not None and line.digest and not line.is_revisit:
-        yield Reference(line.url, line.stamp, line.digest)
-        yield Reference("", "", line.digest)
+        yield CaptureReference(line.url, line.stamp, line.digest)
+        yield CaptureReference("", "", line.digest)
 
 
-def _key(reference: Reference) -> int:
+def _key(reference: CaptureReference) -> int:
     return url_key(" ".join(reference))
 
 

@@ -15,10 +15,10 @@ from webcrawl.crawl.inspection import HTTP2_ONLY, ends_with
 from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.facts import UrlFacts
 from webcrawl.tools.why.file_search import archived
 from webcrawl.tools.why.gather import FactFinder
-from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
 from webcrawl.tools.why.url_rules import first_refusal, shown
 from webcrawl.tools.why.verdict import (
     DROPPED,
@@ -69,7 +69,7 @@ class WhyAnswer:
         }
 
 
-class Crawls:
+class OpenedCrawls:
     """The crawl of a JOBDIR, or all drones of a hive, opened to be asked."""
 
     def __init__(
@@ -78,11 +78,11 @@ class Crawls:
         """`alive`: ask the crawl, if it runs."""
         self._alive = alive
         self._closing = ExitStack()
-        self._gatherings: dict[Source, FactFinder] = {}
+        self._gatherings: dict[OpenedCrawl, FactFinder] = {}
         absent = [f"{crawl}: nothing of this drone is here" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
-                source = self._closing.enter_context(Source(crawl.path, trusted))
+                source = self._closing.enter_context(OpenedCrawl(crawl.path, trusted))
                 self._gatherings[source] = FactFinder(source, deep=deep)
                 source.odd += absent
                 source.is_all = source.is_all and not absent
@@ -120,7 +120,7 @@ class Crawls:
         return [best[place] for place in range(len(urls))]
 
     def _answers_of(
-        self, source: Source, gathering: FactFinder, urls: Sequence[str]
+        self, source: OpenedCrawl, gathering: FactFinder, urls: Sequence[str]
     ) -> list[WhyAnswer]:
         """Return the answers of one drone, which is asked itself if it runs."""
         live = None
@@ -135,7 +135,7 @@ class Crawls:
 
 def why(jobdir: Path, url: str) -> WhyAnswer:
     """Ask about one URL. Raise StoreError or OSError if the folder cannot be read as a crawl."""
-    with Crawls(jobdir) as crawls:
+    with OpenedCrawls(jobdir) as crawls:
         (answer,) = crawls.answers([url])
     return answer
 
@@ -154,7 +154,7 @@ def _rank(answer: WhyAnswer) -> tuple[int, bool, bool]:
     return answer.strength, bool(answer.details.get("owned")), answer.state == SEEN
 
 
-def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> WhyAnswer:
+def answer_of(source: OpenedCrawl, facts: UrlFacts, *, is_hive: bool = False) -> WhyAnswer:
     """Return the answer that these facts give."""
     verdict = verdict_on(facts)
     details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
@@ -171,7 +171,7 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> WhyAnsw
     )
 
 
-def _details(source: Source, facts: Facts) -> dict[str, Any]:
+def _details(source: OpenedCrawl, facts: UrlFacts) -> dict[str, Any]:
     ahead = source.ahead
     refusal = first_refusal(facts.filters)
     return {
@@ -200,7 +200,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
+def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
     """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py)."""
     host = facts.host
     pace = facts.pace
@@ -259,7 +259,7 @@ def _time(seconds: float | None, ahead: float) -> str | None:
     return iso(seconds + ahead) if seconds else None
 
 
-def _where(facts: Facts) -> str:
+def _where(facts: UrlFacts) -> str:
     if facts.known:
         return facts.known
     if facts.waiting is not None:
@@ -277,7 +277,7 @@ MOST = 500  # URLs in one question: some milliseconds of the crawl's time
 Live = Mapping[str, Mapping[str, Any]]
 
 
-def ask(source: Source, urls: Sequence[str]) -> Live | None:
+def ask(source: OpenedCrawl, urls: Sequence[str]) -> Live | None:
     """Ask the crawl by canonical URLs; None if it does not run. A note says if it is silent."""
     client = Client(source.jobdir, PATIENCE)
     found: dict[str, dict[str, Any]] = {}

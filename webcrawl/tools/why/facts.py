@@ -19,9 +19,9 @@ from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
 from webcrawl.net.robots_entry import FIELDS
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.index_line import IndexLine
-from webcrawl.tools.why.noted_links import Later, LinkingPage
-from webcrawl.tools.why.places import Again, QueuePlace, SubmittedLink
-from webcrawl.tools.why.url_rules import Form, Verdict
+from webcrawl.tools.why.noted_links import LinkingPage, LinkLeftForLater
+from webcrawl.tools.why.places import QueuePlace, SubmittedLink, WaitingRevisit
+from webcrawl.tools.why.url_rules import CanonicalForm, FilterVerdict
 
 
 class RobotsState(StrEnum):
@@ -190,7 +190,7 @@ def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class UrlScores:
     """The scores of a URL. `worth` decides when it is chosen; `site` is of `site_pages` pages."""
 
     score: float | None
@@ -201,13 +201,13 @@ class Scores:
 
 def scores_of(
     url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool
-) -> Scores | None:
+) -> UrlScores | None:
     """Return a URL's scores; `lines`: its ends in crawl.log; `waits`: it is in a queue."""
     score = _noted(lines[-1]) if lines else None
     if focus is None:
-        return None if score is None else Scores(score)
+        return None if score is None else UrlScores(score)
     mean, pages = focus.history(url)
-    return Scores(score, round(focus.worth(url), 4) if waits else None, round(mean, 4), pages)
+    return UrlScores(score, round(focus.worth(url), 4) if waits else None, round(mean, 4), pages)
 
 
 def _noted(line: CrawlLine) -> float | None:
@@ -219,12 +219,12 @@ def _noted(line: CrawlLine) -> float | None:
 
 
 @dataclass(slots=True)
-class Facts:
+class UrlFacts:
     """All facts about a URL. Without a canonical form there is nothing but `form`."""
 
     asked: str
-    form: Form
-    filters: list[Verdict] = field(default_factory=list)
+    form: CanonicalForm
+    filters: list[FilterVerdict] = field(default_factory=list)
     known: str = ""  # where its fingerprint was found
     waiting: SubmittedLink | None = None
     large_page: str = ""  # whose links enter the crawl later, this one among them
@@ -249,9 +249,9 @@ class Facts:
     last_try: tuple[int, str] = (0, "")
     again: bool = False  # pages are fetched again in this crawl
     follows: bool = True  # links that are found are crawled, and not left for a later segment
-    later: Later | None = None  # it is left for one
-    scores: Scores | None = None  # of a page, or for one that waits
-    turn: Again | None = None  # its record, if it waits to be fetched again and was found
+    later: LinkLeftForLater | None = None  # it is left for one
+    scores: UrlScores | None = None  # of a page, or for one that waits
+    turn: WaitingRevisit | None = None  # its record, if it waits to be fetched again and was found
 
     @property
     def url(self) -> str:

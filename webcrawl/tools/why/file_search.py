@@ -15,9 +15,9 @@ from webcrawl.base.readable import count
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 from webcrawl.net.robots import LIMIT
-from webcrawl.record.archived_answers import Answers, Capture, Unusable
+from webcrawl.record.archived_answers import Answers, RecordedCapture, Unusable
 from webcrawl.record.archived_answers import most as bytes_of
-from webcrawl.record.warc.reader import NotWarc, Records
+from webcrawl.record.warc.reader import NotWarc, RecordReader
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
@@ -149,7 +149,7 @@ class LogFile:
         return fields[self._column] if len(fields) > self._column else b""
 
 
-class Indexes:
+class ArchiveIndexes:
     """All indexes of a JOBDIR, as far as the last checkpoint has noted them."""
 
     def __init__(self, jobdir: Path, lengths: Mapping[str, int], *, alive: bool = False) -> None:
@@ -242,8 +242,10 @@ def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange |
     """Return the answer of a record, its body up to `most` bytes; None if it cannot be read."""
     path = jobdir / "warc" / entry.file
     with suppress(OSError, NotWarc, Unusable):
-        with Records(path, bytes_of(most), lambda _: None, RecordStart(entry.offset, 0)) as records:
+        with RecordReader(
+            path, bytes_of(most), lambda _: None, RecordStart(entry.offset, 0)
+        ) as records:
             record = records.next()
         if record is not None and record.place.offset == entry.offset:
-            return Answers(most).read(Capture(record, record.place))[1]
+            return Answers(most).read(RecordedCapture(record, record.place))[1]
     return None

@@ -14,9 +14,9 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
 from webcrawl.tools.why.facts import (
-    Facts,
     RobotsState,
     RobotsVerdict,
+    UrlFacts,
     line_of,
     pace_of,
     robots_verdict,
@@ -24,8 +24,8 @@ from webcrawl.tools.why.facts import (
 )
 from webcrawl.tools.why.file_search import QUICK, LogMatches, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
-from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.places import Search, among_portions, among_records
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
+from webcrawl.tools.why.places import QueueSearch, among_portions, among_records
 from webcrawl.tools.why.saved_settings import NONE
 from webcrawl.tools.why.url_rules import setting_of
 from webcrawl.urls.filters.filter_protocol import Origin
@@ -40,22 +40,24 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 class FactFinder:
     """Facts of one crawl. `deep`: look through all, however long it takes."""
 
-    def __init__(self, source: Source, *, deep: bool = False) -> None:
+    def __init__(self, source: OpenedCrawl, *, deep: bool = False) -> None:
         self._source = source
         self._deep = deep
 
-    def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
+    def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[UrlFacts]:
         """Return the facts about these URLs, in their order. A text that is no URL has no facts.
 
         `live`: what the running crawl reports, by canonical URL.
         """
-        found = [Facts(text, self._source.form(text), ahead=self._source.ahead) for text in asked]
+        found = [
+            UrlFacts(text, self._source.form(text), ahead=self._source.ahead) for text in asked
+        ]
         some = [facts for facts in found if facts.url]
         if some:
             self._gather(some, live)
         return found
 
-    def _gather(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+    def _gather(self, some: Sequence[UrlFacts], live: Mapping[str, Mapping[str, Any]]) -> None:
         """Search all places.
 
         The order matters: a search leaves out the URLs that an earlier one has found.
@@ -77,7 +79,7 @@ class FactFinder:
         self._follow(some)
         self._last_tries([facts for facts in some if _will_be_retried(facts)])
 
-    def _settings(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+    def _settings(self, some: Sequence[UrlFacts], live: Mapping[str, Mapping[str, Any]]) -> None:
         values = self._source.values
         for facts in some:
             facts.live = live.get(facts.url)
@@ -85,7 +87,7 @@ class FactFinder:
             facts.again = values["REVISIT_POLICY"] != NONE
             facts.networks = [*map(str, values["PRIVATE_NETWORKS_ALLOWED"])]
 
-    def _seen(self, some: Sequence[Facts]) -> None:
+    def _seen(self, some: Sequence[UrlFacts]) -> None:
         keys = self._source.keys([facts.form for facts in some])
         known = self._source.seen.among(keys)
         waiting = self._source.seen.waiting(keys)
@@ -95,7 +97,7 @@ class FactFinder:
             if facts.known and facts.waiting is not None and not facts.waiting.judged:
                 facts.waiting = None  # a link to it that was found once more
 
-    def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+    def _archive(self, some: Sequence[UrlFacts], urls: Sequence[str]) -> None:
         """Look for the records, and for the lines of a log of any size around their times."""
         indexes = self._source.indexes
         log = self._source.log(CRAWL_LOG)
@@ -123,9 +125,9 @@ class FactFinder:
         if indexes.cut:
             yield "the index of the archive file that is being written: its first 64 MiB"
 
-    def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+    def _places(self, some: Sequence[UrlFacts], urls: Sequence[str]) -> None:
         """Look in the queues, the front-end and the lines for what was not asked for yet."""
-        search = Search(self._source.core, self._source.domains, deep=self._deep)
+        search = QueueSearch(self._source.core, self._source.domains, deep=self._deep)
         search.near(urls)
         for facts in some:
             facts.place = search.places.get(facts.url)
@@ -138,7 +140,7 @@ class FactFinder:
             if facts.place is None:
                 facts.looked += search.cut_for(host_of(facts.url))
 
-    def _again(self, some: Sequence[Facts]) -> None:
+    def _again(self, some: Sequence[UrlFacts]) -> None:
         """Look for the records of pages that wait to be fetched again."""
         found, cut = among_records(
             self._source.snapshot, [one.url for one in some], deep=self._deep
@@ -148,7 +150,7 @@ class FactFinder:
             if facts.turn is None:
                 facts.looked += cut
 
-    def _ended_since(self, some: Sequence[Facts]) -> None:
+    def _ended_since(self, some: Sequence[UrlFacts]) -> None:
         """Take what ended since the checkpoint out of its queue: a running crawl's log has it."""
         waited = [facts for facts in some if facts.place is not None]
         if not (self._source.alive and waited):
@@ -161,7 +163,7 @@ class FactFinder:
                 facts.lines = lines
                 facts.place = None
 
-    def _log(self, some: Sequence[Facts]) -> None:
+    def _log(self, some: Sequence[UrlFacts]) -> None:
         """Look through the log from its end.
 
         What the crawl does not know has lines only if it is a robots.txt, or a user's own request.
@@ -176,12 +178,12 @@ class FactFinder:
             if not facts.lines:
                 facts.looked += looked.cut
 
-    def _may_have_line(self, facts: Facts) -> bool:
+    def _may_have_line(self, facts: UrlFacts) -> bool:
         """Return whether crawl.log may have the URL: what waits for its first fetch has no line."""
         waits_for_first = facts.place is not None and not is_revisit(facts.place.record)
         return self._deep or not waits_for_first
 
-    def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+    def _skipped(self, some: Sequence[UrlFacts], urls: Sequence[str]) -> None:
         if not self._source.has(SKIPPED_LOG):
             return
         looked = self._source.log(SKIPPED_LOG).look(urls, deep=self._deep, quick=QUICK_SKIPPED)
@@ -193,7 +195,7 @@ class FactFinder:
             else:
                 facts.looked += looked.cut
 
-    def _later(self, some: Sequence[Facts]) -> None:
+    def _later(self, some: Sequence[UrlFacts]) -> None:
         """Find what is left for a later segment: the crawl itself does not know it."""
         if some:
             found, looked = left_for_later(
@@ -204,7 +206,7 @@ class FactFinder:
                 if facts.later is None or facts.later.where == FOUND_LOG:
                     facts.looked += looked
 
-    def _rules(self, facts: Facts) -> None:
+    def _rules(self, facts: UrlFacts) -> None:
         source = self._source
         host = host_of(facts.url)
         facts.host = source.look.facts(host)
@@ -225,7 +227,7 @@ class FactFinder:
         )
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
-    def _origin(self, facts: Facts) -> Origin:
+    def _origin(self, facts: UrlFacts) -> Origin:
         """Return the origin that filters are told. The unknown favours the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is
@@ -242,7 +244,7 @@ class FactFinder:
             return Origin(facts.url)
         return Origin(self._source.some_page(host_of(facts.url)))
 
-    def _is_home(self, facts: Facts) -> bool:
+    def _is_home(self, facts: UrlFacts) -> bool:
         scope = self._source.values["URL_SCOPE"]
         if scope not in ("host", "domain"):
             return True
@@ -252,7 +254,7 @@ class FactFinder:
         is_known = facts.host is not None and facts.host.is_known
         return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
-    def _elsewhere(self, some: Sequence[Facts]) -> None:
+    def _elsewhere(self, some: Sequence[UrlFacts]) -> None:
         """Look for URLs of which nothing is known in portions that wait, and in links."""
         if not some:
             return
@@ -274,7 +276,7 @@ class FactFinder:
                 facts.looked += cut
                 facts.all_links = all_links
 
-    def _quote_robots(self, some: Sequence[Facts]) -> None:
+    def _quote_robots(self, some: Sequence[UrlFacts]) -> None:
         """Find the lines of robots.txt whose rules decide: only the archive has the whole file."""
         verdicts = [
             facts.robots for facts in some if facts.robots is not None and facts.robots.pattern
@@ -298,7 +300,7 @@ class FactFinder:
                     bodies[url] = exchange.body
         return bodies
 
-    def _follow(self, some: Sequence[Facts]) -> None:
+    def _follow(self, some: Sequence[UrlFacts]) -> None:
         """Find where redirects lead, which only the archive says."""
         redirects = [
             facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS
@@ -307,7 +309,7 @@ class FactFinder:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
             facts.redirect = (exchange.location or "") if exchange is not None else ""
 
-    def _last_tries(self, some: Sequence[Facts]) -> None:
+    def _last_tries(self, some: Sequence[UrlFacts]) -> None:
         """Find how the last attempt ended: crawl.log has a line only when a URL is done with."""
         for facts in some[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1])
@@ -315,23 +317,23 @@ class FactFinder:
                 facts.last_try = exchange.status, exchange.truncated
 
 
-def _is_known_without_place(facts: Facts) -> bool:
+def _is_known_without_place(facts: UrlFacts) -> bool:
     return facts.is_known and facts.place is None
 
 
-def _is_unknown(facts: Facts) -> bool:
+def _is_unknown(facts: UrlFacts) -> bool:
     return not (facts.is_known or facts.entries)
 
 
-def _has_left_no_trace(facts: Facts) -> bool:
+def _has_left_no_trace(facts: UrlFacts) -> bool:
     return not (facts.lines or facts.entries or facts.place)
 
 
-def _will_be_retried(facts: Facts) -> bool:
+def _will_be_retried(facts: UrlFacts) -> bool:
     return facts.place is not None and facts.place.has_failed and bool(facts.entries)
 
 
-def _is_elsewhere(facts: Facts) -> bool:
+def _is_elsewhere(facts: UrlFacts) -> bool:
     """Return whether no queue has the URL: it has left them, or waits to be looked up."""
     is_unjudged = facts.waiting is not None and not facts.waiting.judged
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged

@@ -25,7 +25,7 @@ from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import BlockReader
 from webcrawl.tools.why.file_search import last_lines
-from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.opened_crawl import OpenedCrawl
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK = 64 << 20  # bytes of links.log, of crawl.log, of found.log and of segments
@@ -51,7 +51,7 @@ class LinkingPage(NamedTuple):
 
 
 def linking(
-    source: Source, urls: Collection[str], *, deep: bool
+    source: OpenedCrawl, urls: Collection[str], *, deep: bool
 ) -> tuple[dict[str, LinkingPage], list[str]]:
     """Return a page that links to each URL, by URL; and what was not looked through."""
     found: dict[str, tuple[str, str]] = {}
@@ -74,7 +74,7 @@ def _path(lines: Iterable[bytes]) -> str | None:
 
 
 def _in_tables(
-    source: Source,
+    source: OpenedCrawl,
     urls: Collection[str],
     found: dict[str, tuple[str, str]],
     cut: list[str],
@@ -103,7 +103,7 @@ def _in_tables(
 
 
 def _in_table(
-    source: Source, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]
+    source: OpenedCrawl, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]
 ) -> int:
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
@@ -127,7 +127,7 @@ FOUND_LOG, IN_POOL, IN_SEGMENT = "log", "pool", "segment"
 
 
 @dataclass(slots=True)
-class Later:
+class LinkLeftForLater:
     """The place of a link that waits. `record` is the link, if that place has it."""
 
     where: str
@@ -139,14 +139,14 @@ class Later:
 
 
 def left_for_later(
-    source: Source, urls: Collection[str], *, deep: bool
-) -> tuple[dict[str, Later], list[str]]:
+    source: OpenedCrawl, urls: Collection[str], *, deep: bool
+) -> tuple[dict[str, LinkLeftForLater], list[str]]:
     """Return the last place of each URL that was left, and what was not looked through."""
     jobdir = source.jobdir
     wanted = {url.encode(): url for url in urls}
     looked: list[str] = []
     found = {
-        wanted[key]: Later(FOUND_LOG, FOUND, line)
+        wanted[key]: LinkLeftForLater(FOUND_LOG, FOUND, line)
         for key, line in _in_log(source, wanted, looked, deep=deep)
     }
     home = (
@@ -156,19 +156,19 @@ def left_for_later(
         return found, looked
     for key, name in _in_segments(home / FOLDER, wanted, looked, deep=deep):
         link = found.get(wanted[key])
-        found[wanted[key]] = Later(
+        found[wanted[key]] = LinkLeftForLater(
             IN_SEGMENT, f"{FOLDER}/{name}", link.record if link is not None else b""
         )
     try:
         for key, record in _in_pool(home / FOLDER, wanted, source.domain_of, looked, deep=deep):
-            found[wanted[key]] = Later(IN_POOL, FOLDER, record)
+            found[wanted[key]] = LinkLeftForLater(IN_POOL, FOLDER, record)
     except (StoreError, OSError, ValueError) as error:  # a builder that runs replaces files
         looked.append(f"the pool of segments: {error}")
     return found, looked
 
 
 def _in_log(
-    source: Source, wanted: Container[bytes], looked: list[str], *, deep: bool
+    source: OpenedCrawl, wanted: Container[bytes], looked: list[str], *, deep: bool
 ) -> Iterator[tuple[bytes, Packed]]:
     length = None if source.alive else source.outputs.get(FOUND, 0)
     for line in last_lines(source.jobdir / FOUND, length, None if deep else QUICK, FOUND, looked):

@@ -45,10 +45,10 @@ from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import SavedDB
 from webcrawl.tools.optout_records import records_as_saved
-from webcrawl.tools.why.file_search import Indexes, LogFile
+from webcrawl.tools.why.file_search import ArchiveIndexes, LogFile
 from webcrawl.tools.why.places import SeenSnapshot
 from webcrawl.tools.why.saved_settings import values_for, values_of
-from webcrawl.tools.why.url_rules import CrawlFilters, Form, form_of
+from webcrawl.tools.why.url_rules import CanonicalForm, CrawlFilters, form_of
 from webcrawl.urls.exclusion_rules import COMMAND
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
@@ -60,7 +60,7 @@ HOSTS = 500_000  # looked at for one of a domain: half a second
 T = TypeVar("T")
 
 
-class Source:
+class OpenedCrawl:
     """One crawl, as of its last checkpoint.
 
     `trusted`: code beyond webcrawl's own that its settings may name.
@@ -233,7 +233,7 @@ class Source:
                 self.odd.append(str(error))
         return [*found, *map(load, self.values["URL_FOLDINGS"])]
 
-    def form(self, asked: str) -> Form:
+    def form(self, asked: str) -> CanonicalForm:
         """Return the form in which this crawl knows a URL."""
         return form_of(asked, self.values["URL_MAX_LENGTH"], self._foldings)
 
@@ -248,7 +248,7 @@ class Source:
             self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot
         )
 
-    def keys(self, forms: Collection[Form]) -> list[int]:
+    def keys(self, forms: Collection[CanonicalForm]) -> list[int]:
         """Return the numbers by which the seen store knows them."""
         return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
 
@@ -289,8 +289,8 @@ class Source:
         return self.terms.get(FOLLOW, ON) == ON
 
     @property
-    def indexes(self) -> Indexes:
-        return Indexes(self.jobdir, self.outputs, alive=self.alive)
+    def indexes(self) -> ArchiveIndexes:
+        return ArchiveIndexes(self.jobdir, self.outputs, alive=self.alive)
 
     @cached_property
     def _first_page(self) -> str:

@@ -173,13 +173,13 @@ class QueuePlace:
 
 
 @dataclass(slots=True)
-class Room:
+class ByteAllowance:
     """Bytes of records that may still be looked at."""
 
     left: float
 
 
-class Search:
+class QueueSearch:
     """Looks for URLs in the queues of a frontier. `deep`: however many links they have."""
 
     def __init__(self, core: Core, domain_of: Callable[[str], str], *, deep: bool) -> None:
@@ -224,7 +224,7 @@ class Search:
         levels = [*front.queues, *([front.old] if front.old is not None else [])]
         share = room.left / max(sum(queue.count > 0 for queue in levels), 1)
         for level, queue in enumerate(levels):
-            for number, record in self._found(queue, wanted, Room(share), "the front-end"):
+            for number, record in self._found(queue, wanted, ByteAllowance(share), "the front-end"):
                 self._add(QueuePlace(FRONT, record, number, queue.count, level))
 
     def cut_for(self, host: str) -> list[str]:
@@ -240,8 +240,8 @@ class Search:
         cut = ((name, *self._cut[name]) for name in names if name in self._cut)
         return [f"{name}: {looked:,} of {of:,} URLs" for name, looked, of in cut]
 
-    def _room(self, size: float) -> Room:
-        return Room(float("inf") if self._deep else size)
+    def _room(self, size: float) -> ByteAllowance:
+        return ByteAllowance(float("inf") if self._deep else size)
 
     def _add(self, place: QueuePlace) -> None:
         self.places.setdefault(unpack(place.record).url, place)
@@ -270,7 +270,7 @@ class Search:
             self._add(QueuePlace(where, record, number, queue.count))
 
     def _found(
-        self, queue: Fifo, wanted: Collection[bytes], room: Room, what: str
+        self, queue: Fifo, wanted: Collection[bytes], room: ByteAllowance, what: str
     ) -> Iterator[tuple[int, Packed]]:
         """Yield the wanted records of a queue, and how many are before each.
 
@@ -358,7 +358,7 @@ def _joined(link: str, base: str, longest: int) -> str:
 OF_RECORDS = 64 << 20  # bytes of records looked at: half a million pages, half a second
 
 
-class Again(NamedTuple):
+class WaitingRevisit(NamedTuple):
     """The record of a page that waits to be fetched again."""
 
     record: PageRecord
@@ -378,12 +378,12 @@ class Again(NamedTuple):
 
 def among_records(
     snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
-) -> tuple[dict[str, Again], list[str]]:
+) -> tuple[dict[str, WaitingRevisit], list[str]]:
     """Return the pages that wait to be fetched again, and what was not looked at."""
     if not snapshot.has("revisit"):
         return {}, []
     wanted = _wanted(urls)
-    found: dict[str, Again] = {}
+    found: dict[str, WaitingRevisit] = {}
     looked = size = 0
     for what, records in places(snapshot, SavedQueues(snapshot, "revisit")):
         for entry in records:
@@ -402,5 +402,7 @@ def among_records(
                     record = record_in(entry)
                 except ValueError as error:
                     raise snapshot.damaged(f"table meta, {what}: {error}") from error
-                found[record.url] = Again(record, seconds_of(stamped(entry)), mark_of(entry) != ASK)
+                found[record.url] = WaitingRevisit(
+                    record, seconds_of(stamped(entry)), mark_of(entry) != ASK
+                )
     return found, []

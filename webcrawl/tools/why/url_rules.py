@@ -48,7 +48,7 @@ SHOWN = 2000  # characters of what was asked for; a URL may be of any length
 
 
 @dataclass(slots=True)
-class Form:
+class CanonicalForm:
     """The canonical form of a URL. `url` is "" if there is none, and `invalid` says why."""
 
     url: str
@@ -68,13 +68,13 @@ class Form:
 STANDARD_FORM = "it is written as the URL standard says"
 
 
-def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
+def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> CanonicalForm:
     """Return the canonical form of the text that was asked for."""
     try:
         url = canonical(asked, max_length=longest)
     except InvalidUrl as error:
-        return Form("", error.reason)
-    form = Form(url, changes=_changes(asked, url), compared=url)
+        return CanonicalForm("", error.reason)
+    form = CanonicalForm(url, changes=_changes(asked, url), compared=url)
     for folding in foldings:
         folded = folding(form.compared)
         if folded != form.compared:
@@ -122,7 +122,7 @@ PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterVerdict:
     """The verdict of one filter."""
 
     name: str
@@ -147,7 +147,9 @@ class CrawlFilters:
         self._domains = domains
         self._learned = learned
         self._sheets = sheets
-        self._filters: list[UrlFilter | Verdict] = []  # a verdict: of one that cannot be asked
+        self._filters: list[
+            UrlFilter | FilterVerdict
+        ] = []  # a verdict: of one that cannot be asked
         setup = Setup(values, time.time, key, domains)
         for path in sorted(values["URL_FILTERS"], key=values["URL_FILTERS"].__getitem__):
             self._add_named(path, setup, trusted)
@@ -157,7 +159,9 @@ class CrawlFilters:
 
     def _add_named(self, path: str, setup: Setup, trusted: Container[str]) -> None:
         if not may_load(path, trusted):
-            self._filters.append(Verdict(path, UNASKED, "not one of URL_FILTERS in this project"))
+            self._filters.append(
+                FilterVerdict(path, UNASKED, "not one of URL_FILTERS in this project")
+            )
             return
         try:
             made = named_filter(path, setup)
@@ -185,7 +189,7 @@ class CrawlFilters:
             self._sheets.listen([setting], itemgetter(setting), partial(setattr, made, "per_host"))
         self._filters.append(made)
 
-    def ask(self, url: str, origin: Origin, *, needed: bool = False) -> list[Verdict]:
+    def ask(self, url: str, origin: Origin, *, needed: bool = False) -> list[FilterVerdict]:
         """Return each filter's verdict on a link found there, also behind the first that refuses.
 
         `needed`: as what a page needs to be shown.
@@ -193,7 +197,7 @@ class CrawlFilters:
         said = []
         for one in self._filters:
             asked = one.for_requisites if needed and isinstance(one, Bounds) else one
-            if isinstance(asked, Verdict):
+            if isinstance(asked, FilterVerdict):
                 said.append(asked)
             elif asked is not None:
                 said.append(self._verdict(asked, url, origin))
@@ -203,7 +207,7 @@ class CrawlFilters:
         """Return whether the seeds say that it is; they do so where requisites are fetched too."""
         return all(one.within(url) for one in self._filters if isinstance(one, ScopeFilter))
 
-    def _verdict(self, one: UrlFilter, url: str, origin: Origin) -> Verdict:
+    def _verdict(self, one: UrlFilter, url: str, origin: Origin) -> FilterVerdict:
         try:
             kept = one.keep([url], origin)
             if isinstance(one, Remembers) and one.name in self._learned and _learns(one, url):
@@ -211,22 +215,24 @@ class CrawlFilters:
         except Exception as error:  # noqa: BLE001 - as above
             return _unasked(one.name, error)
         if kept:
-            return Verdict(one.name, PASSES)
+            return FilterVerdict(one.name, PASSES)
         # a scope is that of the page
         home = origin.url if one.name == "scope" and origin.url else url
         values = values_for(host_of(home), self._values, self._sheets)
-        return Verdict(one.name, REFUSES, rule_of(Refusal(one, url, origin, values, self._domains)))
+        return FilterVerdict(
+            one.name, REFUSES, rule_of(FilterRefusal(one, url, origin, values, self._domains))
+        )
 
 
-def _unasked(name: str, error: Exception) -> Verdict:
-    return Verdict(name, UNASKED, " ".join(str(error).split()))
+def _unasked(name: str, error: Exception) -> FilterVerdict:
+    return FilterVerdict(name, UNASKED, " ".join(str(error).split()))
 
 
 def _learns(one: UrlFilter, url: str) -> bool:
     return not isinstance(one, Suspects) or bool(Lines(one.suspects).among([url]))
 
 
-def first_refusal(verdicts: list[Verdict]) -> Verdict | None:
+def first_refusal(verdicts: list[FilterVerdict]) -> FilterVerdict | None:
     """Return the first that refuses, which is the one that counts."""
     return next((one for one in verdicts if one.verdict == REFUSES), None)
 
@@ -259,7 +265,7 @@ def setting_of(name: str, values: Mapping[str, Any]) -> str:
     return f"{setting} = {value}" if isinstance(value, str | int) and value != "" else ""
 
 
-class Refusal(NamedTuple):
+class FilterRefusal(NamedTuple):
     """A URL that a filter leaves out; `values` are the settings that hold there."""
 
     filter: UrlFilter
@@ -269,14 +275,14 @@ class Refusal(NamedTuple):
     domains: RegisteredDomains
 
 
-def rule_of(refusal: Refusal) -> str:
+def rule_of(refusal: FilterRefusal) -> str:
     name, kind = refusal.filter.name, type(refusal.filter)
     if name in TEXTS:
         return TEXTS[name](refusal)
     return TRAPS.get(name, f"the filter {kind.__module__}.{kind.__qualname__} refuses it")
 
 
-def _depth(refusal: Refusal) -> str:
+def _depth(refusal: FilterRefusal) -> str:
     deepest = refusal.values["URL_MAX_DEPTH"]
     path = refusal.origin.path
     if not path:
@@ -287,14 +293,14 @@ def _depth(refusal: Refusal) -> str:
     return f"URL_MAX_DEPTH = {deepest}: {here} within its site, {others} from the seed"
 
 
-def _scope(refusal: Refusal) -> str:
+def _scope(refusal: FilterRefusal) -> str:
     scope = refusal.values["URL_SCOPE"]
     host = host_of(refusal.url)
     name = host if scope == "host" else refusal.domains(host)
     return f"{SCOPES.get(scope, f'URL_SCOPE = {scope}')} (here {name})"
 
 
-def _excluded(refusal: Refusal) -> str:
+def _excluded(refusal: FilterRefusal) -> str:
     path = Path(refusal.values["URL_EXCLUDE_FILE"])
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -308,7 +314,7 @@ def _excluded(refusal: Refusal) -> str:
     return f"URL_EXCLUDE_FILE = {path}"
 
 
-def _commanded(refusal: Refusal) -> str:
+def _commanded(refusal: FilterRefusal) -> str:
     now = time.time()
     for wish in getattr(refusal.filter, "records", []):
         if wish.holds(now) and _excludes(wish.rule, refusal.url):
@@ -323,17 +329,17 @@ def _excludes(line: str, url: str) -> bool:
         return False
 
 
-def _port(refusal: Refusal) -> str:
+def _port(refusal: FilterRefusal) -> str:
     authority = refusal.url.split("/", 3)[2]
     return f"the port of {authority} belongs to another service; PORTS_ALLOWED does not name it"
 
 
-def _extension(refusal: Refusal) -> str:
+def _extension(refusal: FilterRefusal) -> str:
     name = refusal.url.partition("?")[0].rpartition("/")[2]
     return f"URL_EXCLUDE_EXTENSIONS: no pages are expected in files named {name[:80]}"
 
 
-def _expression(refusal: Refusal) -> str:
+def _expression(refusal: FilterRefusal) -> str:
     include = refusal.values["URL_INCLUDE"]
     if include and not any(re2.search(one, refusal.url) for one in include):
         return f"it matches none of URL_INCLUDE: {', '.join(include)[:200]}"
@@ -343,20 +349,20 @@ def _expression(refusal: Refusal) -> str:
     return "URL_INCLUDE and URL_EXCLUDE"
 
 
-def _known_path(refusal: Refusal) -> str:
+def _known_path(refusal: FilterRefusal) -> str:
     name = next((name for name, rule in RULES.items() if Lines(rule).among([refusal.url])), "")
     return (
         f"the known path {name}: another view of a page, a form or a button, not a page of its own"
     )
 
 
-def _family(refusal: Refusal) -> str:
+def _family(refusal: FilterRefusal) -> str:
     most, host = refusal.values["TRAP_MAX_PAGES"], host_of(refusal.url)
     kinds = "calendar pages, session ids, long queries or deep paths"
     return f"TRAP_MAX_PAGES = {most}: so many pages of its kind ({kinds}) were let in from {host}"
 
 
-TEXTS: dict[str, Callable[[Refusal], str]] = {
+TEXTS: dict[str, Callable[[FilterRefusal], str]] = {
     "scheme": lambda one: f"URL_SCHEMES = {', '.join(one.values['URL_SCHEMES'])}",
     "length": lambda one: (
         f"URL_MAX_LENGTH = {one.values['URL_MAX_LENGTH']}: it has {len(one.url)} characters"

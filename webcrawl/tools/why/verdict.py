@@ -29,8 +29,8 @@ from webcrawl.store.jobdir.crawl_line import (
 )
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.why import places
-from webcrawl.tools.why.facts import Facts, RobotsState
-from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, Later
+from webcrawl.tools.why.facts import RobotsState, UrlFacts
+from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, LinkLeftForLater
 from webcrawl.tools.why.places import QueuePlace
 from webcrawl.tools.why.url_rules import WHY, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
@@ -78,7 +78,7 @@ QUEUES = {
 }
 
 
-class Verdict(NamedTuple):
+class UrlVerdict(NamedTuple):
     """The state of a URL and why; `kind` is the reason without what is this URL's alone."""
 
     state: str
@@ -86,12 +86,12 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def verdict_on(facts: Facts) -> Verdict:
+def verdict_on(facts: UrlFacts) -> UrlVerdict:
     """Return the state of the URL, and why, by the first rule below that applies."""
     return next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
 
 
-def _by_answer(facts: Facts) -> Verdict | None:
+def _by_answer(facts: UrlFacts) -> UrlVerdict | None:
     """Judge by an answer in the log, other than a block page after which the URL waits again."""
     answered = _last_answer(facts)
     if answered is None:
@@ -99,28 +99,28 @@ def _by_answer(facts: Facts) -> Verdict | None:
     waits_again = facts.place is not None and _wall(answered)
     if waits_again:
         return None
-    return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
+    return UrlVerdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
 
 
-def _by_download(facts: Facts) -> Verdict | None:
+def _by_download(facts: UrlFacts) -> UrlVerdict | None:
     if not facts.in_flight:
         return None
-    return Verdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
+    return UrlVerdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
 
 
-def _by_queue(facts: Facts) -> Verdict | None:
+def _by_queue(facts: UrlFacts) -> UrlVerdict | None:
     if facts.place is None:
         return None
     was_put_off = facts.place.where == places.RETRY and not facts.place.has_failed
     where = PUT_OFF if was_put_off else QUEUES[facts.place.where]
-    return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
+    return UrlVerdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
 
 
-def _by_end(facts: Facts) -> Verdict | None:
+def _by_end(facts: UrlFacts) -> UrlVerdict | None:
     return _ended(facts, facts.line) if facts.line is not None else None
 
 
-def _by_archive(facts: Facts) -> Verdict | None:
+def _by_archive(facts: UrlFacts) -> UrlVerdict | None:
     """Judge by an answer in the archive whose line in the log is too far back.
 
     If a retry waits, its queue is found first.
@@ -129,50 +129,52 @@ def _by_archive(facts: Facts) -> Verdict | None:
         return None
     entry = facts.entries[-1]
     what = f"answered {entry.status}" if entry.status else "fetched"
-    return Verdict(
+    return UrlVerdict(
         FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive"
     )
 
 
-def _last_answer(facts: Facts) -> CrawlLine | None:
+def _last_answer(facts: UrlFacts) -> CrawlLine | None:
     return next((one for one in reversed(facts.lines) if one.status > 0), None)
 
 
-def is_end(facts: Facts) -> bool:
+def is_end(facts: UrlFacts) -> bool:
     """Return False if a crawl asks again after the answer: a wall's, or an archived error."""
     if (answered := _last_answer(facts)) is not None:
         return not _wall(answered)
     return not facts.entries or facts.entries[-1].status not in SERVER_ERRORS
 
 
-def _for_how_long(facts: Facts) -> str:
+def _for_how_long(facts: UrlFacts) -> str:
     live = facts.live or {}
     return f", for {live['seconds']} s ({live['phase']})" if "seconds" in live else ""
 
 
-def _under_way(facts: Facts) -> Verdict | None:
+def _under_way(facts: UrlFacts) -> UrlVerdict | None:
     """Judge a URL that was found, and is in no queue yet."""
     if facts.waiting is not None and facts.waiting.judged:
-        return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
+        return UrlVerdict(SEEN, "on its way", "it was found, and is on its way into the queues")
     if facts.waiting is not None:
-        return Verdict(
+        return UrlVerdict(
             SEEN,
             "on its way",
             "it was found, and waits to be looked up among the URLs that are known",
         )
     if facts.live is not None and facts.live.get("known") and not facts.known:
-        return Verdict(
+        return UrlVerdict(
             SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn"
         )
     if facts.large_page:
         large = f"it is a link of a large page, {facts.large_page}"
-        return Verdict(
+        return UrlVerdict(
             SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time"
         )
-    return Verdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
+    return (
+        UrlVerdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
+    )
 
 
-def _left(later: Later) -> str:
+def _left(later: LinkLeftForLater) -> str:
     if later.where == IN_SEGMENT:
         return f"it is in a segment that was built, {later.file}, which this crawl has not read up to there"
     if later.where == IN_POOL:
@@ -180,35 +182,37 @@ def _left(later: Later) -> str:
     return f"it was found, and is left for a later segment: in {later.file}, which `{program()} segments build` reads"
 
 
-def _without_end(facts: Facts) -> Verdict:
+def _without_end(facts: UrlFacts) -> UrlVerdict:
     """Neither a queue nor a log has the URL, as far as they were searched."""
     refused = _refused(facts)
     if refused is not None:
         return refused
     if facts.is_known and facts.host is not None and facts.host.retired:
         end = _end(facts.host.retired)
-        return Verdict(DROPPED, f"status {facts.host.retired}: {end}", f"{end}: its URLs ended")
+        return UrlVerdict(DROPPED, f"status {facts.host.retired}: {end}", f"{end}: its URLs ended")
     if facts.is_known:
         more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
-        return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
+        return UrlVerdict(
+            SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}"
+        )
     if facts.linked is not None:
-        return Verdict(
+        return UrlVerdict(
             UNKNOWN,
             "not followed",
             f"{_linked(facts.linked.page, facts.linked.kind)} was not followed",
         )
     if facts.all_links:
-        return Verdict(
+        return UrlVerdict(
             UNKNOWN,
             "not found",
             "it is no seed that was read, and no page that was fetched links to it",
         )
-    return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
+    return UrlVerdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
 
 
 # Each returns None if it does not apply. The order is that of docs/why.md; the last one always
 # applies.
-RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
+RULES: tuple[Callable[[UrlFacts], UrlVerdict | None], ...] = (
     _by_answer,
     _by_download,
     _by_queue,
@@ -219,11 +223,11 @@ RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
 )
 
 
-def _refused(facts: Facts) -> Verdict | None:
+def _refused(facts: UrlFacts) -> UrlVerdict | None:
     """Judge by the rule in force that is against it; what passed once is not refused now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
-        return Verdict(
+        return UrlVerdict(
             REFUSED,
             f"no URL: {facts.form.invalid}",
             WHY.get(facts.form.invalid, facts.form.invalid),
@@ -234,23 +238,23 @@ def _refused(facts: Facts) -> Verdict | None:
     if facts.skipped:
         when, name, _ = facts.skipped[-1]
         if name not in {one.name for one in facts.filters}:
-            return Verdict(
+            return UrlVerdict(
                 DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}"
             )
         return _left_out(
             name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}"
         )
     if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
-        return Verdict(REFUSED, "robots.txt", _forbidden(facts))
+        return UrlVerdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
 
 
-def _left_out(name: str, leaves: str, more: str) -> Verdict:
+def _left_out(name: str, leaves: str, more: str) -> UrlVerdict:
     """Judge a link that this filter drops."""
     what = f"the URL filter {name} {leaves} it out{more}"
     if name == DepthFilter.name:
-        return Verdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
-    return Verdict(REFUSED, f"filter {name}", what)
+        return UrlVerdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
+    return UrlVerdict(REFUSED, f"filter {name}", what)
 
 
 def _linked(page: str, kind: str) -> str:
@@ -265,7 +269,7 @@ def _wall(line: CrawlLine) -> str:
     return next((vendor for note in line.annotations if (vendor := wall_of(note))), "")
 
 
-def _behind_wall(facts: Facts) -> str:
+def _behind_wall(facts: UrlFacts) -> str:
     """Return words that follow the place of a URL whose host is behind a wall."""
     row = facts.host.wall if facts.host is not None else None
     if row is None:
@@ -274,7 +278,7 @@ def _behind_wall(facts: Facts) -> str:
     return f"; its host is behind a wall: {row.vendor}, {count(row.answers, 'answer')} since {since}. {TRIED}"
 
 
-def _answered(facts: Facts, answered: CrawlLine) -> str:
+def _answered(facts: UrlFacts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
     return (
@@ -282,7 +286,7 @@ def _answered(facts: Facts, answered: CrawlLine) -> str:
     )
 
 
-def of_again(facts: Facts, answered: CrawlLine) -> str:
+def of_again(facts: UrlFacts, answered: CrawlLine) -> str:
     """Return what follows the answer of a page that is or was fetched again.
 
     It begins with a semicolon.
@@ -290,7 +294,7 @@ def of_again(facts: Facts, answered: CrawlLine) -> str:
     return _last_revisit(facts, answered) + _next_revisit(facts)
 
 
-def _last_revisit(facts: Facts, answered: CrawlLine) -> str:
+def _last_revisit(facts: UrlFacts, answered: CrawlLine) -> str:
     said = ""
     if REVISIT in answered.annotations:
         said = "; it was fetched again then"
@@ -303,7 +307,7 @@ def _last_revisit(facts: Facts, answered: CrawlLine) -> str:
     return said
 
 
-def _next_revisit(facts: Facts) -> str:
+def _next_revisit(facts: UrlFacts) -> str:
     is_page = any(line.status == 200 and not line.is_prerequisite for line in facts.lines)
     if not is_page:  # only pages are fetched again
         return ""
@@ -367,7 +371,7 @@ def _instead(answered: CrawlLine) -> str:
     )
 
 
-def _leads(facts: Facts) -> str:
+def _leads(facts: UrlFacts) -> str:
     return f", a redirect to {facts.redirect}" if facts.redirect else ""
 
 
@@ -382,7 +386,7 @@ WAITS = {  # by where it waits; what it waits for, or behind
 UNTRIED = "it was not tried yet, and waits in its host's queue until that may be asked"
 
 
-def _queued(facts: Facts, place: QueuePlace) -> str:
+def _queued(facts: UrlFacts, place: QueuePlace) -> str:
     if place.where != places.RETRY:
         before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
         over_budget = _over_budget(facts)
@@ -396,7 +400,7 @@ def _queued(facts: Facts, place: QueuePlace) -> str:
     return said + _robots_ahead(facts)
 
 
-def _robots_ahead(facts: Facts) -> str:
+def _robots_ahead(facts: UrlFacts) -> str:
     """Return words behind the place of a URL that robots.txt keeps the crawl from."""
     found = facts.robots
     if found is None:
@@ -411,7 +415,7 @@ def _robots_ahead(facts: Facts) -> str:
     return ""
 
 
-def _last_try(facts: Facts) -> str:
+def _last_try(facts: UrlFacts) -> str:
     """Return the archived answer, if that is why it failed; begins with a semicolon."""
     status, cut = facts.last_try
     if cut:
@@ -419,7 +423,7 @@ def _last_try(facts: Facts) -> str:
     return f"; its last answer was {status}" if status >= 400 else ""
 
 
-def _over_budget(facts: Facts) -> str:
+def _over_budget(facts: UrlFacts) -> str:
     """Return the rule in `frontier/budgets.py` that holds its domain's URLs back."""
     domain = facts.domain
     if domain is not None and domain.budget is not None and domain.pages < domain.budget:
@@ -429,7 +433,7 @@ def _over_budget(facts: Facts) -> str:
     return "its domain has had the pages it may have"
 
 
-def _forbidden(facts: Facts) -> str:
+def _forbidden(facts: UrlFacts) -> str:
     verdict = facts.robots
     if verdict is None or verdict.verdict != RobotsState.FORBIDDEN:
         return "robots.txt forbids it"
@@ -437,14 +441,14 @@ def _forbidden(facts: Facts) -> str:
     return f"{robots_url(verdict.origin)} forbids it ({line}{verdict.rule})"
 
 
-def _ended(facts: Facts, line: CrawlLine) -> Verdict:
+def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
     """Judge a URL that the log has without an answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
-        return Verdict(
+        return UrlVerdict(
             REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}"
         )
     if PROXY in line.annotations:
-        return Verdict(
+        return UrlVerdict(
             DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}"
         )
     given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
@@ -453,14 +457,14 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     said = f"{end}{given_up}, at {moment(line.time)}"
     if line.status == Status.HOST_BUDGET and _is_spent(facts):
         said += "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --fresh"
-    return Verdict(state, f"status {line.status}: {end}", said)
+    return UrlVerdict(state, f"status {line.status}: {end}", said)
 
 
-def _is_spent(facts: Facts) -> bool:
+def _is_spent(facts: UrlFacts) -> bool:
     return facts.host is not None and facts.host.retired == Status.HOST_BUDGET
 
 
-def _excluded(facts: Facts) -> str:
+def _excluded(facts: UrlFacts) -> str:
     """Return which end it was: the log has one status for two, rules and record tell them."""
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
@@ -481,7 +485,7 @@ def _end(status: int) -> str:
         return f"it ended with status {status}"
 
 
-def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
+def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
     """Say what would happen if a page linked to it now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
@@ -504,7 +508,7 @@ def _retry_of(host: str) -> str:
     return f"with a larger HOST_MAX_PAGES its host goes on after {retry}"
 
 
-def _when_queued(facts: Facts) -> str:
+def _when_queued(facts: UrlFacts) -> str:
     """Say what would become of it as a new link."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
