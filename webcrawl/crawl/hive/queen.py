@@ -282,12 +282,20 @@ class Queen:
 
     def _notices(self, now: float, view: _View) -> Iterator[str]:
         missing = [drone for drone in view.taking_part() if drone not in view.alive]
+        yield from self._missing_notices(missing, now, view)
+        returned = [drone for drone in self._away if drone not in missing]
+        yield from self._return_notices(returned, now, view)
+
+    def _missing_notices(self, missing: Iterable[int], now: float, view: _View) -> Iterator[str]:
         for drone in missing:
             since = self._away.setdefault(drone, now)
             if drone not in self._told and now - since >= GRACE:
                 self._told.add(drone)
                 yield _missing_notice(drone, view)
-        for drone in [drone for drone in self._away if drone not in missing]:
+
+    def _return_notices(self, returned: Iterable[int], now: float, view: _View) -> Iterator[str]:
+        """Forget since when drones were away; name those that are back, and not gone for good."""
+        for drone in returned:
             seconds = now - self._away.pop(drone)
             if drone in view.alive and drone in self._told:
                 yield f"{_named(drone, view)} is back after {seconds:.0f} s"

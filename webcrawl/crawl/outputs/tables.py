@@ -1,4 +1,4 @@
-"""JOBDIR/tables, in Parquet: what became of URLs, links and hosts, and what changed."""
+"""JOBDIR/tables, in Parquet: what became of URLs, links and hosts (docs/outputs.md)."""
 
 from __future__ import annotations
 
