@@ -190,16 +190,13 @@ class HostHandover:
         return pieces
 
     def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
-        """Yield all registered domains that leave, in pieces: first the URLs over the budget of
-        each, then its record.
-        """
+        """Yield all registered domains that leave: first the URLs over budget, then the record."""
         for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
             self._core.queued -= released
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turn away what the front-end and the budgets hold, for a crawl that has no hosts any
-        more.
+        """Turn away what the front-end and the budgets hold, as the crawl has no hosts any more.
 
         Returns whether nothing is left. So many URLs at once.
 

@@ -167,7 +167,7 @@ class Demands(Protocol):
         """There are so many slots from now on; 0: no limit."""
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Download that may be cut because others wait for their slots; `full`: none is free."""
+        """Return the downloads that may be cut for others; `full`: no slot is free."""
 
     def starved(self, now: float, *, full: bool) -> int:
         """Return the number of hosts that wait for a slot."""

@@ -75,9 +75,7 @@ def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool
 
 
 def _refuses_handshake(cause: BaseException | None) -> bool:
-    """Return whether a server has ended the handshake, as one that finds none of its protocols
-    among those offered.
-    """
+    """Return whether a server has ended the handshake as if it speaks none that was offered."""
     if isinstance(cause, ssl.SSLError):
         return isinstance(cause, ENDS) or str(cause.reason).endswith(ALERTS)
     return isinstance(cause, ENDS)
@@ -194,9 +192,7 @@ class Http2Offers:
         self._note(key, speaks=True)
 
     def chosen(self, key: Key, host: str) -> None:
-        """A server has taken an offer that was made on suspicion, or because the host's record says
-        so.
-        """
+        """Book that a server has taken an offer, made on suspicion or by the host's record."""
         if self._way == NEEDED and not self.recorded(host):
             self.learn(key, host, speaks=True, by_page=True)
 

@@ -399,9 +399,7 @@ _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 def _is_less(head: Head, request: bytes) -> bool:
-    """Return whether the head says that this is less than the page, although the request was for
-    all of it.
-    """
+    """Return whether the head announces a part of the page, though the request was for all."""
     if head.status == NOT_MODIFIED:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():

@@ -284,8 +284,9 @@ class ProxiedOpener:
         return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
 
     def _check(self, target: RequestTarget) -> None:
-        """Refuse what can be seen to lead inside: ports of other services, addresses, this
-        machine's own name.
+        """Refuse what can be seen to lead inside.
+
+        That is ports of other services, addresses, and this machine's own name.
         """
         if not self._access.ports.allow("https" if target.secure else "http", target.port):
             raise PortRefused(f"port {target.port} is not for a web server")

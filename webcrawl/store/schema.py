@@ -79,9 +79,7 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Create the database under a temporary name, so that an incomplete one is never taken for a
-    crawl's.
-    """
+    """Create the database under a temporary name: no incomplete one is taken for a crawl's."""
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
         if _has_bytes(log):  # SQLite would replay it into the new file
             raise DamagedFile(log, 0, f"a log without its {path.name}")
