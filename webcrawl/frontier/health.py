@@ -308,7 +308,6 @@ def later(link: Link, now: float, first: float) -> float:
     """Return the time to retry the link at.
 
     The wait grows with each time, even if answers to others came in between.
-
     """
     return now + wait_after(link.tried + 1, first, DAY)
 

@@ -28,7 +28,6 @@ class Queue(Protocol):
     Never two of a host are out at once.
 
     All of it is saved with every checkpoint: what was out by then comes out again.
-
     """
 
     counters: Counter[str]  # at least `added`, `taken` and `finished`
@@ -202,7 +201,6 @@ class Notes(Protocol):
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
         HTTP/1.1. Without `learned`: whether it would count.
-
         """
 
     def take_listed(self, url: str, urls: int) -> int:

@@ -212,7 +212,6 @@ async def race(
 
     `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of
     the silent ones.
-
     """
     first = addresses[0]
 

@@ -140,7 +140,6 @@ class Http2Offers:
         Pages of the host have come by HTTP/1.1, one is in frames.
 
         If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
-
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False
@@ -164,7 +163,6 @@ class Http2Offers:
         `by_page`: its answer to one URL led to it.
 
         If other pages have come by HTTP/1.1, that is so of the one URL alone.
-
         """
         if not speaks or self.recorded(host, learned=True, by_page=by_page):
             self._note(key, speaks=speaks)
@@ -347,7 +345,6 @@ def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     """Return the flaws that a browser would complain about: dates, names, self-issued.
 
     The chain is not verified.
-
     """
     certificate = _read(der)
     return (

@@ -275,8 +275,7 @@ class HttpClient:
     ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
         """Return the answer by a second connection; None if that does not speak HTTP/2 either.
 
-        Raises FetchError.
-
+        Raise FetchError.
         """
         if second is None:
             return None
@@ -339,7 +338,6 @@ class HttpClient:
         """Return a connection that was offered HTTP/2; None if this does not help either.
 
         `by_page`: after an answer.
-
         """
         try:
             connection = await self._open(visit, http2=True)

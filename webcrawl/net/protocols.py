@@ -145,7 +145,6 @@ class ProtocolModule(Protocol):
 
     An option that it lacks is another matter: it must raise BadOption. A request without options
     may come without the argument.
-
     """
 
     async def fetch(

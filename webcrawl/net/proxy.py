@@ -51,7 +51,6 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
 
     They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its
     credentials cannot be sent.
-
     """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
@@ -187,7 +186,6 @@ class Proxies:
         """Return the error to raise for a failure that may be the proxy's or the host's.
 
         It is the host's if it comes again and again while the proxy gets answers from other hosts.
-
         """
         state, now = self._state(proxy), self._clock()
         since, count = state.doubts.pop(host, (now, 0))

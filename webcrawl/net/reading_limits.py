@@ -339,7 +339,7 @@ class Claim:
             self._room.loaded(self, self._taken)
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        """Leave the room behind: a page that another process gets, or a copy, has none of it."""
+        """Return no claim: a page that another process gets, or a copy, has none of this room."""
         return _no_claim, ()
 
     def __del__(self) -> None:

@@ -120,7 +120,6 @@ class Outputs:
         A failed rename is retried later.
 
         TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
-
         """
         if self._unnamed and self._committed():
             self._name(sorted(self._unnamed))
@@ -188,7 +187,6 @@ class Outputs:
         """Open `path`, relative to the root, for appending.
 
         A file that no checkpoint has noted is emptied first.
-
         """
         output = self._open.get(path)
         if output is not None and not output.closed:
@@ -247,7 +245,6 @@ class Outputs:
         """Take a whole, synced file that was written beside, at `path` with `.open`, as finished.
 
         The next checkpoint notes it, and no longer the file `instead`, which is removed then.
-
         """
         self._adopted[path] = mark
         if instead:

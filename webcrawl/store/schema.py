@@ -150,7 +150,6 @@ def connect(path: Path) -> sqlite3.Connection:
     """Return the owner's connection.
 
     It reads first, so that a truncated file is refused before any pragma writes to it.
-
     """
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:

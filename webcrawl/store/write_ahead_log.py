@@ -170,7 +170,6 @@ def check_log(path: Path) -> Iterator[DamagedFile]:
     """Yield the place from which on finished checkpoints are cut off, if there is one.
 
     A running crawl may restart its log during the check; then the log is checked again.
-
     """
     damages: list[DamagedFile] = []
     for _ in range(10):

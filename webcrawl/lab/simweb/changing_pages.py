@@ -166,7 +166,6 @@ class ChangingPages:
 
     Moments are seconds since 1970. `began` is the start of time: from then on pages go and move.
     They have changed before. An edition is the moment of its change, in microseconds since then.
-
     """
 
     oldest = OLDEST

@@ -63,7 +63,6 @@ def simulate(
     """Yield a row per policy and size.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
-
     """
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)
