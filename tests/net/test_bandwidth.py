@@ -23,7 +23,7 @@ class Turn:
 
     def __init__(self, monkeypatch):
         self.now = 1000.0
-        self._calls, self._numbers = [], itertools.count()
+        self.calls, self._numbers = [], itertools.count()
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
 
     def clock(self):
@@ -31,12 +31,12 @@ class Turn:
 
     def call_later(self, wait, call):
         entry = [self.now + wait, next(self._numbers), call]
-        heapq.heappush(self._calls, entry)
+        heapq.heappush(self.calls, entry)
         return Handle(entry)
 
     def until(self, end):
-        while self._calls and self._calls[0][0] <= end:
-            self.now, _, call = heapq.heappop(self._calls)
+        while self.calls and self.calls[0][0] <= end:
+            self.now, _, call = heapq.heappop(self.calls)
             if call is not None:
                 call()
         self.now = end
@@ -214,7 +214,7 @@ class TestChange:
         turn.until(turn.now + 10)
 
         assert not bandwidth.held
-        assert turn._calls == []
+        assert turn.calls == []
 
     def test_without_a_limit_nothing_is_held(self, turn):
         """Without a limit nothing is held, and a timer is never set."""
@@ -222,7 +222,7 @@ class TestChange:
 
         assert not bandwidth.received(10**9)
         assert not bandwidth.held
-        assert turn._calls == []
+        assert turn.calls == []
 
     def test_saved_bytes(self, turn):
         """An idle bucket saves a quarter of a second's bytes, however long it is idle."""

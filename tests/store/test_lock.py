@@ -19,7 +19,8 @@ from webcrawl.store.lock import Lock, is_held
 def _crawl(tmp_path):
     """A crawl with an owner."""
     with closing(Crawl(tmp_path / "job")) as crawl:
-        crawl.outputs.open("logs/crawl.log").write(b"noted\n")
+        crawl.log = crawl.outputs.open("logs/crawl.log")
+        crawl.log.write(b"noted\n")
         crawl.checkpoint()
         yield crawl
 
@@ -133,9 +134,8 @@ class TestOutputs:
         """Whoever puts a copy in the state's place does not get at the outputs of the crawl that
         runs.
         """
-        log = crawl.outputs._open["logs/crawl.log"]
-        log.write(b"not noted\n")
-        log.flush()
+        crawl.log.write(b"not noted\n")
+        crawl.log.flush()
         crawl.db._log.wait()  # nothing changes while it is copied
         (tmp_path / "job/state").rename(tmp_path / "moved")
         shutil.copytree(tmp_path / "moved", tmp_path / "job/state")
@@ -158,9 +158,8 @@ class TestWriter:
         checkpoint.
         """
         monkeypatch.setattr(fcntl, "flock", free)
-        log = crawl.outputs._open["logs/crawl.log"]
-        log.write(b"not noted\n")
-        log.flush()
+        crawl.log.write(b"not noted\n")
+        crawl.log.flush()
         if changed:
             crawl.db.set("x", b"1")
 

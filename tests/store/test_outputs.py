@@ -25,10 +25,10 @@ from webcrawl.store.outputs import Outputs
 def _crawl(tmp_path):
     """A crawl whose log has one line that a checkpoint noted, and another one."""
     with closing(Crawl(tmp_path)) as crawl:
-        log = crawl.outputs.open("logs/crawl.log")
-        log.write(b"noted\n")
+        crawl.log = crawl.outputs.open("logs/crawl.log")
+        crawl.log.write(b"noted\n")
         crawl.checkpoint()
-        log.write(b"not noted\n")
+        crawl.log.write(b"not noted\n")
         yield crawl
 
 
@@ -36,10 +36,9 @@ class TestWriting:
     def test_tell_is_where_the_next_write_begins(self, crawl):
         """`tell` gives the position of the next record, after a restart too."""
         assert crawl.outputs.open("a.warc.gz").tell() == 0
-        log = crawl.outputs._open["logs/crawl.log"]
 
-        assert log.tell() == len(b"noted\nnot noted\n")
-        assert repr(log).endswith("logs/crawl.log 16 bytes>")
+        assert crawl.log.tell() == len(b"noted\nnot noted\n")
+        assert repr(crawl.log).endswith("logs/crawl.log 16 bytes>")
 
     def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
         """Every WINDOW bytes, in a thread, the file is dropped from the page cache: no archive must
@@ -122,7 +121,7 @@ class TestWriting:
 
     def test_a_closed_file_takes_no_more(self, crawl):
         """After close a write is an error; opening again continues at the end."""
-        log = crawl.outputs._open["logs/crawl.log"]
+        log = crawl.log
         log.close()
         with pytest.raises(ValueError, match="closed"):
             log.write(b"x")
@@ -169,9 +168,10 @@ class TestRecovery:
     @pytest.mark.parametrize("left", [None, 0, 5])
     def test_a_file_shorter_than_noted_is_damage(self, crawl, tmp_path, left):
         """Missing bytes or a missing file raise DamagedFile before any other file is truncated."""
-        crawl.outputs.open("other").write(b"noted too")
+        other = crawl.outputs.open("other")
+        other.write(b"noted too")
         crawl.checkpoint()
-        crawl.outputs._open["other"].write(b" and more")
+        other.write(b" and more")
         crawl.close()
         path = tmp_path / "logs/crawl.log"
         if left is None:

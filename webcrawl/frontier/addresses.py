@@ -18,7 +18,6 @@ class Address:
     When it ends, the first host of `waiting` is woken.
 
     `lent`: an inline download asks one of its hosts.
-
     """
 
     ready_at: float = 0.0
@@ -62,8 +61,7 @@ class Addresses:
     def release(self, host: Host, ready_at: float, now: float) -> Host | None:
         """Free the host's address, which must wait until `ready_at`.
 
-        Returns a host to wake, if one waits for it.
-
+        Return a host to wake, if one waits for it.
         """
         ip = self._held.pop(host.name, None)
         if ip is None:
@@ -76,7 +74,7 @@ class Addresses:
         return address.waiting.popleft() if address.waiting and not address.lent else None
 
     def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
-        """These hosts do not wait for their addresses any more. Returns hosts to wake.
+        """These hosts do not wait for their addresses any more. Return hosts to wake.
 
         One of those that leave may have been woken for an address that is free now: then the next
         one is.
@@ -106,7 +104,7 @@ class Addresses:
         self._addresses.setdefault(ip, Address()).lent = True
 
     def take_back(self, ip: str, ready_at: float) -> Host | None:
-        """The address must wait until `ready_at`. Returns a host to wake, if one waits for it."""
+        """The address must wait until `ready_at`. Return a host to wake, if one waits for it."""
         address = self._addresses[ip]
         address.lent = False
         address.ready_at = max(address.ready_at, ready_at)

@@ -44,7 +44,6 @@ class FetchSlots:
 
         `awaited` says whether links are on their way that may be of hosts that have left for want
         of any.
-
         """
         self.hosts = [0, 0, 0, 0]
         self.asked = [0, 0, 0, 0]
@@ -93,7 +92,7 @@ class FetchSlots:
             self.judge(host)
 
     def judge(self, host: Host) -> None:
-        """Judge anew the standing of a host that is neither scheduled nor asked."""
+        """Judge anew the standing of a host whose record has changed."""
         standing = self._standing(host)
         if standing != host.standing:
             self.hosts[host.standing] -= 1
@@ -227,7 +226,6 @@ class BackEnd:
 
         Up to their share, unproven hosts are ordered by time like all others; beyond it only
         `pop_spare` gives them.
-
         """
         self.now = now
         if self._stale:
@@ -284,7 +282,6 @@ class BackEnd:
         `full`: none is free, for whatever host.
 
         It takes as long as `ready`.
-
         """
         waiting = (
             (PROVEN, ANSWERED, NEW)

@@ -208,7 +208,6 @@ class Booking:
 
         `news`: a failure says something of the host. It does not if the request was under way when
         the last one failed.
-
         """
         status = outcome.status
         if self._strain is not None and (status > 0 or status in UNANSWERED):
@@ -338,7 +337,6 @@ class Booking:
         A failure of its host uses up none of the attempts.
 
         `most`: how many it has, more than one.
-
         """
         is_last = link.attempt + 1 >= most
         unwell = is_unwell(link, outcome)

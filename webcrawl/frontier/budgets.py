@@ -112,7 +112,7 @@ class Budgets:
     def answered(self, name: str, *, new: bool) -> int:
         """A page of the domain is done. A new one pays for itself and for others that were not.
 
-        Returns how many of its pages are.
+        Return how many of its pages are.
         """
         domain = self.get(name)
         if new:
@@ -288,7 +288,6 @@ class Budgets:
 
         `at_work` returns the domains that are being fetched: their folded URLs wait until those
         have nothing else.
-
         """
         if self._round is None and self.unsettled:
             self.moved = False

@@ -114,7 +114,7 @@ def _hosts(
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
     """Return the number of records.
 
-    Raises DamagedFile if one is not a link, or belongs to another host.
+    Raise DamagedFile if one is not a link, or belongs to another host.
     """
     count = 0
     for record in records:

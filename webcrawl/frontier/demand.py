@@ -119,7 +119,6 @@ class Demand:
 
         While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven
         hosts help them.
-
         """
         found = [
             one

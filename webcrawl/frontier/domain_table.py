@@ -80,7 +80,6 @@ class DomainTable:
         """Return the domain's record; `most` is 0 if it has just become an object.
 
         Valid until the next call.
-
         """
         found = self._cached.get(name)
         if found is not None:

@@ -190,7 +190,6 @@ class Domains:
         One in REQUISITES of the requisites counts as one.
 
         None is a user's request, a robots.txt, a probe, or a page that is fetched again.
-
         """
         if not self._budgets.counts or link.request or link.history or link.is_own:
             return False

@@ -308,7 +308,6 @@ class Fifo:
         """Leave the pool and release its memory; blocks stay on disk.
 
         The queue must not be used any more.
-
         """
         if self.count:
             self._release()

@@ -75,7 +75,6 @@ class FrontEnd:
         """`prioritizer` says at which level a link enters, and which of those that wait go first.
 
         `old`: a level of its own for what is fetched again; it has the part `share` of all turns.
-
         """
         self.queues = list(queues)
         self.last = len(self.queues) - 1

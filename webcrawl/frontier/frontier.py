@@ -80,7 +80,6 @@ class Steering:
 
         Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for
         it.
-
         """
         host, active = self._core.open(name)
         if given_up(host) or not self._book.is_spent(host):
@@ -114,7 +113,6 @@ class Steering:
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is
         found a day later.
-
         """
         host, active = self._core.open(name)
         urls, row = host.waiting(), host.row
@@ -313,7 +311,6 @@ class Frontier:
 
         Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
         have not arrived here yet.
-
         """
         back, rotation, demand = self.core.back, self._rotation, self.demand
         back.now = now
@@ -393,7 +390,6 @@ class Frontier:
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual
         wait then.
-
         """
         host = self._selection.received(link)
         if wait:

@@ -228,12 +228,7 @@ def is_unwell(link: Link, outcome: Outcome) -> bool:
 
 
 def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
-    """Return whether such an answer, not yet booked, is the host's fault.
-
-    A host that has never answered well is at fault as soon as one of its URLs has got a second one.
-    While few pages of it are known, so it is if that is a 429 or 503, which speak of the host (RFC
-    6585, RFC 9110).
-    """
+    """Return whether such an answer, not yet booked, is the host's fault."""
     may_be_hosts = rule(outcome).failed
     if host.failures:
         has_failed_by_answers = host.row is not None and host.row.status == Status.HOST_RETIRED
@@ -243,6 +238,16 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
         return True
     if _is_known(host, link):
         return False
+    return _completes_row(host, link, outcome, is_busy=is_busy)
+
+
+def _completes_row(host: Host, link: Link, outcome: Outcome, *, is_busy: bool) -> bool:
+    """Return whether the answers in a row, and this one, show that the host is unwell.
+
+    A host that has never answered well is at fault as soon as one of its URLs has got a second one.
+    While few pages of it are known, so it is if that is a 429 or 503, which speak of the host (RFC
+    6585, RFC 9110).
+    """
     row = row_of(host)
     urls = {mark for mark in row if mark > 0}
     is_first_of_url = _mark(link, outcome) not in row
@@ -303,7 +308,6 @@ def later(link: Link, now: float, first: float) -> float:
     """Return the time to retry the link at.
 
     The wait grows with each time, even if answers to others came in between.
-
     """
     return now + wait_after(link.tried + 1, first, DAY)
 

@@ -38,7 +38,6 @@ class HostHandover:
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint
     may be taken there.
-
     """
 
     def __init__(
@@ -146,7 +145,6 @@ class HostHandover:
         """Yield all hosts that leave, in pieces: first the URLs of each, then its record.
 
         None of them is busy.
-
         """
         for _ in self._hosts.prepare():  # so that all of them are rows
             yield []
@@ -190,19 +188,15 @@ class HostHandover:
         return pieces
 
     def domains(self, leaves: Callable[[str], bool]) -> Iterator[list[Piece]]:
-        """Yield all registered domains that leave, in pieces: first the URLs over the budget of
-        each, then its record.
-        """
+        """Yield all registered domains that leave: first the URLs over budget, then the record."""
         for pieces, released in self._domains.exported(leaves, PIECE, PIECES):
             self._core.queued -= released
             yield pieces
 
     def drain(self, most: int) -> bool:
-        """Turn away what the front-end and the budgets hold, for a crawl that has no hosts any
-        more.
+        """Turn away what the front-end and the budgets hold, as the crawl has no hosts any more.
 
-        Returns whether nothing is left. So many URLs at once.
-
+        Return whether nothing is left. So many URLs at once.
         """
         gate, front = self._core.gate, self._queues.front
         if gate is None:

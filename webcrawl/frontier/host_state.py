@@ -218,7 +218,6 @@ class HostStates:
         The caller holds it.
 
         It is parked, but in no queue.
-
         """
         for _ in range(FAR_LOOKS):
             entry = self._aside.pop(now)

@@ -396,7 +396,6 @@ class HostTable:
 
         Rows are written in the table's order, thousands at a time, so that each of its pages is
         visited once.
-
         """
         before = len(self._dirty) + len(self._rows.changed) + 1
         while 0 < (count := len(self._dirty) + len(self._rows.changed)) < before:

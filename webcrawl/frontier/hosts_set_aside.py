@@ -26,7 +26,6 @@ class AsideHosts:
     Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before.
     Each length has a FIFO queue on disk: among equal waits, who came first is due first. So memory
     does not grow with the hosts.
-
     """
 
     def __init__(
@@ -130,7 +129,6 @@ class SetAside:
         """Return whether a host with URLs must not be active because it is paused.
 
         URLs of one given up end all the same.
-
         """
         return bool(self.held) and host.name in self.held and not host.retired
 

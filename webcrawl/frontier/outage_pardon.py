@@ -75,7 +75,7 @@ class Outage:
             self._back.schedule(host, host.due())
 
     def _pass_on(self, gate: Gate, charge: Charge) -> None:
-        """Forget what was noted of a host that has gone with its record, and of its links."""
+        """Pass on a link that had ended and comes again, as its host has gone with its record."""
         if charge.retry is None and _comes_back(charge):
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
@@ -110,11 +110,10 @@ class Outage:
 def _comes_back(charge: Charge) -> bool:
     """Return whether a link whose attempts were used up comes again.
 
-    No host was lent for such a link, and no download was cut.
+    None does for a host that was lent, or a download that was cut.
 
     Of its own request's end a spider was told. A page that is fetched again has its next time
     already.
-
     """
     link = charge.link
     return bool(link.url) and not link.history and not link.is_own and not link.request

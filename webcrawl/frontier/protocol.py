@@ -28,7 +28,6 @@ class Queue(Protocol):
     Never two of a host are out at once.
 
     All of it is saved with every checkpoint: what was out by then comes out again.
-
     """
 
     counters: Counter[str]  # at least `added`, `taken` and `finished`
@@ -167,7 +166,7 @@ class Demands(Protocol):
         """There are so many slots from now on; 0: no limit."""
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Download that may be cut because others wait for their slots; `full`: none is free."""
+        """Return the downloads that may be cut for others; `full`: no slot is free."""
 
     def starved(self, now: float, *, full: bool) -> int:
         """Return the number of hosts that wait for a slot."""
@@ -202,7 +201,6 @@ class Notes(Protocol):
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by
         HTTP/1.1. Without `learned`: whether it would count.
-
         """
 
     def take_listed(self, url: str, urls: int) -> int:

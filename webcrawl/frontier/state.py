@@ -89,7 +89,6 @@ def open_frontier(
 
     `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are
     unknown. `kind`: Frontier, or what is made of it.
-
     """
     data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}

@@ -281,7 +281,6 @@ class UrlSelection:
 
         A host may be down by http and up by https. If there is nothing else, the request that was
         made least often is repeated, or the host waits.
-
         """
         repeated: Link | None = None
         until = NEVER

@@ -46,9 +46,7 @@ class _Family:
 
 
 class Families:
-    """Learns from the end of each attempt to connect which address family works, and which address
-    of a host.
-    """
+    """Learns from attempts to connect which address family works, and which address of a host."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,9 +72,7 @@ class Families:
         return [self._probe(bad[0])]
 
     def _by_experience(self, addresses: list[str], host: str) -> list[str]:
-        """Return the addresses with the one that served the host best first, and the one that gave
-        no answer last.
-        """
+        """Return the addresses: the one that served the host best first, a silent one last."""
         best, worst = self._best.get(host), self._worst.get(host)
         if best in addresses:
             addresses = [best, *(address for address in addresses if address != best)]
@@ -120,9 +116,7 @@ class Families:
             del self._worst[host]
 
     def avoid(self, host: str, address: str) -> None:
-        """The address has accepted a connection, and no TLS was spoken on it, or no byte of an
-        answer came.
-        """
+        """Book that an address accepted a connection, and then spoke no TLS or sent no answer."""
         _note(self._worst, host, address)
 
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
@@ -218,7 +212,6 @@ async def race(
 
     `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of
     the silent ones.
-
     """
     first = addresses[0]
 

@@ -144,9 +144,7 @@ VALID = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class ProxyIdentity:
-    """A server's side of TLS, and what a browser must be told so that it accepts this key, for
-    whatever name.
-    """
+    """A server's side of TLS, and what makes a browser accept its key, for whatever name."""
 
     context: ssl.SSLContext
     # of the public key, as Chromium's --ignore-certificate-errors-spki-list has it
@@ -304,9 +302,7 @@ class BrowserProxy:
 
 
 class _Talk:
-    """One connection: requests in absolute form, or a tunnel, whose requests are read in the
-    server's place.
-    """
+    """One connection: requests in absolute form, or a tunnel with requests to a server."""
 
     def __init__(
         self, proxy: BrowserProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

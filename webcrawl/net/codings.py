@@ -202,9 +202,7 @@ def _header_end(data: bytes) -> int:
 
 
 class Inflate:
-    """The coding that servers call deflate: zlib's format as in RFC 9110, or raw deflate as old
-    servers send it.
-    """
+    """The coding that servers call deflate: zlib's format (RFC 9110), or raw as old servers do."""
 
     def __init__(self) -> None:
         self._start = b""

@@ -223,8 +223,7 @@ LATER = 30.0  # seconds until one that did not bear it is asked again
 
 
 class MeteredAnswer(AnswerParser):
-    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in
-    memory.
+    """A connection whose reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
 
     `held`: seconds for which it was not read.
     """

@@ -75,9 +75,7 @@ def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool
 
 
 def _refuses_handshake(cause: BaseException | None) -> bool:
-    """Return whether a server has ended the handshake, as one that finds none of its protocols
-    among those offered.
-    """
+    """Return whether a server has ended the handshake as if it speaks none that was offered."""
     if isinstance(cause, ssl.SSLError):
         return isinstance(cause, ENDS) or str(cause.reason).endswith(ALERTS)
     return isinstance(cause, ENDS)
@@ -142,7 +140,6 @@ class Http2Offers:
         Pages of the host have come by HTTP/1.1, one is in frames.
 
         If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
-
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False
@@ -166,7 +163,6 @@ class Http2Offers:
         `by_page`: its answer to one URL led to it.
 
         If other pages have come by HTTP/1.1, that is so of the one URL alone.
-
         """
         if not speaks or self.recorded(host, learned=True, by_page=by_page):
             self._note(key, speaks=speaks)
@@ -194,9 +190,7 @@ class Http2Offers:
         self._note(key, speaks=True)
 
     def chosen(self, key: Key, host: str) -> None:
-        """A server has taken an offer that was made on suspicion, or because the host's record says
-        so.
-        """
+        """Book that a server has taken an offer, made on suspicion or by the host's record."""
         if self._way == NEEDED and not self.recorded(host):
             self.learn(key, host, speaks=True, by_page=True)
 
@@ -351,7 +345,6 @@ def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     """Return the flaws that a browser would complain about: dates, names, self-issued.
 
     The chain is not verified.
-
     """
     certificate = _read(der)
     return (

@@ -116,9 +116,7 @@ class Reach(Generic[C]):
         families, resolver, ordered = self._access.families, self._access.resolver, list[str]()
 
         async def more() -> list[str]:
-            """With addresses of the family that the resolver has not asked for, where that family
-            works.
-            """
+            """Return addresses of the family that was not asked for, where that family works."""
             nonlocal addresses
             if families.is_worth_asking(6) and (others := await resolver.others(host)):
                 addresses = others

@@ -76,7 +76,6 @@ class CachingResolver:
         """Return the host's addresses, best first; raises DnsFailed or Untried.
 
         A cached name costs 1 us.
-
         """
         answer = self._remembered(host)
         if answer is None:

@@ -109,7 +109,6 @@ def known_without_asking(host: str) -> DnsAnswer | None:
     an invalid one.
 
     None if a query is needed.
-
     """
     if ":" in host or _NUMBER(host):
         return _literal(host)
@@ -269,7 +268,6 @@ class Witnesses:
     paid, or of a network that is filtered. Where they do not, this costs nothing as long as names
     are found: one question in FRESH seconds, and one for those that were denied a moment before, is
     the most.
-
     """
 
     def __init__(

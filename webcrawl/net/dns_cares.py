@@ -208,7 +208,6 @@ class NameServers:
 
     IPv4 first, IPv6 for a name without it, or if no connection opens soon: one question per name
     instead of two. Raises DnsFailed if a server is given by a name that the system cannot resolve.
-
     """
 
     def __init__(

@@ -46,9 +46,7 @@ class FetchError(Exception):
         sign: Sign | None = None,
         permanent: bool | None = None,
     ) -> None:
-        """Take the fields of a kind of error from its class statement: all kinds together read as a
-        table.
-        """
+        """Take the fields of a kind of error from its class statement, which reads as a table."""
         cls.name = cls.name if name is None else name
         cls.status = cls.status if status is None else status
         cls.sign = cls.sign if sign is None else sign
@@ -111,9 +109,7 @@ class NoNetwork(Untried, name="no_network"):
 
 
 class NotRunning(Untried, name="not_running"):
-    """The crawler's process did not run while the request was under way, which may be why it
-    failed.
-    """
+    """The crawler's process did not run during the request, which may be why it failed."""
 
 
 class ProxyFailed(Untried, name="proxy"):
@@ -127,8 +123,9 @@ class TunnelRefused(FetchError, name="tunnel_refused", status=Status.EXCLUDED):
 
 
 class TooLarge(FetchError, name="too_large", status=Status.EXCLUDED, sign=Sign.LIFE):
-    """The body is longer than allowed, and the request or the settings want such a body refused,
-    not truncated.
+    """The body is longer than allowed.
+
+    The request or the settings want such a body refused, not truncated.
     """
 
 
@@ -176,9 +173,7 @@ class EmptyAnswer(ConnectionLost, name="empty_answer"):
 
 
 class Cancelled(FetchError, name="cancelled"):
-    """A download handler of another package has ended the download: the answer is larger than
-    DOWNLOAD_MAXSIZE.
-    """
+    """A download handler of another package found the answer larger than DOWNLOAD_MAXSIZE."""
 
 
 class BadAnswer(FetchError, name="bad_answer", status=Status.CONNECTION_LOST, sign=Sign.LIFE):

@@ -103,7 +103,6 @@ def passive_port(reply: Reply) -> int:
     """Return the port of a reply to PASV; raises NotFtp.
 
     Its address is ignored: it could be anyone's (RFC 2577 3).
-
     """
     match = _PASSIVE.search(reply.text)
     return _port(int(match[1]) * 256 + int(match[2]) if match else 0, reply)

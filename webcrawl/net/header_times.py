@@ -51,7 +51,6 @@ def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -
 
     A date that is still to come is none (8.8.2.1): until then, a server that compares dates would
     say that nothing changes.
-
     """
     etag, modified = header(headers, b"etag") or b"", header(headers, b"last-modified") or b""
     if len(etag) > longest or not _ETAG.fullmatch(etag):
@@ -164,7 +163,6 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     0 if it asks for nothing, or for nonsense.
 
     It does only in headers of these NAMES: whoever knows that there are none need not call.
-
     """
     again, told, sent = 0.0, dict[str, str](), _sent(headers)
 

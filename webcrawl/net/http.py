@@ -275,8 +275,7 @@ class HttpClient:
     ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
         """Return the answer by a second connection; None if that does not speak HTTP/2 either.
 
-        Raises FetchError.
-
+        Raise FetchError.
         """
         if second is None:
             return None
@@ -339,7 +338,6 @@ class HttpClient:
         """Return a connection that was offered HTTP/2; None if this does not help either.
 
         `by_page`: after an answer.
-
         """
         try:
             connection = await self._open(visit, http2=True)
@@ -399,9 +397,7 @@ _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 def _is_less(head: Head, request: bytes) -> bool:
-    """Return whether the head says that this is less than the page, although the request was for
-    all of it.
-    """
+    """Return whether the head announces a part of the page, though the request was for all."""
     if head.status == NOT_MODIFIED:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():

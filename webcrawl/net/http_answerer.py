@@ -64,7 +64,7 @@ class CannotListen(OSError):  # noqa: N818 - reads as what it is
 
 
 def bound(host: str, port: int, setting: str) -> socket.socket:
-    """Return a socket that listens. Raises CannotListen, which names the setting."""
+    """Return a socket that listens. Raise CannotListen, which names the setting."""
     family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
     listener = None
     try:
@@ -90,7 +90,6 @@ def is_named(host: str, bound_to: str) -> bool:
 
     The name of this machine does, except on loopback: nobody needs it there. So does a longer one
     that /etc/hosts has for it, as that of a pod behind a headless service, or the beginning of one.
-
     """
     name, _ = split_host(host)
     if is_own_name(name, bound_to):

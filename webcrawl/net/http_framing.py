@@ -118,8 +118,9 @@ def status_line(status: int) -> bytes:
 
 
 def check_start(data: bytes) -> None:
-    """Raise NotHttp as soon as the first bytes cannot begin a status line, Http2Only for a frame of
-    HTTP/2.
+    """Raise NotHttp as soon as the first bytes cannot begin a status line.
+
+    Raise Http2Only for a frame of HTTP/2.
     """
     if data[:5].upper() != _START[: len(data)]:
         if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):

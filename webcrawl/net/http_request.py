@@ -122,7 +122,6 @@ class RequestWriter:
         """Return the head for this target.
 
         `headers` replace the defaults, except those that frame the message.
-
         """
         if not _METHOD.fullmatch(method):
             raise BadUrl(f"not a method: {method[:40]!r}")

@@ -121,8 +121,9 @@ class AnswerSource(Protocol):
 
 
 class FetchProgress(Protocol):
-    """Follows a fetch from outside: the client puts here where the answer comes from, and how far
-    it has got.
+    """Follows a fetch from outside: the client notes here where the answer comes from.
+
+    It also notes how far the answer has got.
     """
 
     source: AnswerSource | None
@@ -144,7 +145,6 @@ class ProtocolModule(Protocol):
 
     An option that it lacks is another matter: it must raise BadOption. A request without options
     may come without the argument.
-
     """
 
     async def fetch(

@@ -51,7 +51,6 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
 
     They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its
     credentials cannot be sent.
-
     """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
@@ -187,7 +186,6 @@ class Proxies:
         """Return the error to raise for a failure that may be the proxy's or the host's.
 
         It is the host's if it comes again and again while the proxy gets answers from other hosts.
-
         """
         state, now = self._state(proxy), self._clock()
         since, count = state.doubts.pop(host, (now, 0))
@@ -284,8 +282,9 @@ class ProxiedOpener:
         return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
 
     def _check(self, target: RequestTarget) -> None:
-        """Refuse what can be seen to lead inside: ports of other services, addresses, this
-        machine's own name.
+        """Refuse what can be seen to lead inside.
+
+        That is ports of other services, addresses, and this machine's own name.
         """
         if not self._access.ports.allow("https" if target.secure else "http", target.port):
             raise PortRefused(f"port {target.port} is not for a web server")

@@ -187,9 +187,7 @@ PATIENCE = 60.0  # seconds
 
 
 class BodyRoom:
-    """The memory that is left for large bodies, the claims that load into it, and those that wait
-    for it.
-    """
+    """The memory that is left for large bodies, and the claims that use it or wait for it."""
 
     __slots__ = (
         "_complete",
@@ -271,9 +269,7 @@ class BodyRoom:
         self._is_stuck = False
 
     def _check(self) -> None:
-        """If nothing was taken or given back for long, those who have room wait for those who have
-        none.
-        """
+        """Look for claims that are stuck: nothing was taken or given back for long."""
         self._timer = None
         if self._loop is not None and self._waiting:
             self._is_stuck = not self._moved
@@ -343,7 +339,7 @@ class Claim:
             self._room.loaded(self, self._taken)
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        """Leave the room behind: a page that another process gets, or a copy, has none of it."""
+        """Return no claim: a page that another process gets, or a copy, has none of this room."""
         return _no_claim, ()
 
     def __del__(self) -> None:

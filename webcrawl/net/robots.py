@@ -245,7 +245,6 @@ def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
     """Return the preferences of the longest pattern that matches, or of several of that length.
 
     They are sorted so.
-
     """
     said, length = 0, -1
     for pattern, statement in paths:
@@ -280,7 +279,6 @@ class Rules:
 
     `weight` estimates their bytes of memory: 4 KB on average for real files, where a Protego takes
     21.
-
     """
 
     __slots__ = ("_allowing", "_plain", "_special", "crawl_delay", "said", "weight")

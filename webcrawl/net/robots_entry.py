@@ -132,8 +132,7 @@ def look(
     head: RobotsHead,
     sitemaps: tuple[str, ...] | None,
 ) -> Fresh:
-    """Return the next look: an hour after a change of the rules, then at intervals that double up
-    to a day.
+    """Return the next look at the rules: an hour after a change, then ever later, up to a day.
 
     With a day begin those of which only one answer is known. What the server says counts within the
     same bounds.

@@ -121,7 +121,6 @@ def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
 
     Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's
     other files get half.
-
     """
     free = max(limit - used, 0)
     sockets = free - min(OTHERS, free // 2)

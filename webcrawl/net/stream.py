@@ -139,8 +139,7 @@ async def read_body(
     If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or
     send more. With `bounds`, it must send as fast as they say. The bytes count against `bandwidth`,
     which does not hold them back. What is beyond the first 2 MiB waits for room by the `claim`.
-    Raises Untried if the time is noticed to be up too late to judge the server.
-
+    Raise Untried if the time is noticed to be up too late to judge the server.
     """
     loop = asyncio.get_running_loop()
     asked = loop.time()

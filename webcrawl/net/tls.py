@@ -32,7 +32,6 @@ def tls_context(
 
     A crawler reads public pages and sends no secrets: a bad certificate is worth a note in the log,
     not the loss of the page.
-
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(protocols)

@@ -422,7 +422,6 @@ class Callback(Listener):
     `push` takes what is sent to a token that `knows` knows.
 
     Who knows no token sends no body: nothing of a stranger's is kept.
-
     """
 
     def __init__(

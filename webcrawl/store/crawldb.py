@@ -60,7 +60,6 @@ class CrawlDB:
     The write transaction begins with the opening and again with each COMMIT, so that no other
     process can write. After an error only `close` works: SQLite may have rolled back, so memory and
     disk may disagree. Reopening restores the last checkpoint.
-
     """
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
@@ -233,7 +232,6 @@ class CrawlDB:
         What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So
         after a pass that took long another one follows, as long as each takes less than half of the
         one before; `once`: not if nothing changes any more.
-
         """
         before = float("inf")
         while True:
@@ -250,7 +248,6 @@ class CrawlDB:
         """Make all work since the last checkpoint durable.
 
         If it raises, the last checkpoint stays in force.
-
         """
         if self._failure is not None:
             raise self._refusal(self._failure)

@@ -48,7 +48,6 @@ def own_folder(path: Path) -> None:
     """Make a folder for what is under way.
 
     One that is there must be ours: who made it could lead us elsewhere.
-
     """
     try:
         path.mkdir(0o700)
@@ -226,7 +225,6 @@ def rewrite(path: Path, data: bytes) -> None:
 
     So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`,
     which the next attempt removes.
-
     """
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)

@@ -89,7 +89,6 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
 
     Two files beside it are written meanwhile. What an attempt that was interrupted left of them
     does not matter.
-
     """
     with (
         replacing(disk, target) as out,

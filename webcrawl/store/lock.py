@@ -142,9 +142,7 @@ class Lock:
         return f"<Lock held={len(self._held)}>"
 
     def add(self, folder: Path) -> None:
-        """Lock another folder of the crawl too, unless its file system has no locks on folders
-        (NFS).
-        """
+        """Lock another folder of the crawl too, if its file system (not NFS) can lock folders."""
         try:
             self._take(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:

@@ -93,7 +93,6 @@ class Output:
         """Close a file whose name ends in `.open`.
 
         The suffix is removed after a checkpoint has noted all of it.
-
         """
         if self.path.suffix != OPEN:
             raise ValueError(f"{self.path}: does not end in {OPEN}")

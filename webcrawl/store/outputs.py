@@ -120,7 +120,6 @@ class Outputs:
         A failed rename is retried later.
 
         TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
-
         """
         if self._unnamed and self._committed():
             self._name(sorted(self._unnamed))
@@ -188,7 +187,6 @@ class Outputs:
         """Open `path`, relative to the root, for appending.
 
         A file that no checkpoint has noted is emptied first.
-
         """
         output = self._open.get(path)
         if output is not None and not output.closed:
@@ -237,7 +235,7 @@ class Outputs:
         return self._open[path].tell()
 
     def on_close(self, call: Callable[[], None]) -> None:
-        """Call this first when the outputs are closed.
+        """Register a function to be called first when the outputs are closed.
 
         A thread may still write files beside them.
         """
@@ -247,14 +245,13 @@ class Outputs:
         """Take a whole, synced file that was written beside, at `path` with `.open`, as finished.
 
         The next checkpoint notes it, and no longer the file `instead`, which is removed then.
-
         """
         self._adopted[path] = mark
         if instead:
             self._replaced.add(instead)
 
     def on_show(self, call: Callable[[], None]) -> None:
-        """Call this before files are shown: something may be on its way to one."""
+        """Register a function to be called before files are shown: lines may be on their way."""
         self._shown.append(call)
 
     def show(self) -> None:
@@ -366,9 +363,7 @@ class Outputs:
         self._noted.update(changed)
 
     def _replace(self, marks: dict[str, Mark]) -> None:
-        """Note the files that were adopted, under their final names, and remove the others after
-        the COMMIT.
-        """
+        """Note adopted files under their final names; the others are removed after the COMMIT."""
         for name in self._replaced:
             marks.pop(name, None)
             self._noted.pop(name, None)
@@ -419,9 +414,7 @@ class Outputs:
         self._rename()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yield each output that is shorter than the last checkpoint noted, or missing although it
-        is not finished.
-        """
+        """Yield each output that is shorter than noted, or missing although it is not finished."""
         for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():

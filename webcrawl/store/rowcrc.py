@@ -32,7 +32,6 @@ def host(name: str, state: int, data: bytes) -> int:
     """Return the crc of a row of `host`, in 0.3 us.
 
     The state is the crc's start value, so any other 32-bit state gives another crc.
-
     """
     return crc32(data, crc32(name.encode(), state))
 

@@ -152,7 +152,6 @@ class Run:
         Keys are hashes, so a key's position in its page can be computed to within some dozen of
         4,096 places: usually reading NEAR keys around it shows that it is absent. Otherwise the
         whole page is searched.
-
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1

@@ -79,9 +79,7 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Create the database under a temporary name, so that an incomplete one is never taken for a
-    crawl's.
-    """
+    """Create the database under a temporary name: no incomplete one is taken for a crawl's."""
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
         if _has_bytes(log):  # SQLite would replay it into the new file
             raise DamagedFile(log, 0, f"a log without its {path.name}")
@@ -152,7 +150,6 @@ def connect(path: Path) -> sqlite3.Connection:
     """Return the owner's connection.
 
     It reads first, so that a truncated file is refused before any pragma writes to it.
-
     """
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:

@@ -367,7 +367,6 @@ class UserFiles:
 
         Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says
         is read now.
-
         """
         self.recover()
         self._shut_marks = dict(self._db.named(SHUT))

@@ -82,7 +82,6 @@ class Worker:
         """Return whether this job has ended.
 
         MemoryError if it never will: a thread that cannot even report an error dies.
-
         """
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):
@@ -146,7 +145,6 @@ def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
     """Do all jobs, in as many threads as may be had.
 
     When all have ended, raises the first error of any.
-
     """
     if len(jobs) < 2:
         for job in jobs:

@@ -79,9 +79,7 @@ class WriteAheadLog:
         return _size(self._path)
 
     def sync_ahead(self) -> Iterator[None]:
-        """Sync the log in a thread, so that the COMMIT, which blocks the event loop, has little
-        left to sync.
-        """
+        """Sync the log in a thread: so little is left for COMMIT, which blocks the event loop."""
         syncing = self._worker.submit(self._sync)
         yield from self._worker.until_done(syncing)
         syncing.result()
@@ -172,7 +170,6 @@ def check_log(path: Path) -> Iterator[DamagedFile]:
     """Yield the place from which on finished checkpoints are cut off, if there is one.
 
     A running crawl may restart its log during the check; then the log is checked again.
-
     """
     damages: list[DamagedFile] = []
     for _ in range(10):

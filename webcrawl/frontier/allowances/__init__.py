@@ -23,7 +23,6 @@ class Allowance(Protocol):
         Infinity: no limit.
 
         `seed`: it has a seed. More links never mean fewer pages.
-
         """
 
     def sure(self, links: int, *, seed: bool) -> float:

@@ -113,8 +113,7 @@ class Families:
     def answered(self, name: str, link: Link, status: int) -> bool:
         """Book a page that is done, of a domain that has had START of them.
 
-        Returns whether URLs that wait may go on.
-
+        Return whether URLs that wait may go on.
         """
         learning, look = self._of(name), self._looks.get(link.url)
         if look is None and (link.url in self._looks or not 200 <= status < 300):

@@ -82,7 +82,6 @@ class ByFocus:
 
         As the table may have forgotten a part of the sum, it may be too small; it is never too
         large.
-
         """
         of, site = self._table.of, self._site(host_of(url))
         pages = of(site + PAGES)

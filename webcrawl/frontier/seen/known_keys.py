@@ -279,7 +279,7 @@ class Sweep:
     ) -> Keys:
         """Put one range of the result where it goes.
 
-        Returns the keys that are not in F, as rows (key, ordinal).
+        Return the keys that are not in F, as rows (key, ordinal).
         """
         if self.stop.is_set():
             raise Cancelled

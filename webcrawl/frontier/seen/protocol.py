@@ -66,7 +66,6 @@ def layout(memory: int) -> Layout:
     In the worst case T has a filling chunk, one being spilled and the last one of T', the latter
     two with their sort order: 40 bytes per key. A row in a merge takes 128 bytes; a verdict two
     bits, for this merge and the next.
-
     """
     return Layout(
         chunk=max(1, memory // 64), budget=max(1, memory // 2048), largest=max(1, memory // 2)
@@ -138,14 +137,12 @@ class SeenStore(Protocol):
 
     Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is
     unusable, and the state on disk is that of the last checkpoint.
-
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
         """Submit a page's links: fingerprints of 64 bits, and the records for `take` to return.
 
-        Returns how many of them may be new. The others are known already, and it is known at once.
-
+        Return how many of them may be new. The others are known already, and it is known at once.
         """
 
     def take(self, limit: int) -> list[bytes]:
@@ -169,7 +166,6 @@ class SeenStore(Protocol):
         """Return whether a merge is running.
 
         `on_ready` is called when it has ended, usually from its thread.
-
         """
 
     def stats(self) -> dict[str, int | float]:
@@ -212,7 +208,6 @@ class ExportsKeys(Protocol):
         """Return all keys that are known.
 
         That of a decided record is among them, whether or not the record was taken.
-
         """
 
 

@@ -51,7 +51,6 @@ def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[
     In a hive keys crowd in the ranges of slots.
 
     `within` says how many rows a range has at least.
-
     """
     for first, last in ranges(rows, budget):
         left = [(first, last)]
@@ -69,7 +68,6 @@ def order(keys: Keys) -> Keys:
 
     Sorts integers made of each key's high bits and its position. Keys that differ only in the few
     low bits lost this way may come out of order; if so, the nearly sorted result is sorted again.
-
     """
     bits = np.uint64(max(0, len(keys) - 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)

@@ -166,7 +166,6 @@ class ChangingPages:
 
     Moments are seconds since 1970. `began` is the start of time: from then on pages go and move.
     They have changed before. An edition is the moment of its change, in microseconds since then.
-
     """
 
     oldest = OLDEST
@@ -191,7 +190,7 @@ class ChangingPages:
         return self.world.kind("change", self.world.first_page(host) + page) or "change_poisson"
 
     def rate(self, host: int, page: int) -> float:
-        """Change per second, in the mean over all time."""
+        """Return the changes per second, in the mean over all time."""
         if self.world.kind("odd", host) == "odd_etag_only":
             return 0.0
         return self._of(host, page)[0].rate / self.day

@@ -94,8 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serve until SIGINT, SIGTERM or, if asked to, the end of standard input.
 
-    Raises UsageError before it starts.
-
+    Raise UsageError before it starts.
     """
     try:
         world = _world(options)

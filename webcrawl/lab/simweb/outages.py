@@ -80,7 +80,6 @@ class Board:
 
     `changed` is called after each change. `known` tells whether a target, which is no pattern,
     exists for an outage of this sort: one that hits nobody would prove nothing.
-
     """
 
     def __init__(

@@ -31,7 +31,6 @@ class Shares:
 
     A quadratic irrational spreads the numbers without leaving a gap much wider than 1/n. So the
     shares hold even for a handful of hosts, where independent draws would miss some kinds.
-
     """
 
     def __init__(self, shares: Mapping[str, float], slope: float, offset: float) -> None:

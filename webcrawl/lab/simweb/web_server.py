@@ -98,7 +98,6 @@ class Server:
     A port of 0 is any free one; the world gets the real one. There is an https server if the mix
     has https hosts. `outages` breaks it for a time; those given here are planned, counted from the
     start.
-
     """
 
     def __init__(
@@ -270,7 +269,7 @@ def _known(world: World, what: str, target: str) -> bool:
 def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
     """Wait until every request is in the log: a client gets its answer a moment earlier.
 
-    Raises TimeoutError if the server is still answering after that many seconds.
+    Raise TimeoutError if the server is still answering after that many seconds.
     """
     end = time.monotonic() + seconds
     while server.busy:

@@ -98,7 +98,6 @@ class World:
 
     With `changes`, or with kinds of change in the mix, pages change from now on: half of them more
     than `changes` times per day, of which `time_scale` pass in a day of the clock.
-
     """
 
     def __init__(

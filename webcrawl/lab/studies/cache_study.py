@@ -63,7 +63,6 @@ def simulate(
     """Yield a row per policy and size.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
-
     """
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)
@@ -160,14 +159,11 @@ def _table(rows: Sequence[Row]) -> list[str]:
     infinite = [row for row in rows if row.policy == "INFINITE"]
     simulated = {row.policy for row in bounded}
     names = [name for name in NAMES if name in simulated]
-    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
-    sizes = sorted({row.size for row in bounded})
-    return [
-        "hit rate in percent",
-        "".join(name.rjust(WIDTH) for name in ("entries", *names)),
-        *(_line(f"{size:,}", [rates[name, size] for name in names]) for size in sizes),
-        *(_line("infinite", [row.hit_rate]) for row in infinite),
-    ]
+    lines = ["hit rate in percent", "".join(name.rjust(WIDTH) for name in ("entries", *names))]
+    for size in sorted({row.size for row in bounded}):
+        rates = {row.policy: row.hit_rate for row in bounded if row.size == size}
+        lines.append(_line(f"{size:,}", [rates[name] for name in names]))
+    return lines + [_line("infinite", [row.hit_rate]) for row in infinite]
 
 
 def _line(head: str, rates: Iterable[float]) -> str:

@@ -32,7 +32,6 @@ def pagerank(
     it two shares. One without links gives to all pages alike, itself included, and so does the part
     1 - `damping` of every page. Steps are taken until all values together change by less than
     `close`.
-
     """
     if not nodes:
         return np.zeros(0)
@@ -91,7 +90,6 @@ def read_graph(
     Without any, it comes from the first one.
 
     `known`: the scores of pages; others have none.
-
     """
     numbers: dict[str, int] = {}
     heads, tails = array("q"), array("q")

@@ -48,7 +48,6 @@ def read_scores(path: Path) -> dict[str, float]:
     """Return the scores of pages.
 
     In a list a page may stand without one, and is good; pages that are not there are not.
-
     """
     found = _of_tables(path) if path.is_dir() else _of_list(path)
     if not any(score >= GOOD for score in found.values()):

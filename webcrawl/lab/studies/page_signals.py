@@ -30,7 +30,7 @@ class Signal(Protocol):
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
         """A page was fetched.
 
-        Returns the pages whose numbers have changed; None for all of them.
+        Return the pages whose numbers have changed; None for all of them.
         """
 
     def level(self, page: int, last: int) -> int:

@@ -56,7 +56,6 @@ class Trace:
 
     `parts`: of each look-up, whose page it is on and whose URL it is, by numbers of drones; only if
     it was asked for.
-
     """
 
     lookups: Numbers

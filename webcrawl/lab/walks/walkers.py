@@ -361,7 +361,7 @@ class Walkers(Part):
     def ended(self, link: Link, status: int, *, asked: bool = True) -> Link | None:
         """A URL is finished.
 
-        Returns what its walker goes on to, unless that has to be placed anew.
+        Return what its walker goes on to, unless that has to be placed anew.
         """
         choice, here = self._next.pop(link.url, DEAD_END), self._at.get(link.url)
         if here is None:  # a failure that was taken back after the walker had gone on

@@ -59,7 +59,6 @@ class RequestSigner:
 
         It is not the crawl's clock, which keeps even time when the machine's is set: servers
         compare with theirs.
-
         """
         self.keyid = key.keyid
         self.agent = agent

@@ -289,7 +289,6 @@ def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Fin
 
     `agent`: the origin at which files are to be published; without it their signatures are not
     checked.
-
     """
     published = fetch(place) if "://" in place else _of_files(Path(place))
     keys: dict[str, bytes] = {}

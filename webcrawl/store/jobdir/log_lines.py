@@ -62,7 +62,6 @@ def page_lines(
     Nearly always one `join`, and one look for what needs escapes.
 
     A call for each field would cost more than all else: a page has 40 lines.
-
     """
     if len(kinds) > FEW and (left := unlogged(page_url, kinds, addresses, targets, texts)):
         first = [column[:-left] for column in (kinds, addresses, targets, texts)]
@@ -193,7 +192,6 @@ def request_line(
     `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`:
     those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
     no rule was asked.
-
     """
     path, tried = (link.hops, link.tried) if link is not None else ("", 0)
     sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"

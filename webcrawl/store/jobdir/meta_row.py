@@ -38,7 +38,6 @@ def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T)
     """Return a value as `read` makes it; the default if there is none.
 
     DamagedFile if it cannot be read.
-
     """
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):
@@ -78,7 +77,6 @@ def read_terms(data: bytes) -> dict[str, str]:
     """Return the terms as they were written.
 
     Crawls that are older than the library have ports as ranges of Python's.
-
     """
     return {str(name): _PORTS.sub(_as_ports, str(text)) for name, text in mapping(data).items()}
 

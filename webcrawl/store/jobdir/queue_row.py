@@ -141,8 +141,7 @@ class SavedQueues:
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
         """Yield all records of a queue.
 
-        Raises DamagedFile at the first damage, and at the end if their number is wrong.
-
+        Raise DamagedFile at the first damage, and at the end if their number is wrong.
         """
         found, queue = 0, unpack(saved, self, f"{what}: a saved queue")
         self._named.extend(queue.ids)
@@ -207,7 +206,6 @@ class SavedQueues:
         """Yield blocks that no queue or more than one queue names.
 
         Call it after reading all queues.
-
         """
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():

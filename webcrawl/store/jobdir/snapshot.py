@@ -47,7 +47,6 @@ class Descriptors:
     Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them
     the checkpoint that is being read. So they stay open until nobody in this process reads the file
     any more.
-
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,7 +110,6 @@ class Snapshot:
 
     While one is open, its process must not close any other descriptor of crawl.db or of the index:
     see Descriptors.
-
     """
 
     def __init__(self, state: Path) -> None:
@@ -244,7 +242,6 @@ class Snapshot:
 
         The offset is 0 if they are not found. The log is searched from its end and before the
         database: it has the newest state of a page.
-
         """
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:

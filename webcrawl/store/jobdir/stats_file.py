@@ -66,7 +66,6 @@ class Series:
         beginning on.
 
         Each of their slots goes into the one that has its middle.
-
         """
         made, begun = cls(), [part for part in parts if part.start]
         if begun:
@@ -172,7 +171,6 @@ def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
 
     Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier
     fetch has the text.
-
     """
     found = {int(status): many for status, many in outcomes.items() if many}
     missing = [
@@ -295,7 +293,7 @@ def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
 
 
 def _most(each: list[Rows], column: int) -> Rows:
-    """Count a host once that has moved from one crawl to another, and has a row in both."""
+    """Return the largest rows. A host that has moved to another crawl has a row in both."""
     total = _summed(each)
     return {name: total[name] for name in nlargest(MOST, total, lambda name: total[name][column])}
 

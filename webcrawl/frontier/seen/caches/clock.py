@@ -13,7 +13,6 @@ class ClockCache:
     A hit sets the item's mark. A miss moves the handle, clearing marks, to the first unmarked
     location and replaces its item; the new item is unmarked, and the handle moves to the next
     location.
-
     """
 
     def __init__(self, size: int) -> None:

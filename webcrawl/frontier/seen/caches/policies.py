@@ -90,7 +90,6 @@ class StaticCache:
 
     Each given key's first request is still a miss, so that its URL reaches the frontier. Learned
     keys were requested.
-
     """
 
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:
