@@ -361,7 +361,7 @@ class Crawl:
         parts = self.parts
         if any(next_work() for next_work in parts.moments.next_work):
             return True
-        if not parts.seeding.ended or parts.in_force.paused or self._has_links_outside_frontier():
+        if self._has_links_outside_frontier() or not parts.seeding.ended or parts.in_force.paused:
             return True
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
