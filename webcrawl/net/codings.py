@@ -39,7 +39,7 @@ class Coding(Protocol):
 
     @property
     def eof(self) -> bool:
-        """True once the coded stream is complete."""
+        """Return whether the coded stream is complete."""
         ...
 
     @property

@@ -213,7 +213,7 @@ def is_ours(error: OSError) -> bool:
 
 
 def port_lacks(error: OSError, address: str, port: int) -> bool:
-    """True if this error of a connection to the address means that all local ports are in use.
+    """Return whether this error of a connection means that all local ports are in use.
 
     An address that no address of ours can reach (IPv6 without IPv6) has the same error number.
     Connecting a UDP socket tells them apart: it sends nothing, and has ports of its own.
@@ -225,7 +225,7 @@ def port_lacks(error: OSError, address: str, port: int) -> bool:
 
 
 def lacks_route(error: OSError, address: str, port: int) -> bool:
-    """True if this error of a connection to the address means that this machine has no route there.
+    """Return whether this error of a connection means that this machine has no route there.
 
     A router far away may answer the same. Connecting a UDP socket, which sends nothing, asks this
     machine alone.

@@ -292,7 +292,7 @@ class Snapshot:
 
 
 def needs_copy(state: Path) -> bool:
-    """True if there is a log without its index, which SQLite opens only where it may write."""
+    """Return whether a log has no index: SQLite opens such a log only where it may write."""
     log = state / "crawl.db-wal"
     return log.exists() and log.stat().st_size > 0 and not (state / "crawl.db-shm").exists()
 
