@@ -23,6 +23,7 @@ from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.native_targets import Read
 from webcrawl.urls.recent_urls import RecentUrls
 
 logger = logging.getLogger(__name__)
@@ -120,6 +121,22 @@ class Discovery:
         filters = self._pipeline.requisites if needed else None
         self._submit(page, "L", links, hops, base, filters=filters, targets=targets)
 
+    @property
+    def takes_read(self) -> bool:
+        """True if links may be dropped before they are rows: nobody is to hear of those that were met lately."""
+        return self._heard is None and self._found is None and self._pipeline.on_dropped is None
+
+    def discover_read(self, page: Link, document: Read, count: int, base: str) -> None:
+        """Like `discover`, for all `count` links of a page that the native reader has read; it has no requisites."""
+        self._counters["links"] += count
+        page = self._entered(page)
+        absorbed = self._lately.absorbed
+        keys, urls = self._pipeline.process_read(page.url, page.depth + 1, document, base, self._lately, f"{page.path}L")
+        self._counters["links/known"] += self._lately.absorbed - absorbed
+        self._counters["links/new"] += len(urls)
+        if urls:
+            self._send(keys, urls, pack_found(page, urls, "L", ""))
+
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Returns those of these links of a page that the filters let through."""
         page = self._entered(page)
@@ -189,6 +206,10 @@ class Discovery:
         if self._found is not None:
             self._found(page, records, redirect=kind == "R")
             return
+        self._send(keys, urls, records)
+
+    def _send(self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]) -> None:
+        """Submits new links, or leaves them where nothing is followed."""
         if self._leave is not None:
             self._leave(records)
         else:

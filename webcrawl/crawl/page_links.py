@@ -13,11 +13,13 @@ from webcrawl.base.model import Exchange, Link, is_sitemap, redirects_in_a_row
 from webcrawl.base.numbers import FEW
 from webcrawl.content.formats.document_reader import NAMES, DocumentReader
 from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink, is_nofollow
+from webcrawl.content.html.native_links import FoundRows, rows_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.withholding import forget_links
+from webcrawl.frontier.seen.portions import PORTION
 from webcrawl.net.ftp import split_type
 from webcrawl.net.ftp_listing import LISTING, entries
 from webcrawl.net.gopher import MENU, item_url, items
@@ -149,22 +151,39 @@ class PageLinks:
         self._followed, self._redirects, self._most = rules.followed, rules.redirects, rules.most
         self._obey_nofollow, self._hops = rules.obey_nofollow, rules.hops
         self._reads_more = not wanted <= rules.followed
+        self._asks_each = self._reads_more or rules.obey_nofollow or rules.requisites
+        self._most_read = min(FEW, PORTION, rules.most)  # of more some are cut, or wait
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
         link = page.link
         if link is not None:
             page.followed = ()
-            found = page.found.links if page.found is not None else ()
+            found = rows_of(page.found) if page.found is not None else ()
             self._follow(page, link, found, found if links is None else links)
         if page.exchange is not None and page.exchange.state.withheld is not None:
             forget_links(page)
+
+    def _follow_read(self, page: Page, link: Link, found: Sequence[FoundLink]) -> bool:
+        """Follows the links that the native reader has read, without rows for them; False if rows are needed.
+
+        All are of kinds that are followed, and none is a refresh, whose letter would be another.
+        """
+        if not isinstance(found, FoundRows) or found.are_made or self._asks_each or not self._discovery.takes_read:
+            return False
+        if len(found) > self._most_read:
+            return False
+        page.followed, page.flags = found, None
+        self._discovery.discover_read(link, found.document, len(found), page.base)
+        return True
 
     def _follow(self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]) -> None:
         """`own`: all that the page has."""
         for next_links in self._takes:
             found = next_links(page, link, found)
         if not found or (self._obey_nofollow and self._rules.forbids(page)):
+            return
+        if not page.followed and self._follow_read(page, link, found):
             return
         flags, wanted = None, found
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:

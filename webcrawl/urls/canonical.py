@@ -137,7 +137,7 @@ def canonical_links(
                 found[link] = above(directory, plain[_STEPS]) + plain[STEPPED]
                 continue
         try:
-            found[link] = _parsed(link, base, max_length)
+            found[link] = parsed(link, base, max_length)
         except InvalidUrl as error:
             found[link] = None
             invalid[error.reason] += 1
@@ -150,7 +150,13 @@ def _start(base: str, max_length: int) -> tuple[str, Heads]:
     return base, heads(base)
 
 
-def _parsed(link: str, base: str, max_length: int) -> str:
+def canonical_base(base: str, max_length: int) -> str:
+    """Return the canonical form of a base, or the empty string if it has none."""
+    return _start(base, max_length)[0]
+
+
+def parsed(link: str, base: str, max_length: int) -> str:
+    """Return the canonical form of a link that is not plain. Raise InvalidUrl."""
     if len(link) <= max_length and match_foreign(link):
         raise InvalidUrl("scheme")
     return canonical(link, base, max_length)

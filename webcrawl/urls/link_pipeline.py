@@ -17,6 +17,7 @@ from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical
 from webcrawl.urls.filters.filter_protocol import Chain, Clock, Dropped, Origin, Setup, UrlFilter, named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.native_targets import Read, resolved
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.url_fingerprint import Fingerprints
 
@@ -100,6 +101,14 @@ class LinkPipeline:
         if fresh:
             kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
         return Candidates(self._fingerprints(self.compared(kept), kept) if kept else (), kept, found)
+
+    def process_read(
+        self, page_url: str, depth: int, document: Read, base: str, lately: RecentUrls, path: str
+    ) -> tuple[Sequence[int], Sequence[str]]:
+        """Like `process`, for a page that the native reader has read: fingerprints and URLs of what passes."""
+        fresh = resolved(document, base or page_url, self.filtered, self._max_length, lately)
+        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered, None) if fresh else fresh
+        return self._fingerprints(self.compared(kept), kept) if kept else (), kept
 
     def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
         """Return which of these links pass the filters; nothing is counted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 FOLLOWED = ("a", "area", "frame", "iframe", "refresh", "canonical")
 KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form", "jsonld", "data")
@@ -132,6 +132,7 @@ class PageLink:
 class DocumentLinks:
     """A document's links in document order, and what its head says about them."""
 
+    reading: ClassVar[Any] = None  # of the native reader, before rows are made of it
     base: str  # what the links are relative to
     encoding: str
     links: list[FoundLink] = field(default_factory=list)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import ada_url
 
-from webcrawl.content.html import embedded_addresses, encodings, link_kinds
+from webcrawl.base.native import NATIVE
+from webcrawl.content.html import embedded_addresses, encodings, link_kinds, native_links
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.encodings import SPACE, encoding_of
 from webcrawl.content.html.link_kinds import LICENSE, DocumentLinks, FoundLink, Said
+from webcrawl.content.html.native_links import NativeDocument
 from webcrawl.content.html.trees import Element, ElementReader, document
 
 Attributes = dict[str, str | None]
@@ -63,6 +67,15 @@ class LinkCollector:
             self._read_all(elements)
         else:
             self._read_plain(elements)
+        self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
+
+    def read_head(self, elements: Iterable[Attributes]) -> None:
+        """Reads meta elements, and links to licences, from their attributes; no links are made of them."""
+        for attributes in elements:
+            if "rel" in attributes:
+                self._link(attributes)
+            else:
+                self._meta(attributes)
         self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
 
     def _read_plain(self, elements: Iterable[Element]) -> None:
@@ -291,6 +304,12 @@ class LinkReader:
         self._reader = ElementReader(link_kinds.selector(self.wanted), link_kinds.tags(self.wanted))
         self._styles = "style" in self.wanted
         self._whole = anchor_text and self.wanted >= link_kinds.LOGGED
+        self._is_plain = NATIVE is not None and native_links.is_plain(self.wanted, anchor_text=anchor_text)
+        self._native_names = ["robots", *self._names]
+
+    def leave_native(self) -> None:
+        """Reads all pages by Python's way from now on."""
+        self._is_plain = False
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> DocumentLinks:
         """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet has none.
@@ -304,6 +323,10 @@ class LinkReader:
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
+        if self._is_plain and kind == "html":
+            native = native_links.read(text, self._native_names)
+            if native is not None and (document_ := self._native(native, url, encoding)) is not None:
+                return document_
         reading = LinkCollector(found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names)
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many
@@ -311,6 +334,24 @@ class LinkReader:
         if encoding != encodings.UTF_8:
             found.links = [(kind, with_query(link, encoding), text, rel) for kind, link, text, rel in found.links]
         found.base = _base(url, reading.base)
+        return found
+
+    def _native(self, reading: Any, url: str, encoding: str) -> DocumentLinks | None:
+        """What the native reader found, as `links` returns it; None if it leaves the page to Python."""
+        respell = None if encoding in _NEVER_WRITTEN else partial(with_query, encoding=encoding)
+        found = NativeDocument(_base(url, reading.base), encoding, reading, respell)
+        found.whole, found.canonical, found.said = self._whole, reading.canonical, []
+        title, language, said = reading.title, reading.language, reading.said
+        if title is not None:
+            found.title = " ".join(title.split())[:TITLE]
+        if language is not None:
+            found.language = _language(language)
+        if said:
+            head = DocumentLinks(url, encoding)
+            LinkCollector(head, {}, frozenset(), anchor_text=False, names=self._names).read_head(said)
+            if head.refresh is not None and head.refresh[1]:  # it is a link among the others
+                return None
+            found.refresh, found.meta_robots, found.said = head.refresh, head.meta_robots, head.said
         return found
 
 

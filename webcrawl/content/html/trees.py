@@ -127,6 +127,10 @@ class KeptTree:
         """Keep the whole tree of a document in UTF-8, in place of an earlier one."""
         self._kept = text, tree
 
+    def has(self, text: bytes) -> bool:
+        """Return whether the tree of this document is kept."""
+        return self._kept is not None and self._kept[0] == text
+
     def take(self, text: bytes) -> LexborHTMLParser | None:
         """Return the tree of this document, or None if another one is kept. Nothing is kept afterwards."""
         kept, self._kept = self._kept, None
