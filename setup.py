@@ -1,4 +1,4 @@
-"""Builds the native reader of links where there is a Rust tool chain (docs/native.md); all else is in pyproject.toml."""
+"""Builds the native reader of links where there is a Rust tool chain (docs/html.md); all else is in pyproject.toml."""
 
 import shutil
 

@@ -25,6 +25,7 @@ from benchmarks.bytecodes import Bytecodes
 from benchmarks.support.report import report
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
+from webcrawl.base.native import NATIVE
 from webcrawl.crawl import assembly, ground
 from webcrawl.crawl.clock import CrawlClock
 
@@ -32,7 +33,7 @@ T = TypeVar("T")
 EXPECTED = Path(__file__).with_name("core.json")
 START = 1_700_000_000.0
 HOSTS, PAGES, LINKS, FAR = 20, 200, 40, 6  # of the web; links per page, and those of them to other hosts
-VERSION = "{}.{}".format(*sys.version_info)
+VERSION = "{}.{}".format(*sys.version_info) + (" native" if NATIVE is not None else "")  # two ways to read links
 FIRST, COUNTED = 50, 100  # pages before, and those that are counted
 BATCH = 4  # pages that are ready in one turn
 SECONDS = 0.002  # between two pages
@@ -172,7 +173,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = counted(Path(folder), **dict(one.split("=", 1) for one in parsed.setting))
     if parsed.write:
-        EXPECTED.write_text(json.dumps({VERSION: by_room(found)}, indent=2) + "\n")
+        known = json.loads(EXPECTED.read_text())
+        kept = {version: rooms for version, rooms in known.items() if version.split()[0] == VERSION.split()[0]}
+        EXPECTED.write_text(json.dumps({**kept, VERSION: by_room(found)}, indent=2) + "\n")
     functions = {
         f"{Path(code.co_filename).stem}.{code.co_qualname}": n for code, n in found.most_common(parsed.functions)
     }

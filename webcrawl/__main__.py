@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
+from webcrawl.base.native import reader_name
 from webcrawl.base.program import INTERRUPTED, NAME, open_missing
 
 GROUPS = {
@@ -36,7 +37,7 @@ def main() -> None:
 
 def _run() -> None:
     if sys.argv[1:] == ["--version"]:
-        sys.stdout.write(f"webcrawl {__version__}\n")
+        sys.stdout.write(f"webcrawl {__version__}, links are read by the {reader_name()} reader\n")
         return
     if sys.argv[1:] in ([], ["-h"], ["--help"], ["help"]):
         from webcrawl.tools.tool_command import say_all  # noqa: PLC0415 - as below

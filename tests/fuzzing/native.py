@@ -14,7 +14,6 @@ from typing import Any
 
 from tests.support.odd_pages import any_page, mutated
 from webcrawl.base.native import NATIVE
-from webcrawl.content.html import native_links
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
@@ -23,8 +22,19 @@ from webcrawl.urls.recent_urls import RecentUrls
 
 BY_PYTHON, BY_BOTH = LinkReader(), LinkReader()
 BY_PYTHON.leave_native()
-TYPES = ("text/html; charset=utf-8", "text/html; charset=utf-8", "text/html; charset=windows-1252", "text/html; charset=shift_jis")
-URLS = ("http://a.test/b/c?d", "http://a.test/", "https://www.b.example.org:8080/x/y/z/", "ftp://f.test/a", "http://a.test/b/../c")
+TYPES = (
+    "text/html; charset=utf-8",
+    "text/html; charset=utf-8",
+    "text/html; charset=windows-1252",
+    "text/html; charset=shift_jis",
+)
+URLS = (
+    "http://a.test/b/c?d",
+    "http://a.test/",
+    "https://www.b.example.org:8080/x/y/z/",
+    "ftp://f.test/a",
+    "http://a.test/b/../c",
+)
 
 
 def differences(body: bytes, media: str, url: str) -> list[str] | None:
@@ -51,6 +61,9 @@ def of_targets(found: DocumentLinks, expected: DocumentLinks, url: str) -> list[
     counted: Counter[str] = Counter()
     had = resolved(found, found.base, counted, MAX_LENGTH, lately)
     wrong = []
+    every = resolved(found, found.base, Counter(), MAX_LENGTH, lately, every=True)
+    if every != distinct:
+        wrong.append(f"every: {every}, not {distinct}")
     if had != wanted:
         wrong.append(f"targets: {had}, not {wanted}")
     if lately.absorbed != len(distinct) - len(wanted):

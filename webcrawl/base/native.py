@@ -1,4 +1,4 @@
-"""The native reader of links (docs/native.md), if it was built: no other module imports it."""
+"""The native reader of links (docs/html.md), if it was built: no other module imports it."""
 
 from __future__ import annotations
 

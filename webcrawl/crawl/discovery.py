@@ -123,15 +123,17 @@ class Discovery:
 
     @property
     def takes_read(self) -> bool:
-        """True if links may be dropped before they are rows: nobody is to hear of those that were met lately."""
-        return self._heard is None and self._found is None and self._pipeline.on_dropped is None
+        """True if links need not be rows: nobody is to hear of those that are dropped."""
+        return self._found is None and self._pipeline.on_dropped is None
 
     def discover_read(self, page: Link, document: Read, count: int, base: str) -> None:
         """Like `discover`, for all `count` links of a page that the native reader has read; it has no requisites."""
         self._counters["links"] += count
         page = self._entered(page)
         absorbed = self._lately.absorbed
-        keys, urls = self._pipeline.process_read(page.url, page.depth + 1, document, base, self._lately, f"{page.path}L")
+        keys, urls = self._pipeline.process_read(
+            page.url, page.depth + 1, document, base, self._lately, f"{page.path}L", self._heard
+        )
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(urls)
         if urls:

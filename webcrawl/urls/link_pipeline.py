@@ -103,10 +103,21 @@ class LinkPipeline:
         return Candidates(self._fingerprints(self.compared(kept), kept) if kept else (), kept, found)
 
     def process_read(
-        self, page_url: str, depth: int, document: Read, base: str, lately: RecentUrls, path: str
+        self,
+        page_url: str,
+        depth: int,
+        document: Read,
+        base: str,
+        lately: RecentUrls,
+        path: str,
+        heard: Callable[[str, Sequence[str]], None] | None = None,
     ) -> tuple[Sequence[int], Sequence[str]]:
         """Like `process`, for a page that the native reader has read: fingerprints and URLs of what passes."""
-        fresh = resolved(document, base or page_url, self.filtered, self._max_length, lately)
+        every = heard is not None
+        fresh = resolved(document, base or page_url, self.filtered, self._max_length, lately, every=every)
+        if heard is not None:
+            heard(page_url, fresh)
+            fresh = lately.unknown(fresh)
         kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered, None) if fresh else fresh
         return self._fingerprints(self.compared(kept), kept) if kept else (), kept
 

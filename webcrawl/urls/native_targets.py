@@ -21,10 +21,12 @@ class Read(Protocol):
     def respell(self) -> Callable[[str], str] | None: ...
 
 
-def resolved(document: Read, base: str, invalid: Counter[str], max_length: int, lately: RecentUrls) -> list[str]:
+def resolved(
+    document: Read, base: str, invalid: Counter[str], max_length: int, lately: RecentUrls, *, every: bool = False
+) -> list[str]:
     """Return the URLs that `canonical_links` finds and that are not in `lately`, once each, in their order.
 
-    Counts in `invalid` and `lately.absorbed` what these do.
+    Counts in `invalid` and `lately.absorbed` what these do. `every`: those in `lately` as well, which are not counted.
     """
     base = canonical_base(base, max_length)
     respell = document.respell
@@ -42,7 +44,7 @@ def resolved(document: Read, base: str, invalid: Counter[str], max_length: int, 
             invalid[error.reason] += 1
             return None
 
-    urls, absorbed, foreign = document.reading.resolved(base, max_length, lately.native, parse)
+    urls, absorbed, foreign = document.reading.resolved(base, max_length, lately.native, every, parse)
     lately.absorbed += absorbed
     if foreign:
         invalid[FOREIGN] += foreign

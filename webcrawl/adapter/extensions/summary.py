@@ -16,6 +16,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.native import reader_name
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened
 from webcrawl.crawl.last_lines import last_lines, next_commands, queued_urls
@@ -48,6 +49,7 @@ class Summary:
         self._begun, self._before = time.monotonic(), self._crawl.parts.counters["pages"]
         self._answers_before = self._crawl.parts.counters["answers"]
         logger.info("%s%s", self._folder, self.beginning())
+        logger.info("links are read by the %s reader", reader_name())
 
     def beginning(self) -> str:
         """The text of the first line behind the folder."""

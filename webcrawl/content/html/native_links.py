@@ -12,8 +12,8 @@ from typing import Any, overload
 from webcrawl.base.native import NATIVE
 from webcrawl.content.html import link_kinds
 from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink
-from webcrawl.content.html.trees import kept_tree
 from webcrawl.content.html.tree_guard import CROWDED_TAG, LONG, heavy
+from webcrawl.content.html.trees import kept_tree
 
 _OTHERS = frozenset(link_kinds.KINDS) - set(link_kinds.FOLLOWED)
 
@@ -47,7 +47,7 @@ class NativeDocument(DocumentLinks):
         return self._respell
 
     @property
-    def links(self) -> list[FoundLink]:  # type: ignore[override]
+    def links(self) -> list[FoundLink]:
         if self._reading is not None:
             rows: list[FoundLink] = self._reading.links()
             respell = self._respell
@@ -107,4 +107,6 @@ class FoundRows(Sequence[FoundLink]):
 
 def rows_of(document: DocumentLinks) -> Sequence[FoundLink]:
     """The links of a document, which need not be made yet."""
-    return FoundRows(document) if isinstance(document, NativeDocument) and document.reading is not None else document.links
+    return (
+        FoundRows(document) if isinstance(document, NativeDocument) and document.reading is not None else document.links
+    )

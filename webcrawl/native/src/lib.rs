@@ -1,4 +1,4 @@
-//! Reads an ordinary HTML page's links without a tree, and resolves them (docs/native.md). Python's way is the
+//! Reads an ordinary HTML page's links without a tree, and resolves them (docs/html.md). Python's way is the
 //! specification: what is not surely equal to it is a doubt, and left to it.
 
 #![forbid(unsafe_code)]
@@ -72,7 +72,8 @@ impl Reading {
         self.0.said.iter().map(|said| attributes(py, said)).collect()
     }
 
-    /// The canonical URLs of the links, without those in `recent`; their number; and that of distinct foreign links.
+    /// The canonical URLs of the links, without those in `recent` unless `every` one is wanted; the number of those that
+    /// were left out; and that of distinct foreign links.
     ///
     /// `base` is canonical or empty. `parse` gets each link that is not plain, and returns its canonical form or None.
     fn resolved<'py>(
@@ -81,11 +82,12 @@ impl Reading {
         base: &str,
         longest: usize,
         recent: &Bound<'py, Recent>,
+        every: bool,
         parse: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyList>, usize, usize)> {
         let recent = recent.get();
         let found = &self.0;
-        let targets = py.detach(|| targets(found, base, longest, recent));
+        let targets = py.detach(|| targets(found, base, longest, recent, every));
         let mut met = HashSet::with_capacity(targets.places.len());
         let urls = PyList::empty(py);
         let mut known = 0;
@@ -106,7 +108,7 @@ impl Reading {
                     if !met.insert(hash) {
                         continue;
                     }
-                    if recent.has(hash) {
+                    if !every && recent.has(hash) {
                         known += 1;
                     } else {
                         urls.append(url)?;
@@ -131,7 +133,7 @@ struct Targets {
 }
 
 /// Resolves each distinct link as far as that is plain.
-fn targets(found: &Found, base: &str, longest: usize, recent: &Recent) -> Targets {
+fn targets(found: &Found, base: &str, longest: usize, recent: &Recent, every: bool) -> Targets {
     let base = Base::of(base);
     let mut text = String::new();
     let mut places = Vec::with_capacity(found.elements.len());
@@ -143,7 +145,7 @@ fn targets(found: &Found, base: &str, longest: usize, recent: &Recent) -> Target
         match plain {
             Plain::Canonical => {
                 let hash = recent.hash(&text[start..]);
-                if recent.has(hash) {
+                if !every && recent.has(hash) {
                     text.truncate(start);
                     places.push(Place::Known(hash));
                 } else {

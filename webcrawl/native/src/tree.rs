@@ -1,6 +1,7 @@
 //! Tree construction (HTML Standard 13.2.6) without a tree: only the stack of open elements, and the elements that links
 //! are read from, in the order of the tree. Whatever would move an element that was read already is a doubt.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::found::{Found, Kind};
@@ -13,6 +14,7 @@ type Sure<T = ()> = Result<T, Doubt>;
 
 const DEEPEST: usize = 256; // open elements; each end tag may look at all of them
 const MOST_FORMATTING: usize = 48;
+const STEPS: usize = 2; // looks at open elements, per byte of the document: at most so many, and some more
 const MOST_REOPENED: usize = 512; // anchors in one page that are opened again
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +65,7 @@ pub struct Builder<'a, 'b> {
     form: Option<u32>,
     is_quirky: Option<bool>, // None: it is not known
     reopened: usize,
+    steps: Cell<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,12 +91,17 @@ impl<'a, 'b> Builder<'a, 'b> {
             form: None,
             is_quirky: Some(true),
             reopened: 0,
+            steps: Cell::new(0),
         }
     }
 
     /// Reads the whole document.
     pub fn read(&mut self) -> Sure {
+        let most = STEPS * self.tokens.source.len() + 10_000;
         loop {
+            if self.steps.get() > most {
+                return Err("many steps");
+            }
             match self.tokens.next() {
                 Token::Text { blank } => self.text(blank)?,
                 Token::Start => {
@@ -150,12 +158,17 @@ impl<'a, 'b> Builder<'a, 'b> {
         Ok(self.serial)
     }
 
+    fn step(&self) {
+        self.steps.set(self.steps.get() + 1);
+    }
+
     fn in_scope(&self, tag: Tag, scope: Scope) -> bool {
         self.any_in_scope(|one| one == tag, scope)
     }
 
     fn any_in_scope(&self, is_it: impl Fn(Tag) -> bool, scope: Scope) -> bool {
         for open in self.stack.iter().rev() {
+            self.step();
             if is_it(open.tag) {
                 return true;
             }
@@ -197,7 +210,9 @@ impl<'a, 'b> Builder<'a, 'b> {
 
     /// How many formatting elements have been closed only by what was around them.
     fn missing(&self) -> usize {
-        let is_open = |one: &Formatting| one.tag == MARKER || self.stack.iter().any(|open| open.serial == one.serial);
+        let is_open = |one: &Formatting| {
+            one.tag == MARKER || self.stack.iter().rev().inspect(|_| self.step()).any(|open| open.serial == one.serial)
+        };
         self.formatting.iter().rev().take_while(|one| !is_open(one)).count()
     }
 
@@ -607,7 +622,8 @@ impl<'a, 'b> Builder<'a, 'b> {
             A => self.anchor(),
             _ if is_block(tag) => {
                 self.close_p();
-                self.push(tag).map(drop)
+                self.push(tag)?;
+                self.look_behind_pre(tag)
             }
             _ if is_formatting(tag) => self.start_formatting(tag),
             _ if is_heading(tag) => {
@@ -692,6 +708,16 @@ impl<'a, 'b> Builder<'a, 'b> {
                 self.push(tag).map(drop)
             }
         }
+    }
+
+    /// The first end of a line in a `pre` is not there, so it opens nothing again.
+    fn look_behind_pre(&self, tag: Tag) -> Sure {
+        let next = self.tokens.source.get(self.tokens.at);
+        let is_line = matches!(tag, PRE | LISTING) && matches!(next, Some(b'\n' | b'\r' | b'&'));
+        if is_line && self.missing() > 0 {
+            return Err("pre");
+        }
+        Ok(())
     }
 
     fn ruby(&mut self, tag: Tag) -> Sure {
@@ -1177,6 +1203,7 @@ impl<'a, 'b> Builder<'a, 'b> {
 
     fn end_any(&mut self, tag: Tag) {
         for at in (0..self.stack.len()).rev() {
+            self.step();
             if self.stack[at].tag == tag {
                 self.stack.truncate(at);
                 return;
