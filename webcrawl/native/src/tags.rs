@@ -38,90 +38,29 @@ tags! {
     THEAD b"thead", TITLE b"title", TR b"tr", TRACK b"track", TT b"tt", U b"u", UL b"ul", WBR b"wbr", XMP b"xmp",
 }
 
+const COUNT: usize = OTHERS as usize;
+
+const fn table(tags: &[Tag]) -> [bool; COUNT] {
+    let mut found = [false; COUNT];
+    let mut at = 0;
+    while at < tags.len() {
+        found[tags[at] as usize] = true;
+        at += 1;
+    }
+    found
+}
+
 /// Return whether the standard calls these elements special (13.2.4.2).
 pub fn is_special(tag: Tag) -> bool {
-    matches!(
-        tag,
-        ADDRESS
-            | APPLET
-            | AREA
-            | ARTICLE
-            | ASIDE
-            | BASE
-            | BASEFONT
-            | BGSOUND
-            | BLOCKQUOTE
-            | BODY
-            | BR
-            | BUTTON
-            | CAPTION
-            | CENTER
-            | COL
-            | COLGROUP
-            | DD
-            | DETAILS
-            | DIR
-            | DIV
-            | DL
-            | DT
-            | EMBED
-            | FIELDSET
-            | FIGCAPTION
-            | FIGURE
-            | FOOTER
-            | FORM
-            | FRAME
-            | FRAMESET
-            | H1
-            ..=H6
-                | HEAD
-                | HEADER
-                | HGROUP
-                | HR
-                | HTML
-                | IFRAME
-                | IMG
-                | INPUT
-                | KEYGEN
-                | LI
-                | LINK
-                | LISTING
-                | MAIN
-                | MARQUEE
-                | MENU
-                | META
-                | NAV
-                | NOEMBED
-                | NOFRAMES
-                | NOSCRIPT
-                | OBJECT
-                | OL
-                | P
-                | PARAM
-                | PLAINTEXT
-                | PRE
-                | SCRIPT
-                | SEARCH
-                | SECTION
-                | SELECT
-                | SOURCE
-                | STYLE
-                | SUMMARY
-                | TABLE
-                | TBODY
-                | TD
-                | TEMPLATE
-                | TEXTAREA
-                | TFOOT
-                | TH
-                | THEAD
-                | TITLE
-                | TR
-                | TRACK
-                | UL
-                | WBR
-                | XMP
-    )
+    const SET: [bool; COUNT] = table(&[
+        ADDRESS, APPLET, AREA, ARTICLE, ASIDE, BASE, BASEFONT, BGSOUND, BLOCKQUOTE, BODY, BR, BUTTON, CAPTION, CENTER,
+        COL, COLGROUP, DD, DETAILS, DIR, DIV, DL, DT, EMBED, FIELDSET, FIGCAPTION, FIGURE, FOOTER, FORM, FRAME,
+        FRAMESET, H1, H2, H3, H4, H5, H6, HEAD, HEADER, HGROUP, HR, HTML, IFRAME, IMG, INPUT, KEYGEN, LI, LINK,
+        LISTING, MAIN, MARQUEE, MENU, META, NAV, NOEMBED, NOFRAMES, NOSCRIPT, OBJECT, OL, P, PARAM, PLAINTEXT, PRE,
+        SCRIPT, SEARCH, SECTION, SELECT, SOURCE, STYLE, SUMMARY, TABLE, TBODY, TD, TEMPLATE, TEXTAREA, TFOOT, TH,
+        THEAD, TITLE, TR, TRACK, UL, WBR, XMP,
+    ]);
+    (tag as usize) < COUNT && SET[tag as usize]
 }
 
 /// Return whether the end tag of such an element runs the adoption agency (13.2.6.4.7).
@@ -131,35 +70,11 @@ pub fn is_formatting(tag: Tag) -> bool {
 
 /// Return whether the start tag only closes an open `p`, and the end tag closes such an element.
 pub fn is_block(tag: Tag) -> bool {
-    matches!(
-        tag,
-        ADDRESS
-            | ARTICLE
-            | ASIDE
-            | BLOCKQUOTE
-            | CENTER
-            | DETAILS
-            | DIALOG
-            | DIR
-            | DIV
-            | DL
-            | FIELDSET
-            | FIGCAPTION
-            | FIGURE
-            | FOOTER
-            | HEADER
-            | HGROUP
-            | LISTING
-            | MAIN
-            | MENU
-            | NAV
-            | OL
-            | PRE
-            | SEARCH
-            | SECTION
-            | SUMMARY
-            | UL
-    )
+    const SET: [bool; COUNT] = table(&[
+        ADDRESS, ARTICLE, ASIDE, BLOCKQUOTE, CENTER, DETAILS, DIALOG, DIR, DIV, DL, FIELDSET, FIGCAPTION, FIGURE,
+        FOOTER, HEADER, HGROUP, LISTING, MAIN, MENU, NAV, OL, PRE, SEARCH, SECTION, SUMMARY, UL,
+    ]);
+    (tag as usize) < COUNT && SET[tag as usize]
 }
 
 /// Return whether the element ends by itself where another begins or ends (13.2.6.3).
