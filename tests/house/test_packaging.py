@@ -13,6 +13,7 @@ from scrapy.utils.misc import walk_modules_iter
 import webcrawl
 from tests.support.places import ROOT
 from webcrawl import settings
+from webcrawl.base.native import reader_name
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 COMMANDS = PROJECT["entry-points"]["scrapy.commands"]
@@ -80,7 +81,7 @@ def test_the_version_has_one_place(words):
     words = [sys.executable, *words, "--version"]
     said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
-    assert said == f"webcrawl {webcrawl.__version__}\n"
+    assert said == f"webcrawl {webcrawl.__version__}, links are read by the {reader_name()} reader\n"
     assert f"{webcrawl.__version__}.".startswith(settings.USER_AGENT.removeprefix("webcrawl/") + ".")
     assert "version" in PROJECT["dynamic"]
 

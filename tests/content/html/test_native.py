@@ -15,6 +15,7 @@ from webcrawl.base.native import NATIVE
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.native_links import FoundRows, NativeDocument, rows_of
+from webcrawl.content.html.tree_guard import heavy
 
 if NATIVE is None:
     pytest.skip("the native reader was not built, or WEBCRAWL_NATIVE=0", allow_module_level=True)
@@ -23,7 +24,7 @@ from tests.fuzzing.native import MAX_LENGTH, differences
 
 PAGE = b"<!DOCTYPE html><title>A  title</title><a href=/1>1</a><a href=/2 rel=nofollow>2</a>"
 URL = "http://a.test/b"
-SHARE = 0.95  # of real pages
+SHARE = 0.95  # of the real pages that are given to lexbor otherwise
 
 
 def read(page: bytes, media: str = "text/html; charset=utf-8") -> DocumentLinks:
@@ -42,7 +43,8 @@ def test_generated_pages_have_the_same_links(seed):
 def test_real_pages_have_the_same_links(name):
     """Nearly all real pages are read without doubt, and as by Python's way."""
     paths = sorted((cases(name) / "pages").glob("*.gz"))
-    found = [differences(gzip.decompress(path.read_bytes()), "text/html", URL) for path in paths]
+    pages = [page for page in (gzip.decompress(path.read_bytes()) for path in paths) if not heavy(page)]
+    found = [differences(page, "text/html", URL) for page in pages]
 
     assert not any(found)
     assert sum(one is not None for one in found) >= SHARE * len(found) - 1
