@@ -113,8 +113,11 @@ def test_lexbor_without_memory(monkeypatch):
 
     monkeypatch.setattr(trees, "LexborHTMLParser", fail)
 
+    reader = LinkReader()
+    reader.leave_native()
+
     with pytest.raises(MemoryError, match="Can't parse HTML"):
-        LinkReader().links(PAGE, "text/html", URL)
+        reader.links(PAGE, "text/html", URL)
 
 
 @pytest.mark.parametrize("code", [etree.ErrorTypes.ERR_NO_MEMORY, etree.ErrorTypes.ERR_DOCUMENT_EMPTY])
