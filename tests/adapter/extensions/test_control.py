@@ -19,7 +19,7 @@ def _extension_of(tmp_path, monkeypatch):
 
     def make(**crawl):
         monkeypatch.setattr(control, "scheduler_of", lambda _: None)
-        monkeypatch.setattr(control, "Commanding", lambda *_: SimpleNamespace(**crawl))
+        monkeypatch.setattr(control, "CommandedCrawl", lambda *_: SimpleNamespace(**crawl))
         return Control(SimpleNamespace(), tmp_path)
 
     return make
