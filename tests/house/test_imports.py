@@ -58,7 +58,7 @@ ENTRY = {
         "",
         ".install",
         ".engine",
-        ".engine.Engine",
+        ".engine.EngineHandle",
         ".names",
         ".names.ForeignScrapy",
         ".names.check",

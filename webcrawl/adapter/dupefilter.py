@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 class SeenFilter(BaseDupeFilter):
     """Reports every request as seen: the seen store hands new ones to the frontier itself, later.
 
-    IgnoreRequest is raised for one that will not come, Duplicate if that is because it is known.
+    IgnoreRequest is raised for one that will not come, DuplicateRequest if that is because it is known.
     """
 
     hands_over = True  # what it reports as seen is not lost

@@ -139,7 +139,7 @@ class RequestIntake:
     def _test(self, request: Request) -> None:
         """Have the dupefilter look at a request.
 
-        Raise Duplicate, or any IgnoreRequest, if it is left out.
+        Raise DuplicateRequest, or any IgnoreRequest, if it is left out.
         """
         if self._hands_over:
             self._counts.submitted += 1

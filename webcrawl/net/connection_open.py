@@ -347,11 +347,9 @@ def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     The chain is not verified.
     """
     certificate = _read(der)
-    return (
-        ("certificate_unreadable",)
-        if certificate is None
-        else tuple(_flaws(certificate, host, now))
-    )
+    if certificate is None:
+        return ("certificate_unreadable",)
+    return tuple(_flaws(certificate, host, now))
 
 
 @lru_cache(256)

@@ -133,7 +133,7 @@ class TestOriginals:
                 met.append(number)
             assert len(originals) <= max(2, limit)
 
-        assert repr(originals).startswith(f"<Originals {len(originals)} ")
+        assert repr(originals).startswith(f"<RecentPayloads {len(originals)} ")
 
     def test_popular_payloads_stay(self):
         """A payload found in every generation is never dropped, however many others come."""

@@ -52,7 +52,7 @@ class RecentPayloads:
         self._old: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
-        return f"<Originals {len(self)} at most {2 * self._half}>"
+        return f"<RecentPayloads {len(self)} at most {2 * self._half}>"
 
     def __len__(self) -> int:
         return len(self._new) + len(self._old)

@@ -95,7 +95,7 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
 
 
 def _record(member: UnpackedStream) -> dict[str, str]:
-    """Return the fields of a record. Raise Torn if anything in it is wrong."""
+    """Return the fields of a record. Raise TornRecord if anything in it is wrong."""
     fields = _fields(member.until(END_OF_FIELDS, LONGEST))
     kind = fields["WARC-Type"]
     wanted = fields.get("WARC-Payload-Digest", "")
@@ -141,7 +141,7 @@ def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[s
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Return the fields of a record's head. Raise Torn if a field is malformed or missing."""
+    """Return the fields of a record's head. Raise TornRecord if a field is malformed or missing."""
     version = VERSION.match(head)
     if version is None:
         raise TornRecord("not a WARC record")

@@ -171,7 +171,7 @@ class RecordReader:
     def sound(self) -> Iterator[ReadRecord]:
         """Yield the records of a file in which each is a gzip member by itself.
 
-        Torn if one is not, or is damaged.
+        TornRecord if one is not, or is damaged.
         """
         while self.place.offset < self.size:
             record = self._next()
@@ -213,7 +213,7 @@ class RecordReader:
         return record
 
     def _head(self) -> bytes:
-        """Return the head of a record. Raise Torn if it has the end of garbage, and seems to go on."""
+        """Return the head of a record. Raise TornRecord if it has the end of garbage, and seems to go on."""
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
             raise TornRecord("no end of a record's head", within=True)
@@ -282,7 +282,7 @@ class RecordReader:
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[ReadRecord]:
     """Yield the records from byte `at` to byte `end` of an open file, which stays open.
 
-    Torn as of `Records.sound`.
+    TornRecord as of `RecordReader.sound`.
     """
     try:
         records = RecordReader(path, most, ignore, RecordStart(at, 0), end, file)
@@ -311,7 +311,7 @@ def _form(file: BinaryIO, path: Path) -> PackingForm:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Return the fields of a head. Raise Torn if it lacks a field that is needed to read on."""
+    """Return the fields of a head. Raise TornRecord if it lacks a field that is needed to read on."""
     values: dict[str, list[str]] = {}
     for line in FOLD.sub(b" ", head).split(b"\n")[1:]:
         name, colon, value = line.partition(b":")

@@ -145,7 +145,7 @@ class UnpackedStream:
         self.seek(RecordStart(form.begin, 0))
 
     def seek(self, place: RecordStart) -> None:
-        """Go to a place; Torn if nothing can be unpacked there."""
+        """Go to a place; TornRecord if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = b""
@@ -250,7 +250,7 @@ class UnpackedStream:
     def until(self, mark: re.Pattern[bytes], most: int) -> bytes:
         """Return the bytes up to this mark, and the mark.
 
-        Raise Torn if the mark is not within `most` bytes.
+        Raise TornRecord if the mark is not within `most` bytes.
         """
         found, seen = mark.search(self._data), 0
         while found is None:

@@ -38,14 +38,14 @@ _END = re.compile(rb"\n\r?\n")
 
 
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[ReadRecord]:
-    """Return the records from byte `at` on, with the beginnings of their blocks. Raise Torn."""
+    """Return the records from byte `at` on, with the beginnings of their blocks. Raise TornRecord."""
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
 def record_at(archive: Path, file: BinaryIO, at: int) -> ReadRecord:
     """Return the record at this byte of an open archive file, with HEAD bytes of its block.
 
-    Raise Torn if none is.
+    Raise TornRecord if none is.
     """
     record = next(sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size), None)
     if record is None:

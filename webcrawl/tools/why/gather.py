@@ -22,7 +22,7 @@ from webcrawl.tools.why.facts import (
     robots_verdict,
     scores_of,
 )
-from webcrawl.tools.why.file_search import QUICK, LogMatches, exchange_of
+from webcrawl.tools.why.file_search import QUICK, ArchiveIndexes, LogMatches, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import OpenedCrawl
 from webcrawl.tools.why.places import QueueSearch, among_portions, among_records
@@ -113,11 +113,10 @@ class FactFinder:
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries:
-                facts.looked += self._unread_of_archive()
+                facts.looked += self._unread_of(indexes)
 
-    def _unread_of_archive(self) -> Iterator[str]:
+    def _unread_of(self, indexes: ArchiveIndexes) -> Iterator[str]:
         """Yield a line for each part of the archive that was not looked at."""
-        indexes = self._source.indexes
         if indexes.gone:
             is_stored = self._source.has_stored_indexes
             where = "lie in the store" if is_stored else "are no longer in the folder"
