@@ -32,7 +32,7 @@ def test_a_crawl_with_the_defaults_has_short_lists(tmp_path, name):
     """
     always = {
         "RobotsAdmission",
-        "Ending",
+        "CrawlEnd",
         "Statistics",
         "SavedStatistics",
         "Sitemaps",
