@@ -1,7 +1,7 @@
 """Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives.
 
-They are those of a crawl without its frontier and its clients. Pipelines find in them all that they
-find in a crawl.
+These are the same as in a crawl, minus the frontier and the clients. Pipelines find everything
+there that they would find in a crawl.
 """
 
 from __future__ import annotations

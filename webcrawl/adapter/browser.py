@@ -288,7 +288,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count([f"flaw/{name}"])
 
     def _copy(self, request: Request, page: str, rendering: PageRendering) -> Request:
-        """Return the request for scrapy-playwright: its own context has the page's password."""
+        """Return a copy of the request for scrapy-playwright.
+
+        It gets a browser context of its own, with the page's proxy password.
+        """
         meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
         ours = {
             "proxy": {"server": self._proxy.address, "username": USER, "password": page},

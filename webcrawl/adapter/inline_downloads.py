@@ -86,7 +86,7 @@ class AwaitedDownloads:
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Surround a whole download: the page that awaits it is away meanwhile."""
+        """Wrap a whole download. Until it ends, the page that awaits it counts as away."""
         self._check_open()
         page = page_under_way()
         self.waiting += 1
@@ -247,7 +247,10 @@ class AwaitedDownloads:
         return was_held
 
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
-        """Log and archive an attempt in the turn of the loop in which it ended; return its next."""
+        """Log and archive an attempt in the same turn of the event loop in which it ended.
+
+        Return the link for the next attempt, if there is one.
+        """
         link = trip.link
         outcome = trip.outcome
         exchange = trip.exchange

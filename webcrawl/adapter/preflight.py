@@ -287,7 +287,10 @@ ARGUMENT_RULES = (
 
 
 def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
-    """Raise CannotStart if an argument is wrong or missing. `elsewhere`: a server has seeds."""
+    """Raise CannotStart if an argument is wrong or missing.
+
+    `elsewhere`: whether a server supplies seeds.
+    """
     known = spider.known_arguments()
     for name in given:
         if name not in known and name != JOB:

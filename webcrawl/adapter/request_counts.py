@@ -23,7 +23,7 @@ SHORT_ERRORS = {  # how Scrapy calls a body that is not whole
 
 
 class DuplicateRequest(IgnoreRequest):
-    """A request whose URL is known, and it is known at once."""
+    """A request refused on the spot, because its URL is already known."""
 
 
 @dataclass(slots=True)

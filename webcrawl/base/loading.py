@@ -64,9 +64,9 @@ class MissingLibraryError(ImportError):
     """A library is not installed; the message says which, and how to get it."""
 
     def __init__(self, library: str, error: ImportError | None = None) -> None:
-        """`error`: of the import.
+        """`error` is what the import raised.
 
-        What is missing inside an installed library is named as what it is.
+        If an installed library itself lacks a module, the message names that module.
         """
         name = error.name.partition(".")[0] if error is not None and error.name else library
         super().__init__(missing(name), name=name)

@@ -316,7 +316,7 @@ class Timings:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """Return the first value of a header, by its name in lower case."""
+    """Return the first value of the header `name`, which must be in lower case."""
     size = len(name)
     for given, value in headers:
         if len(given) == size and given.lower() == name:
@@ -485,7 +485,7 @@ class Exchange:
         return (self._first or self._by_name()).keys()
 
     def header(self, name: bytes) -> bytes | None:
-        """Return the first value of a header, by its name in lower case."""
+        """Return the first value of the header `name`, which must be in lower case."""
         return (self._first or self._by_name()).get(name)
 
     def _by_name(self) -> dict[bytes, bytes]:

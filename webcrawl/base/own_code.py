@@ -61,9 +61,9 @@ def made_by(
     *arguments: Any,
     **options: Any,
 ) -> Any:
-    """Return what this class or function, loaded from the path, makes of the arguments.
+    """Call `factory`, which was loaded from this path, with the arguments, and return the result.
 
-    Raise the errors of `made`.
+    Raise the same errors as `made`.
     """
     if path.startswith(OURS):
         return factory(*arguments, **options)

@@ -186,9 +186,9 @@ _SIGNAL_SAYS = {b"yes": allows, b"no": forbids}
 
 
 def signal_statement(value: bytes) -> int:
-    """Return the statement of a value such as `search=yes, ai-train=no`, in any case.
+    """Return what a value such as `search=yes, ai-train=no` states, ignoring case.
 
-    Other signals, such as `use`, name no purpose.
+    Ignore other signals, such as `use`, because they name no purpose.
     """
     said = 0
     for part in value.lower().split(b","):

@@ -1,8 +1,8 @@
-"""Says what a page of an archive has become beside the capture of it that was read before.
+"""Says how an archived page has changed since the capture of it that was read before.
 
-The digests of bodies that were seen are a set, from which nothing is removed. A page's states are
-counted in it: one digest says that the page has an n-th state, another one which that is. A
-recapture that is as the one before adds none.
+The digests of all bodies seen so far form a set, from which nothing is ever removed. That set also
+counts a page's states. One digest says that the page has an nth state, and another says which state
+that is. A capture identical to the previous one adds no digest.
 """
 
 from __future__ import annotations
@@ -98,5 +98,8 @@ class ArchivedStates:
         """Do nothing: an archive has the pages of one body in any order."""
 
     def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:  # noqa: ARG002 - as of pages fetched again
-        """Return whether a page whose body is known is processed: it has changed to that."""
+        """Return whether to process a page whose body is already known.
+
+        It is processed if the page has changed to that body.
+        """
         return page.change is not Change.NEW

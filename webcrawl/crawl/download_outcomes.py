@@ -111,7 +111,9 @@ class Outcomes:
                 hear(trip.link, cause)
 
     def _is_its_own(self, error: ProxyFailed) -> bool:
-        """Return whether only the proxy of one request has failed: other ways to the web work."""
+        """Return whether the failure is that of one request's own proxy, while other routes to the
+        web still work.
+        """
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
     def _note_unfinished(
@@ -184,7 +186,10 @@ def _shows_network(trip: Trip) -> bool:
 
 
 def fetch_error(error: Exception) -> FetchError | None:
-    """Return the error that a client of the crawl's has raised: this one, its cause, or None."""
+    """Return the error that one of the crawl's clients raised: `error` itself or its cause.
+
+    Return None if it is neither.
+    """
     found = error if isinstance(error, FetchError) else error.__cause__
     return found if isinstance(found, FetchError) else None
 

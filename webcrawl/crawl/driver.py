@@ -1,4 +1,7 @@
-"""The one loop of a crawl. It knows no framework: its steps say how pages are processed.
+"""The crawl's own loop. It knows no framework: its steps say how pages are processed.
+
+Crawls with callbacks, middlewares or handlers of other projects run on Scrapy's engine instead
+(adapter/driving.py, OF_ENGINE).
 
 The life of a URL:
 
@@ -139,7 +142,7 @@ class Driver:
             self.wake()
 
     def _start(self) -> None:
-        """Begin what is due, and leave the rest to the next turn after STARTS seconds."""
+        """Start whatever is due. Once STARTS seconds have passed, leave the rest to the next turn."""
         self._starts_next = False
         self._looked = self._loop.time()
         begun = self._clock()

@@ -191,8 +191,9 @@ class Since:
     def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
         """Return the answer, or the page that a 304 stands for.
 
-        A host that does not bear conditions on a GET is asked again, later, and without them from
-        now on. So is one whose URLs fail with them and are answered without, several in a row.
+        If a host cannot handle conditional GETs, the URL is tried again later, and the host gets no
+        more of them. A host also gets no more of them once several of its URLs in a row
+        failed with them and were answered without.
         """
         if known.conditions and answer.status in REFUSALS:
             self._note(answer.url, SURE)

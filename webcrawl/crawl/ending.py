@@ -1,4 +1,4 @@
-"""Ends a crawl although URLs are left, if all of them are of hosts that do not answer."""
+"""Says whether a crawl may end although URLs are left, all of them of hosts that do not answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LEAST = 30.0  # seconds for which such hosts are waited for, however short the c
 
 
 class CrawlEnd:
-    """Waits for hosts set aside or failing, and tries those that come due; then the crawl ends.
+    """Says how long hosts set aside or failing are waited for (`Crawl.pending` asks).
 
     The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is
     shorter. A run that has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that

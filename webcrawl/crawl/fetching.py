@@ -115,15 +115,6 @@ class Fetching:
     ) -> None:
         """Take the parts of a fetch.
 
-        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`:
-        with a robots.txt.
-
-        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with
-        a robots.txt.
-
-        `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with
-        a robots.txt.
-
         `clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a
         robots.txt.
 

@@ -45,7 +45,7 @@ class Halfway(Part):
         db.join(self)
 
     def __bool__(self) -> bool:
-        """Return whether there is any page; in most crawls there never is."""
+        """Return whether there is any page. Most crawls never have one."""
         return bool(self._now or self._before)
 
     def comes_again(self, page: str) -> bool:

@@ -269,9 +269,9 @@ TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Listener(http_answerer.Listener):
-    """`text` makes the figures.
+    """Serves the figures, which `text` produces.
 
-    At most one look at the crawl per second, whoever asks how often.
+    Looks at the crawl at most once a second, no matter how often anyone asks.
     """
 
     def __init__(

@@ -54,7 +54,11 @@ class Questions:
     """
 
     def next_decision(self, link: Link, now: float, /) -> Decision:
-        """Return None to let a due URL pass; at anything else no other feature is asked."""
+        """Return None to let a due URL pass; at anything else no other feature is asked.
+
+        These are answers of the crawl's own features. Those of FEATURES answer with False, True or
+        a time, and own_features.py translates.
+        """
         raise NotImplementedError
 
     def next_headers(self, link: Link, /) -> Headers:

@@ -1,4 +1,6 @@
-"""Features of the user's own: classes named in FEATURES (docs/extending.md#a-feature-of-your-own)."""
+"""The user's own features, which are classes named in FEATURES
+(docs/extending.md#a-feature-of-your-own).
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,7 @@ class SavedFeature(Part):
 
 
 def _heeded(found: Any) -> None:
-    """Refuse a result that would have to be awaited, of a method that is only told."""
+    """Refuse an awaitable as the result of a method that is only notified."""
     if isawaitable(found):
         raise TypeError(f"{found!r}: nobody awaits it")
 

@@ -1,6 +1,8 @@
-"""A chain of redirects, as it travels with a link: the requested URLs, and the cookies they set.
+"""What a chain of redirects carries along: the requested URLs, and the cookies they set.
 
-It is a field of the link, so it is stored wherever the link is, and forgotten with the last hop.
+Redirects are followed, and their number is bounded, in visitor.py.
+
+The chain is a field of the link, so it is stored wherever the link is, and forgotten with the last hop.
 Most redirects set no cookie: then it is the keys of the URLs, and reading it takes no decoding.
 
 Nothing is kept here. A cookie belongs to the host that set it and goes to no other, whatever its

@@ -1,4 +1,6 @@
-"""Says why seeds give nothing: at once in the log, in progress lines, and at the end by reason."""
+"""Says why seeds gave nothing: in the log at once, in the progress lines, and at the end grouped by
+reason.
+"""
 
 from __future__ import annotations
 

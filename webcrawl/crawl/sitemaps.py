@@ -58,7 +58,10 @@ class Sitemaps(Feature):
 
     @classmethod
     def open(cls, parts: Parts, rules: LinkRules, page_links: PageLinks, *, looks: bool) -> Self:
-        """Have sitemaps read in this crawl. `looks`: hosts are asked for the usual name as well."""
+        """Set up the reading of sitemaps for this crawl.
+
+        `looks`: whether hosts are also asked for a sitemap under the usual name.
+        """
         has_listing = (
             parts.signalling.signals.has_listing
             if parts.signalling is not None

@@ -228,7 +228,10 @@ class Uplink:
         return self._frontier.outage.pardon(since)
 
     def names_lost(self, since: float) -> None:
-        """No name server answers; the last one did at `since`, by time.monotonic."""
+        """Note that no name server answers.
+
+        The last answer came at `since`, in time.monotonic terms.
+        """
         self._names = False
         self._counters["outage/names"] += 1
         self._count(self._forgive(self._clock.at(since)))

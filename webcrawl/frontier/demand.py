@@ -1,4 +1,4 @@
-"""The demand for slots: how many hosts are let in for free ones, and which downloads are cut."""
+"""Decides how many hosts are let in when slots are free, and which downloads are cut short."""
 
 from __future__ import annotations
 

@@ -340,9 +340,10 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
 
 
 def _is_others(row: FailedRow, link: Link) -> bool:
-    """Return whether all answers in this row are of one origin, and not of that of the link.
+    """Return whether all answers in this row came from one origin, and that origin is not the
+    link's.
 
-    A good answer of one origin (scheme, host and port) says nothing of the errors of another.
+    A good answer from one origin (scheme, host and port) says nothing about another's errors.
     """
     return bool(link.url) and row.origin not in (0, -1, origin_of(link.url))
 

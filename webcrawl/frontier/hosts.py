@@ -163,7 +163,7 @@ class Host:
         )
 
     def queues(self) -> tuple[Fifo, ...]:
-        """Return all queues that it has."""
+        """Return all queues of this host, including those of its origins."""
         own = self.own_queues()
         if self.origins is None:
             return own
@@ -236,7 +236,7 @@ class HostTable:
     """Hosts in use are objects, and so are idle ones while there is room; all others are rows."""
 
     def __init__(self, db: CrawlDB, pool: Pool, room: int, packed: int = 0) -> None:
-        """At most `room` hosts are objects, and `packed` bytes of rows stay in memory."""
+        """Idle hosts stay objects while all are at most `room`; `packed` bytes of rows are kept."""
         self._db = db
         self._pool = pool
         self._room = room

@@ -52,7 +52,7 @@ class Queue(Protocol):
     def take(self, now: float, *, spare: bool = True) -> Link | None:
         """Return a link whose host is due, and which the admission check lets through.
 
-        Without `spare`, none that may wait.
+        If `spare` is false, do not return a link that may wait.
         """
 
     def next_ready(self) -> float | None:

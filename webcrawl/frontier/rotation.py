@@ -384,7 +384,7 @@ class RevisitTurns:
         self._rotation = rotation
 
     def add(self, records: Sequence[Packed]) -> None:
-        """Put packed links of pages that are due again into the level of their own."""
+        """Queue packed links to pages that are due again, in the level reserved for them."""
         for record in records:
             self._front.push_old(record)
         self._core.queued += len(records)

@@ -128,10 +128,11 @@ def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
 def _open_queues(
     db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random
 ) -> Queues:
-    """Half of the memory is for the queues' heads and tails, a quarter for hosts as objects, an
-    eighth for packed rows.
+    """Open the queues with their shares of FRONTIER_MEMORY.
 
-    The last eighth is for registered domains.
+    Half of it is for the queues' heads and tails, a quarter for hosts as objects, an eighth for
+    packed rows, and the last eighth for registered domains. The caches of robots.txt rules
+    (crawl/admission.py) and of addresses (net/network.py) come on top, in proportion to it.
     """
     quarter, blocks = shape.memory // 4, Blocks(db)
     learnt = shape.memory // LEARNT * (isinstance(rules.prioritizer, Learning) + rules.folds)

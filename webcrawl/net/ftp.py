@@ -38,7 +38,7 @@ class FtpTarget(NamedTuple):
 
 
 def parse_ftp(url: str) -> FtpTarget:
-    """Parse an absolute ftp URL; raises BadUrl."""
+    """Parse an absolute FTP URL. Raise BadUrl if it cannot be used."""
     host, port, path = host_port_path(url, _URL, 21)
     path, kind = split_type(path)
     *folders, name = [unquote_to_bytes(segment) for segment in path.split("/")]

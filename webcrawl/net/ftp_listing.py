@@ -173,9 +173,9 @@ def mlsd_entry(line: bytes) -> FtpEntry | None:
 
 
 def _facts(written: bytes) -> dict[bytes, bytes] | None:
-    """Return the facts of a line by their names in small letters; None if one is malformed.
+    """Return a line's facts by lower-case name, or None if any fact is malformed.
 
-    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
+    Pure-FTPd writes a link's target into a fact, spaces included.
     """
     found: dict[bytes, bytes] = {}
     if not written:

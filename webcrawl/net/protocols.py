@@ -141,10 +141,10 @@ class FetchProgress(Protocol):
 class ProtocolModule(Protocol):
     """A client of one protocol (Mercator 2), used by a download handler.
 
-    It ignores what its protocol lacks.
+    It ignores arguments that mean nothing in its protocol.
 
-    An option that it lacks is another matter: it must raise BadOption. A request without options
-    may come without the argument.
+    For an option that it does not support, however, it must raise BadOption. The `options` argument
+    may be omitted.
     """
 
     async def fetch(

@@ -351,7 +351,7 @@ def _is_http(first: ReadRecord) -> bool:
 
 
 def _is_cut(first: ReadRecord) -> bool:
-    """Return whether the reader has not kept all of the block."""
+    """Return whether the reader kept only part of the block."""
     return first.size > len(first.block)
 
 

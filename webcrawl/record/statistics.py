@@ -306,10 +306,10 @@ def _hosts(hosts: HostTally) -> dict[str, Any]:
 
 
 def _most(hosts: HostTally, measure: int) -> dict[str, list[int]]:
-    """Return the rows of the MOST first hosts by this measure.
+    """Return the rows of the top MOST hosts by this measure.
 
-    It runs at each checkpoint, while the crawl waits: a key for `nlargest` would take five times as
-    long.
+    The crawl waits for this at each checkpoint, so `nlargest` gets no key, which would take five
+    times as long.
     """
     numbers = nlargest(MOST, [row[measure] for row in hosts.rows.values()])
     least = max(1, numbers[-1]) if numbers else 1

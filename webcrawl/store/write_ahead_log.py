@@ -276,7 +276,7 @@ def _times(matrix: Words, rows: Words) -> Words:
 
 
 def _sums(rows: Words) -> Words:
-    """Return the checksum of each row of words, starting from 0."""
+    """Return the checksum of each row of words, with 0 as the initial value."""
     return _times(_factors(rows.shape[1] // 2), rows)
 
 

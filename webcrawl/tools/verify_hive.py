@@ -331,7 +331,9 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
 
 
 def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
-    """Return the drones' different names, added up; and hashes that several have."""
+    """Return the number of distinct names of each drone, summed, and up to MOST hashes that more
+    than one drone has.
+    """
     try:
         with closing(sqlite3.connect("")) as db:  # a file that SQLite removes
             db.execute("PRAGMA journal_mode = OFF")

@@ -242,6 +242,6 @@ def place(values: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def address_of(values: Mapping[str, Any]) -> str:
-    """Return the URL at which hubs reach the crawl; of a drone, below its number."""
+    """Return the URL at which hubs reach the crawl. For a drone, its number is appended."""
     address: str = values["WEBSUB_ADDRESS"]
     return f"{address}/{values['HIVE_DRONE']}" if values["HIVE_DRONES"] else address

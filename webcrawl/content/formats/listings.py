@@ -259,7 +259,10 @@ class _Target:
                 self._add(address, self._role_of_item() if role == "item" else role, kind)
 
     def _role_of_item(self) -> str:
-        """Return the role of a link to a page: the feed's own page stands in no item."""
+        """Return the role of a link to a page.
+
+        Outside any item, the link is to the feed's own page.
+        """
         return "item" if self._within else "home"
 
     def _add(self, url: str | None, role: str, kind: str) -> None:

@@ -209,7 +209,10 @@ def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
 
 
 def _ascii_based(encoding: str | None) -> str | None:
-    """Return the encoding that is meant: a declaration readable as bytes is not in UTF-16."""
+    """Return the encoding that a declaration really means.
+
+    If the declaration could be read as ASCII, the page is not in UTF-16.
+    """
     if encoding in UTF_16:
         return UTF_8
     return WINDOWS_1252 if encoding == USER_DEFINED else encoding

@@ -316,7 +316,7 @@ class _References:
     def _entity(self, name: bytes) -> bytes:
         """Return the text of an entity, with its own references replaced.
 
-        An entity within itself has no text.
+        An entity that refers to itself expands to nothing.
         """
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1

@@ -287,7 +287,7 @@ def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
 
 
 def _is_left_to_scripts(body: bytes) -> bool:
-    """Return whether a page has scripts, and no links and images outside of comments."""
+    """Return whether a page has scripts but, outside comments, neither links nor images."""
     link = body.find(b"<a ")  # most pages have one in their first part, where the search ends
     shows_link = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
     if shows_link or b"<script" not in body:

@@ -158,7 +158,7 @@ class LocalAddress:
 
 
 class PortRanges:
-    """Ports, alone or from one to another."""
+    """Single ports and ranges of ports."""
 
     allowed: str = (
         "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"

@@ -160,7 +160,10 @@ class Client:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """Raise NoAnswer if the crawl does not even say how it is, in a turn of its event loop."""
+        """Ask the crawl for its status.
+
+        Raise NoAnswer if it does not answer even that, which takes one turn of its event loop.
+        """
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)

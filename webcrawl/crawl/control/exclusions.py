@@ -115,7 +115,10 @@ class ValueStore(Protocol):
 
 
 def saved_optouts(state: ValueStore, excluded: Sequence[str]) -> list[OptOut]:
-    """Return all records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
+    """Return all opt-out records as of the last checkpoint.
+
+    `excluded` holds the rules from `commands in force`.
+    """
     return [*_commanded(state, excluded), *_unpacked(state.get(OF_FILE))]
 
 

@@ -59,7 +59,7 @@ class Crawling(Protocol):
 
 
 class Side(Protocol):
-    """The hive as the crawl sees it: whether the crawl waits for other drones."""
+    """What the crawl needs to know about its hive: whether the other drones are done."""
 
     others_done: bool
 

@@ -100,7 +100,7 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
 
 
 def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
-    """Check drones that were never let in: another state, not here, may have their number."""
+    """Check drones that were never let in. A state elsewhere may already have their number."""
     known = {number: state for one in drones for number, state in one.others.items()}
     for crawl in crawls:
         number = number_of(crawl)
@@ -166,7 +166,10 @@ UNKNOWN = -1  # the owner of what has no host
 
 
 def owner_of(drones: Iterable[Standing]) -> Owner | None:
-    """Return whose a URL has always been; None if owners changed, or depend on a file."""
+    """Return a function that tells which drone has always owned a URL.
+
+    Return None if owners have changed or depend on a file.
+    """
     first = next(iter(drones), None)
     ways = {one.partition for one in drones}
     if first is None or first.slots is None or len(ways) > 1 or not ways <= set(WAYS):

@@ -58,7 +58,7 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
 
 
 class LaterMap(Exception):  # noqa: N818
-    """A letter was written by a later slot map than ours, which has to be learned first.
+    """A letter was addressed using a later slot map than ours. We must learn that map first.
 
     Nothing was done with it.
     """

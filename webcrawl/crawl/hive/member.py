@@ -31,7 +31,7 @@ IDENTITY, MAP, KEY = "hive/identity", "hive/map", "key"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A drone's state; the id is drawn when the state is begun."""
+    """Identifies a drone's state. The id is random, chosen when the state is created."""
 
     id: str
     name: str  # of the hive

@@ -58,11 +58,11 @@ class DroneState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A drone as it sees itself at the moment when this is packed.
+    """What a drone says of itself at the moment the report is packed.
 
     The queen relies on two promises. `beat` counts the heartbeats of this run that the server has
-    answered, not those that were made: one that got no answer may arrive at any time. And
-    `activity` differs between two reports of a run if anything was done in between.
+    answered, not those sent. An unanswered heartbeat may still arrive at any time. And `activity`
+    differs between two reports of a run if anything was done in between.
     """
 
     drone: int

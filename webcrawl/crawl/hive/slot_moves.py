@@ -155,7 +155,9 @@ class Moving(Part):
             self._next(slot)
 
     def _next(self, slot: int) -> None:
-        """Begin what is planned next for a slot, which is packed, or has come whole."""
+        """Begin the next step planned for a slot, now that the slot is packed or has arrived
+        complete.
+        """
         plan = self._plans.get(slot)
         if plan is None:  # something that was for a lost drone has come instead
             return

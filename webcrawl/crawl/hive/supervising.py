@@ -297,7 +297,7 @@ class Supervisor:
 
 
 def _last_words(process: Process, status: int) -> str:
-    """Return the last line of a drone that ended by itself, unless it is one of its log."""
+    """Return the last line printed by a drone that ended by itself, unless it is a log line."""
     if status <= 0 or not process.said or LOGGED.match(process.said[-1]):
         return ""
     return f"; its last line: {process.said[-1]}"

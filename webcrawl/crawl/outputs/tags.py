@@ -32,7 +32,9 @@ def start_tags(html: bytes) -> list[bytes]:
 
 
 def _markup(html: bytes) -> Iterator[bytes]:
-    """Yield the markup between comments and the contents of elements that hold no tags."""
+    """Yield the markup without comments, and without the contents of elements that cannot contain
+    tags.
+    """
     begin = 0
     while raw := _RAW.search(html, begin):
         yield html[begin : raw.end()]

@@ -1,1 +1,1 @@
-"""Families of URLs that make nothing new: learnt from what their pages bring, and held back."""
+"""Learns which families of URLs bring nothing new, and holds those families back."""

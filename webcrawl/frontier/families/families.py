@@ -87,7 +87,7 @@ class Families:
         self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
-        """A page has these links, or a redirect has this target."""
+        """Take note of the links on a page, or of a redirect's target."""
         look = self._looks.get(url)
         if look is None and len(links) == 1:
             if len(self._targets) >= TARGETS:

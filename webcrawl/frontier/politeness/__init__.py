@@ -17,7 +17,8 @@ class Politeness(Protocol):
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...
 
     def wait(self, times: Sequence[float]) -> float:
-        """Return the seconds until the host's next request.
+        """Return the shortest time until the host's next request, in seconds.
 
-        `times`: those of its last downloads, at most five, oldest first.
+        Strain, Crawl-delay, Retry-After and failures lengthen it (frontier/booking.py). `times`:
+        those of the host's last downloads, at most five, oldest first.
         """

@@ -7,8 +7,8 @@ from statistics import fmean
 
 
 class Mercator:
-    """A multiple of the last download's duration: a slow server gets fewer requests than a fast
-    one.
+    """Waits a multiple of the last download's duration, so that a slow server gets fewer requests
+    than a fast one.
     """
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:

@@ -1,6 +1,6 @@
 """The keys of Mercator's eliminator (section 3.2), and their merge.
 
-T waits for a merge, F was ever found new.
+T holds the keys that wait for a merge, and F all keys that were ever found new.
 
 T has the fingerprints and their ordinals in U. An ordinal is a record's number since T was last
 emptied. It equals the key's position in T, so only keys are stored. A thread sorts full chunks and
@@ -341,7 +341,7 @@ class KnownKeys:
         return Sweep(frozen, self._fresh, replaced, kept, create, budget, stop)
 
     def adopt(self, swept: Swept) -> None:
-        """Replace F by the merge's result."""
+        """Replace F with the result of the merge."""
         self._fresh = swept.fresh
         self._runs.adopt(swept.change)
 

@@ -33,7 +33,9 @@ class Negotiated(asyncio.Protocol):
     """A TLS connection whose client and server have just agreed on what they speak."""
 
     def __init__(self, desk: Desk, only_h2: ssl.SSLContext) -> None:
-        """`only_h2`: the context of servers that close a connection without it."""
+        """`only_h2` is the TLS context of servers that close any connection that does not speak
+        HTTP/2.
+        """
         self._desk = desk
         self._only_h2 = only_h2
 

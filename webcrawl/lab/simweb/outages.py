@@ -120,7 +120,7 @@ class Board:
     def during(
         self, kind: str, *targets: str, retry_after: float = 0.0, as_date: bool = False
     ) -> Iterator[Outage]:
-        """An outage for the duration of a block."""
+        """Keep an outage going for the duration of a `with` block."""
         outage = self.begin(kind, *targets, retry_after=retry_after, as_date=as_date)
         try:
             yield outage

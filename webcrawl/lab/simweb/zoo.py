@@ -258,7 +258,7 @@ def search(spot: Spot) -> Show:
 
 
 def _number(text: str) -> int:
-    """Return the number in a path; 0 if there is none that this trap would have written."""
+    """Return the text as a number, or 0 if no trap here could have written it."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 

@@ -198,7 +198,9 @@ def _advice(rows: Sequence[Row]) -> list[str]:
 
 
 def plot_caches(rows: Sequence[Row]) -> str:
-    """Return an SVG document with the hit rates by the size of the cache, on a logarithmic scale."""
+    """Return an SVG document that plots hit rate against cache size, with size on a logarithmic
+    scale.
+    """
     sizes = _plotted_sizes(rows)
     low = log2(sizes[0])
     high = max(log2(sizes[-1]), low + 1)

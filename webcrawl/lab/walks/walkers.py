@@ -28,7 +28,7 @@ END = "\x7f"  # after every character of a host's name
 
 
 def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Count walkers, and the hosts to which they may jump. A crawl that is no walk has none."""
+    """Count walkers, and the hosts to which they may jump. A crawl that is not a walk has neither."""
     value = snapshot.get(META)
     if value is None:
         return

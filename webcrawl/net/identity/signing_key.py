@@ -123,7 +123,7 @@ def public_key(found: Any) -> bytes:
 
 
 def encoded(data: bytes) -> str:
-    """Base64url without padding."""
+    """Return the data as base64url, without padding."""
     return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 

@@ -162,7 +162,7 @@ class TextIndexWriter:
         return count, until
 
     def drop(self, url: str) -> None:
-        """Remove a page from the index: another line of it follows."""
+        """Remove a page from the index, because a newer line for it follows."""
         with told(self._folder):
             self._writer.delete_documents_by_query(
                 tantivy.Query.term_query(self._schema, "url", url)

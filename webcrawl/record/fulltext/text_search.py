@@ -140,7 +140,7 @@ class IndexSearch:
     """One index, open for reading."""
 
     def __init__(self, jobdir: Path) -> None:
-        """StoreError if the folder has no index that can be read."""
+        """Raise StoreError if the folder has no readable index."""
         self._jobdir = jobdir
         self._index = opened(jobdir / FOLDER)
         if self._index.schema != schema():

@@ -352,7 +352,7 @@ class EarlierIndex:
         write_kept(self._disk, self._folder, signs, building.algorithms)
 
     def _kept(self, path: Path, signs: list[FileSignature]) -> Run | None:
-        """Return the index that a former run has made of the same files; None if it is not whole."""
+        """Return the index that an earlier run made of the same files, or None if it is incomplete."""
         try:
             for number, file in enumerate(self._files):
                 if file.suffix == GZIP:

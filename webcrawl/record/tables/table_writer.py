@@ -171,7 +171,7 @@ BATCH, SIZE = 256, 8 << 20
 
 
 class TableWriter:
-    """Takes the rows of an output, and is a part of each checkpoint.
+    """Takes the rows of an output. Takes part in every checkpoint.
 
     A subclass may hold rows back, and add files.
     """
@@ -195,7 +195,9 @@ class TableWriter:
         db.join(self, first=True)  # before the outputs, to which it writes
 
     def _resume(self) -> TableProgress:
-        """Finish a stream that the last run left, as it is: this version may have other columns."""
+        """Finish the streams that the last run left open, without adding to them, because this
+        version may have different columns.
+        """
         try:
             progress = TableProgress.of(self._db.get(self._note))
         except (ValueError, TypeError, KeyError) as error:

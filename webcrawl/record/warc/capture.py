@@ -463,7 +463,8 @@ class CompressionQueue:
     def _next(self) -> Iterator[CaptureRecords]:
         """Yield the first batch.
 
-        If it could not be compressed, this raises, and does so again: nothing follows a gap.
+        If the batch could not be compressed, raise the error on this call and on every later one,
+        so that nothing is written after a gap.
         """
         captures, future = self._under_way[0]
         self._worker.result(future)

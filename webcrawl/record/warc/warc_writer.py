@@ -227,7 +227,7 @@ class WarcWriter:
             self._put_all(self._press.rest() if self._press.size <= BATCH else self._press.ready())
 
     def _asked(self) -> None:
-        """Somebody wants to know where a record lies that is not written yet."""
+        """Write everything pending, because someone has asked where an unwritten record will be."""
         if get_ident() != self._thread:  # two threads that write would mix up records
             raise RuntimeError(
                 "until a record is written, only the event loop's thread may ask where it lies"

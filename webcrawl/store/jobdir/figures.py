@@ -64,9 +64,9 @@ def first_reason(values: Sequence[str | None]) -> str | None:
 
 
 def first_trouble(values: Sequence[str | None]) -> str:
-    """Return the first trouble, and how many drones have any, of those that say so.
+    """Return the first trouble and, if several drones report, how many of them have one.
 
-    One that has left says nothing.
+    A drone that has left does not report.
     """
     told = [value for value in values if value is not None]
     troubles = [*filter(None, told)]

@@ -1,5 +1,5 @@
-"""The past of a crawl in a small file: figures of moments, ever farther apart (docs/files.md,
-"History").
+"""Keeps a crawl's history in a small file, as figures for moments that lie farther and farther
+apart (docs/files.md, "History").
 """
 
 from __future__ import annotations

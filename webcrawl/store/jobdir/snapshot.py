@@ -59,7 +59,9 @@ class Descriptors:
         return self._shared.opened.enter_context(regular(self._path))
 
     def mapped(self, path: Path) -> mmap:
-        """Return the bytes of this or another file, kept as long."""
+        """Map this file or another into memory, and keep it mapped until this process has no reader
+        of the file open.
+        """
         file = self._shared.opened.enter_context(regular(path))
         return self._shared.opened.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
 

@@ -353,7 +353,7 @@ DETAILS: dict[str, str | tuple[str, ...]] = {
 
 
 def demote(record: logging.LogRecord) -> bool:
-    """Make such notices details, as a filter of the log."""
+    """Demote the notices listed in DETAILS to DEBUG. Used as a log filter."""
     if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
         record.levelno = logging.DEBUG
         record.levelname = "DEBUG"

@@ -218,7 +218,10 @@ def _plot(
 
 
 def _side(at: int, last: int, place: float) -> str:
-    """Return the side of a label: at the edges inwards; every other gives way on narrow screens."""
+    """Return the CSS classes that place a label.
+
+    Labels at the edges point inwards, and every other label is hidden on narrow screens.
+    """
     if place < 0.02:
         side = "first"
     elif place > 0.98:

@@ -92,7 +92,10 @@ def page(
 
 
 class ReportSection(NamedTuple):
-    """A section of the report, and its name in the table of contents, if it has a place there."""
+    """A section of the report.
+
+    `title` is its entry in the table of contents, or empty if it has none.
+    """
 
     name: str
     title: str

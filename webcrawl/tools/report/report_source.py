@@ -1,4 +1,6 @@
-"""Reads what a crawl left as of its last checkpoint: state, what waits, lengths of files."""
+"""Reads what a crawl had saved by its last checkpoint: its state, the URLs still waiting and the
+lengths of its files.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class LinkPool(Part):
             self.replace([file.named])
 
     def new_file(self) -> BlockWriter:
-        """Return a file that `replace` may name; no checkpoint does before."""
+        """Return a new file for `replace`. Until then, no checkpoint names it."""
         self._last += 1
         return BlockWriter(self._db.disk, self._folder / f"pool-{self._last:08d}")
 

@@ -148,10 +148,11 @@ def _check(look: HiveLook, lost: Collection[int]) -> None:
 
 
 def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
-    """Write what is wanted to hive.json first: from there the hive's process tells the server.
+    """First record the wanted drones in hive.json. The hive's process reads them there and tells
+    the server.
 
-    `asked` gets the drones of a change that has not ended, and may have been asked for at the same
-    moment.
+    `asked` is called with the drones of a change still under way, which may have been requested at
+    the same moment.
     """
 
     def noted(known: Founding) -> Founding:

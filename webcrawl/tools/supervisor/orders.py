@@ -48,7 +48,7 @@ class HiveClient:
         self._stdin = stdin
 
     def ask(self, name: str, *words: str) -> Any:
-        """Ask as Client.ask does. Raise HiveError and CannotStart besides."""
+        """Ask as Client.ask does. May also raise HiveError or CannotStart."""
         look = self._look()
         if name not in COMMANDS:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")

@@ -79,7 +79,7 @@ class DroneCountChange:
 
 
 def lost_in(founding: Founding) -> set[int]:
-    """Return drones whose state is gone, and whose number no drone has since."""
+    """Return the drones whose state is gone and whose number no drone has taken since."""
     return {*founding.lost} - {*founding.drones} - {*founding.wanted}
 
 

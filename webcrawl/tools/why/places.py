@@ -159,7 +159,7 @@ class QueuePlace:
 
     @property
     def has_failed(self) -> bool:
-        """Return whether it was tried, and is to be tried again."""
+        """Return whether the URL has been tried before and will be tried again."""
         return unpack(self.record).tried > 0
 
     def to_json(self, ahead: float) -> dict[str, Any]:

@@ -224,7 +224,10 @@ RULES: tuple[Callable[[UrlFacts], UrlVerdict | None], ...] = (
 
 
 def _refused(facts: UrlFacts) -> UrlVerdict | None:
-    """Judge by the rule in force that is against it; what passed once is not refused now."""
+    """Return a verdict if a rule in force refuses the URL.
+
+    A URL that passed earlier is not refused now.
+    """
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return UrlVerdict(

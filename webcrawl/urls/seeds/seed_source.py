@@ -217,7 +217,7 @@ class _Bytes(Protocol):
 
 
 class Lone:
-    """A seed in SRC itself, read like a list with one line."""
+    """A seed given directly as SRC, read like a one-line list."""
 
     __slots__ = ("first", "kind", "path")
 
