@@ -7,6 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.crawling import QUICK, Crawl, wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive
@@ -50,6 +51,14 @@ class TestStatus:
         running.interrupt()
         assert running.wait() == 75
         assert crawl.run(POLITENESS_FACTOR="none at all") == 1
+
+
+def test_without_the_library_of_the_probes(tmp_path):
+    """A crawl that wants none of this ends with status 0 where prometheus_client is missing."""
+    with serving() as site:
+        words = crawl_of(tmp_path, site).words()
+        done = command("tests.support.without", "prometheus_client", *words)
+    assert done.returncode == 0, done.stderr
 
 
 class TestJson:

@@ -1,4 +1,4 @@
-"""What the process does once its crawl is over: its exit status, and a drone that waits."""
+"""A drone that waits once its crawl is finished, for engines that restart whatever ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from webcrawl.crawl.metrics import Listener
-from webcrawl.net.http_answerer import bound
 from webcrawl.store.jobdir.stats_file import FINISHED
 
 logger = logging.getLogger(__name__)
@@ -32,6 +30,9 @@ async def _wait(where: tuple[str, int] | None) -> None:
     if where is None:
         await ended.wait()
         return
+    from webcrawl.crawl.metrics import Listener  # noqa: PLC0415 - it needs an extra
+    from webcrawl.net.http_answerer import bound  # noqa: PLC0415 - as above
+
     listener = Listener(bound(*where, "METRICS_PORT"), bytes, lambda: FINISHED)
     await listener.start()
     await ended.wait()
