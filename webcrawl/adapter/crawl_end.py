@@ -23,7 +23,7 @@ HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by com
 
 @dataclass(slots=True)
 class RunEnd:
-    """What is known so far of the end of a run."""
+    """The facts known so far about the end of a run."""
 
     begun: bool = False
     reason: str = ""
@@ -39,7 +39,7 @@ _TOLD: WeakSet[BaseException] = WeakSet()
 
 
 def tell(error: BaseException) -> None:
-    """Log, in one line, why a crawl cannot be opened; once, whoever catches the error later."""
+    """Log in one line why a crawl cannot be opened. Log each error only once."""
     if error not in _TOLD:
         _TOLD.add(error)
         logger.critical("%s", error)

@@ -335,7 +335,7 @@ class ParsedAnswer:
 
 
 class BoundedBody(NamedTuple):
-    """What is kept of an answer's payload and of its decoded body."""
+    """The parts that are kept of an answer's payload and of its decoded body."""
 
     payload: bytes
     body: bytes

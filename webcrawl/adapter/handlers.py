@@ -181,7 +181,7 @@ class HttpHandler(BaseDownloadHandler):
         return to_response(exchange, request)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
-        """Fail for an answer of which a part is missing."""
+        """Raise the error for an answer that lacks a part."""
         error = LOST[exchange.truncated](f"{len(exchange.body)} bytes of it came")
         self._count([f"outcome/{error.name}"])
         raise raised(error) from error

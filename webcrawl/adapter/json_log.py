@@ -16,8 +16,8 @@ JSON = "json"
 class JsonFormat(str):
     """A format for Python's own formatter, as Scrapy makes it anew for each handler.
 
-    Its text only satisfies who checks it. A traceback follows on lines of its own; once the crawl
-    is open, `JsonFormatter` makes it a member of its line.
+    Its text only satisfies the check that Python makes of a format. A traceback follows on lines of
+    its own. Once the crawl is open, `JsonFormatter` makes a traceback a member of its line.
     """
 
     __slots__ = ()

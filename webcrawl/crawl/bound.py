@@ -109,7 +109,7 @@ def judge(look: BoundLook) -> Cause:
 
 
 def _loop(look: BoundLook) -> Cause | None:
-    """Return whether the process itself is the limit."""
+    """Return the cause within the process itself, or None if the process is not the limit."""
     used = look.ran + look.crowded
     if look.seconds and look.stalled >= max(STALLED * look.seconds, used):
         return Cause.DISK
@@ -130,7 +130,7 @@ def _nothing_to_do(look: BoundLook) -> Cause | None:
 
 
 def _downloads(look: BoundLook) -> Cause:
-    """Return whether the crawl waits for downloads, and which step, or for hosts' turns."""
+    """Return the step that downloads wait for, or the rule that hosts wait by."""
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
         return _waiting(look)

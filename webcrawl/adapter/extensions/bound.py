@@ -39,7 +39,7 @@ HALF = 30.0  # seconds: `status` says what bounded the last one or two times as 
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """What was used, from some beginning on."""
+    """The resources that a crawl has used since it began to be watched."""
 
     seconds: float
     ran: float  # seconds of the event loop's thread on a core

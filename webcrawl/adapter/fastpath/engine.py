@@ -12,7 +12,7 @@ from scrapy.core.engine import ExecutionEngine
 
 
 class LenientSet(set[Request]):
-    """A set of which one may remove what is not in it: a page may come back after all."""
+    """A set whose `remove` accepts a missing member, because a page may come back after all."""
 
     remove = set.discard
 
