@@ -38,13 +38,19 @@ def is_saved(
         moving = SimpleNamespace(settled=True)
         drone = SimpleNamespace(me=0, moving=moving, slots=SlotMap.fair((0,)))
         outbox = SimpleNamespace(
-            stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list
+            stats=lambda: {"letters": 0},
+            awaits_checkpoint=False,
+            kept={*kept},
+            drones=list,
+            age=1.0,
         )
         post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
         scheduler = crawling(activity, checkpoint=checkpoint)
         scheduler.has_work = lambda: not idle
         server = SimpleNamespace(filling=filling)
-        running = Running(post, server, scheduler, None, None, {}, join=None, lease=30.0)
+        running = Running(
+            post, server, scheduler, None, None, {}, join=None, lease=30.0, batch_age=15.0
+        )
         running.carrying.taken, running._saved_activity, post.obeyed.number = taken, 0, ordered
         if released:
             running._kept_leaving = (released,)
@@ -126,7 +132,9 @@ def test_an_order_is_done_when_it_is_kept():
         fence = SimpleNamespace(seconds=30.0)
         post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order(), fence=fence)
         about = {"drone": 0, "identity": "", "run": 1}
-        running = Running(post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0)
+        running = Running(
+            post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0, batch_age=15.0
+        )
         running._obey(Command(7, "pause", ()))
         before = running._report(None).applied
         running.committed()
@@ -151,6 +159,7 @@ def test_a_command_with_a_mistake_in_it(caplog):
         {},
         join=None,
         lease=30.0,
+        batch_age=15.0,
     )
     running._late = False
 
@@ -199,13 +208,23 @@ def test_released(commands, over):
         post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
         scheduler = crawling()
         running = Running(
-            post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0
+            post,
+            None,
+            scheduler,
+            None,
+            SimpleNamespace(heard=nothing),
+            {},
+            join=None,
+            lease=30.0,
+            batch_age=15.0,
         )
         given = [
             Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)
         ]
         await running._heard(
-            SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False)
+            SimpleNamespace(
+                acks={}, commands=given, map=None, members={}, all_rest=False, hungry=frozenset()
+            )
         )
         return scheduler.hive.others_done
 

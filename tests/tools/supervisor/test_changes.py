@@ -301,7 +301,7 @@ class TestAdopt:
         ("words", "line"),
         [
             ([], "which drone? "),
-            (["--drone", "x"], "--drone x: must be a whole number from 0 to 4095"),
+            (["--drone", "x"], "--drone x: must be a whole number from 0 to 65534"),
             (["--drone", "1", "--lost"], "--drone 1: it was alive within "),
             (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
             (

@@ -411,7 +411,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "The hive": (
-        Setting("HIVE_DRONES", 0, WholeNumber(0, 4096)).means(
+        Setting("HIVE_DRONES", 0, WholeNumber(0, 65_535)).means(
             "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
@@ -431,6 +431,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_FENCE", None, Maybe(Number(1, DAY))).means(
             "Seconds without an answer of the server after which a drone fetches nothing until it has one: its hosts "
             "may be others' by then. By default HIVE_LEASE."
+        ),
+        Setting("HIVE_BATCH_AGE", 15.0, Number(0.05, 600)).means(
+            "Seconds for which links for another drone wait at most until there are enough for a batch. A hive of 64 "
+            "drones or fewer waits a second, and so does one for drones that have nothing to do."
         ),
         Setting("HIVE_WHEN_DONE", "end", Choice(("end", "wait"))).means(
             "What the process of a drone does when the crawl of the hive is finished: it ends, or it waits for a "

@@ -131,9 +131,8 @@ class HiveClient:
             raise CommandError(
                 f"{word}: name the hive by its JOBDIR, which says how the web is divided"
             )
-        return look.map.owners[
-            partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))
-        ]
+        partition = partition_of(founding.partition, RegisteredDomains()).dividing(look.map)
+        return look.map.owners[partition.slot(host_named(word))]
 
     def _here(self, look: HiveLook) -> list[int]:
         """Return the drones that run in folders of this one on this machine."""
