@@ -181,7 +181,7 @@ class Orderings(ToolCommand):
                 raise NoTrace(
                     f"{opts.good}: none of the good pages is one that the graph's crawl comes to"
                 )
-            shape = ordering_study.Shape(levels, hosts=hosts)
+            shape = ordering_study.CrawlShape(levels, hosts=hosts)
             rows = [
                 *ordering_study.compare(
                     graph, pagerank(graph.heads, graph.links, graph.pages), names, shape

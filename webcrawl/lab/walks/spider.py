@@ -95,6 +95,7 @@ class WalkFrontier(Frontier):
         self._awaited = hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
+        # A walker whose URL is dropped unasked has to jump, or it would stand there for ever
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
         self.look = WalkInspector(self.core, walkers)
         self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
@@ -121,7 +122,7 @@ class WalkFrontier(Frontier):
     # -- in
 
     def add(self, records: Iterable[Packed]) -> None:
-        """These are seeds: walks may start from there."""
+        """Take seeds: walks may start from there."""
         self.walkers.starts.add([unpack(record).url for record in records])
 
     def _enqueue(self, link: Link | None) -> None:
@@ -184,10 +185,12 @@ class OpenedWalk:
         need(values, NEEDS, "a random walk")
         data = db.get(META)
         before = WalkRules(*msgpack.unpackb(data)["rules"]) if data is not None else self.rules
+        # With other rules the visits before and after would be of two different walks
         if str(before) != str(self.rules):
             raise OtherTerms(
                 f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
             )
+        # Of its own, so that a walk is the same whatever else of the crawl draws numbers
         random = Random(f"walk {values['RANDOM_SEED']}")
         return partial(
             open_walk, Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock)

@@ -22,7 +22,7 @@ LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special an
 
 
 def trap_entrance(url: str) -> str | None:
-    """The entrance of the trap that a URL is in: the URL up to its number.
+    """Return the entrance of the trap that a URL is in: the URL up to its number.
 
     None for any other URL.
     """
