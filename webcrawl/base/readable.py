@@ -83,7 +83,7 @@ def url_without_credentials(url: str) -> str:
 
 
 def text_without_credentials(text: str) -> str:
-    """Any text, without the credentials of the URLs in it."""
+    """Return a text without the credentials of the URLs in it."""
     return _WITHIN_TEXT.sub("://", text) if "@" in text else text
 
 

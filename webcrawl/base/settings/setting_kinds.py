@@ -60,7 +60,7 @@ def number(value: Any) -> int | float:
 
 
 def text(value: Any) -> str:
-    """Text without surrounding space; raises ValueError if nothing is left."""
+    """Return a text without the space around it. Raise ValueError if nothing is left."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value.strip()

@@ -101,7 +101,7 @@ class CrawlLine(NamedTuple):
 
 
 def read(data: bytes) -> CrawlLine | None:
-    """None for what is no line of this log."""
+    """Return the fields of a line; None if it is no line of this log."""
     texts = data.decode("ascii", "replace").split()
     if len(texts) != FIELDS:
         return None

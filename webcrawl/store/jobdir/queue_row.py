@@ -48,7 +48,7 @@ def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def cut(data: bytes, start: int, share: int) -> int:
-    """The end of a piece of about `share` bytes from `start`, after a whole record."""
+    """Return the end of a piece of about `share` bytes from `start`, after a whole record."""
     if len(data) - start <= share:
         return len(data)
     end, enough = start, start + share
@@ -218,7 +218,7 @@ class SavedQueues:
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:
-    """Why these bytes are not a link (of this host); empty if they are."""
+    """Return why these bytes are not a link (of this host); empty if they are."""
     try:
         link = unpack_link(record)
         name = host_of(link.url)

@@ -190,7 +190,7 @@ class Snapshot:
         return self._log.stat().st_size == HEADER
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
-        """Other table definitions would change what is read."""
+        """Check the definitions of the tables: others would change what is read."""
         with closing(sqlite3.connect(":memory:")) as made:
             made.executescript(TABLES)
             needed, found = set(made.execute(LAYOUT)), set(db.execute(LAYOUT))
