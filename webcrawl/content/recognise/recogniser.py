@@ -228,15 +228,14 @@ class Recogniser:
         is_more_than_a_statement = (
             answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
         )
-        may_be_about_walls = answer.is_part_of_site or answer.quotes_code
-        may_be_about_parked_domains = answer.is_dated or _is_about_domains(answer)
-        visible = []
+        topics = []  # the kinds that the page may be about
+        if answer.is_part_of_site or answer.quotes_code:
+            topics.append(WALL)
+        if answer.is_dated or _is_about_domains(answer):
+            topics.append(PARKED)
+        visible = [mark for mark in in_title if mark.kind.startswith(tuple(topics))]
         if is_more_than_a_statement:
             visible += self._marks.shown(answer.shape.text)
-        if may_be_about_walls:
-            visible += [mark for mark in in_title if _is_wall(mark)]
-        if may_be_about_parked_domains:
-            visible += [mark for mark in in_title if mark.kind == PARKED]
         return visible
 
 
