@@ -56,7 +56,7 @@ _OF_CONNECTION = frozenset(
 )
 
 
-class Session:
+class Http2Session:
     """One connection that speaks HTTP/2. `write` sends what belongs to no request."""
 
     __slots__ = (
