@@ -284,14 +284,12 @@ def _preferences(
 
 
 Headers = Sequence[tuple[bytes, bytes]]
-USAGE, SIGNAL, ROBOTS_TAG, RESERVATION, POLICY, LINK = (
-    b"content-usage",
-    b"content-signal",
-    b"x-robots-tag",
-    b"tdm-reservation",
-    b"tdm-policy",
-    b"link",
-)
+USAGE = b"content-usage"
+SIGNAL = b"content-signal"
+ROBOTS_TAG = b"x-robots-tag"
+RESERVATION = b"tdm-reservation"
+POLICY = b"tdm-policy"
+LINK = b"link"
 FIELDS = frozenset((USAGE, SIGNAL, ROBOTS_TAG, RESERVATION, POLICY, LINK))
 _link = re.compile(r"<([^<>]*)>([^<]*)").finditer
 

@@ -202,11 +202,9 @@ class Orderings(ToolCommand):
 
 def _orders(text: str | None, *, good: bool) -> list[str]:
     known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
-    found = (
-        [one.strip().lower() for one in text.split(",")]
-        if text is not None
-        else [*(OF_GOOD if good else known)]
-    )
+    if text is None:
+        return [*(OF_GOOD if good else known)]
+    found = [one.strip().lower() for one in text.split(",")]
     if not set(found) <= set(known):
         raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
     return [*dict.fromkeys(found)]

@@ -274,12 +274,10 @@ class _Rivals(Generic[C]):
 
         None if somebody else has cancelled the attempt.
         """
-        if (
-            self._first is None
-            or self._task is None
-            or self._before < 0
-            or self._first.uncancel() > self._before
-        ):
+        if self._first is None or self._task is None:
+            return None
+        was_overtaken = self._before >= 0
+        if not was_overtaken or self._first.uncancel() > self._before:
             return None
         task, self._task = self._task, None
         return _result(task)

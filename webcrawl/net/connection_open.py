@@ -130,18 +130,16 @@ class Http2Offers:
 
     def may_be_spoken(self, key: Key) -> bool:
         """Return whether a second handshake may show that a server speaks HTTP/2."""
-        return (
-            self._way != OFF
-            and bool(key[0])
-            and (self._of(key) is None or key in self._turned_down)
-        )
+        is_encrypted = bool(key[0])  # without TLS HTTP/2 is not spoken here
+        if self._way == OFF or not is_encrypted:
+            return False
+        return self._of(key) is None or key in self._turned_down
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the next request is soon enough.
+        """Return whether the URL waits for its next turn, which then offers HTTP/2.
 
-        Pages of the host have come by HTTP/1.1, one is in frames.
-
-        If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
+        It does if the host has given other pages by HTTP/1.1: then one answer in frames is no reason
+        to hurry. It does not if HTTP/1.1 was offered because another URL wanted that.
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False
@@ -404,7 +402,7 @@ def _matches(name: str, host: str) -> bool:
     host = host.rstrip(".")
     if ":" in host:
         return name == str(ip_address(host))
+    if name == host:
+        return True
     # RFC 6125 6.4.3: a wildcard matches exactly the leftmost label
-    return name == host or (
-        name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]
-    )
+    return name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]

@@ -55,7 +55,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-BACKLOG = 64
+BACKLOG = 64  # connections that wait to be accepted
 PLAIN = "text/plain; charset=utf-8"
 TOO_LARGE = "413 Content Too Large"
 FRAME = 4  # bytes around the name and the value of a header: ": " and the end of the line

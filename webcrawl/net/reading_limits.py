@@ -184,8 +184,10 @@ class Bandwidth:
 BASE = 2 << 20  # bytes of every body that need no room
 MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
 ROOM = 64 << 20  # bytes for all bodies
-STEP = 1 << 20
-PATIENCE = 60.0  # seconds
+STEP = 1 << 20  # bytes of room that a body takes at a time
+# seconds in which no room is taken or given back, until the eldest that waits goes on all the same:
+# a page that awaits a download of its own may hold what that needs
+PATIENCE = 60.0
 
 
 class BodyRoom:

@@ -141,7 +141,7 @@ def _pattern_octet(match: re.Match[bytes]) -> bytes:
 USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
 # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
 MOST = 256
-LICENSES = 8
+LICENSES = 8  # of one file
 
 Paths = Mapping[str, int]  # pattern, empty for all paths -> statement
 
@@ -403,10 +403,14 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
         if kind == "user-agent":
             if closed:
                 groups, closed = [], False
-            group = everyones if _is_everyone(value) else ours if _names(value, token) else None
-            if group is not None:
-                group.named = True
-                groups.append(group)
+            if _is_everyone(value):
+                group = everyones
+            elif _names(value, token):
+                group = ours
+            else:
+                continue
+            group.named = True
+            groups.append(group)
         elif kind == "sitemap":
             # real files have such
             address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()

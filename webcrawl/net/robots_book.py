@@ -172,7 +172,10 @@ class RobotsBook:
     def try_again(self, origin: str, now: float) -> None:
         """Fetch an unreachable robots.txt as soon as its host has its next turn."""
         entry = self._entry(origin)
-        if entry is not None and entry.until > now and (entry.tries or entry.rules is None):
+        if entry is None or entry.until <= now:
+            return
+        is_unreachable = entry.tries > 0 or entry.rules is None
+        if is_unreachable:
             self._keep(origin, replace(entry, until=now, owes=False))
 
     def validators(self, origin: str) -> Validators:

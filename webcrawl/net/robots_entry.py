@@ -97,7 +97,8 @@ class Fresh:
 
     def says_more(self, until: float) -> bool:
         """Return whether more is known than that the rules are fetched again at this time."""
-        return self.soon != until or self.step != DAY or any(self.validators) or bool(self.sitemaps)
+        looks_earlier = self.soon != until or self.step != DAY
+        return looks_earlier or any(self.validators) or bool(self.sitemaps)
 
 
 class RobotsHead(NamedTuple):
@@ -199,12 +200,9 @@ class RobotsEntry:
         Their host is busy enough for that.
         """
         fresh = self.fresh
-        return (
-            self.asked >= BUSY
-            and fresh is not None
-            and fresh.soon <= now < self.until
-            and not self.tries
-        )
+        if self.asked < BUSY or fresh is None or self.tries:
+            return False
+        return fresh.soon <= now < self.until
 
     def owes_now(self, now: float) -> bool:
         """Return whether a URL goes before the next try."""
@@ -347,13 +345,18 @@ def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
         return RowParts(away, rules, None)
     try:
         soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
-        named = (
-            tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
-        )
-        fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), named)
+        validators = Validators(bytes(etag), bytes(modified))
+        fresh = Fresh(float(soon), float(step), validators, _sitemaps_of(sitemaps))
         return RowParts(away, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
         raise ValueError(f"not when rules are looked at again: {error}") from error
+
+
+def _sitemaps_of(stored: object) -> tuple[str, ...] | None:
+    """Return the names of sitemaps; None if nobody wanted them when the file was read."""
+    if isinstance(stored, list):
+        return tuple(map(str, stored))
+    return () if stored else None
 
 
 RULES_FORM = re.compile(

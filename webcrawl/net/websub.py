@@ -120,11 +120,11 @@ LEASES = (60.0, 90 * DAY)  # what a hub may set
 RENEWED = 0.9  # of a lease, after which it is renewed
 PATIENCE = HOUR  # for the hub's verification, after it has accepted a request
 RETRY = 5 * 60.0  # after a failure, doubled each time
-TRIES = 6
+TRIES = 6  # failed requests to a hub in a row, before it counts as gone
 GONE = 30 * DAY  # until a hub that denied, or failed so often, may be asked again
 CHALLENGE = 4096  # characters
-REDIRECTS = (307, 308)
-HOPS = 3
+REDIRECTS = (307, 308)  # RFC 9110 15.4: those that keep the method
+HOPS = 3  # of these
 
 
 class SubscriptionState(IntEnum):

@@ -136,7 +136,7 @@ def _do(future: Future[Any], job: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
-LANES = 16
+LANES = 16  # threads that sync or rename at once
 
 Job = Callable[[], object]
 

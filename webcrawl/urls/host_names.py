@@ -165,9 +165,10 @@ def sites(path: str) -> int:
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:
     """Return the path of a page found on `via`, with a mark if the last hop led into another site."""
-    if not path or not via or path[-1] not in HOPS or via.split("/", 3)[2] == url.split("/", 3)[2]:
+    if not path or not via or path[-1] not in HOPS:  # a seed, or a hop that is marked already
         return path
-    if domain_of(via) == domain_of(url):
+    is_same_server = via.split("/", 3)[2] == url.split("/", 3)[2]  # as most links are
+    if is_same_server or domain_of(via) == domain_of(url):
         return path
     if path[-1] == "R" and not steps(path):
         # the page that redirects is where another site was entered, or a seed: this is the same

@@ -276,7 +276,7 @@ class Size(WholeNumber):
 
 DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
-MANY = 10**9
+MANY = 10**9  # of a number that has no bound of its own
 
 
 class Setting(NamedTuple):

@@ -145,7 +145,7 @@ def _joined(base: str, address: str) -> str:
     return found if len(found) <= LONGEST_BASE else ""
 
 
-MOST = 100_000
+MOST = 100_000  # links of a document
 XLINK = "{http://www.w3.org/1999/xlink}href"
 SVG = "{http://www.w3.org/2000/svg}"
 INCLUDE = "{http://www.w3.org/2001/XInclude}include"

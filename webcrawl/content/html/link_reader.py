@@ -19,7 +19,7 @@ Attributes = dict[str, str | None]
 Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that holds one URL, kind)
 ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
-TITLE = 1000
+TITLE = 1000  # characters
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 RSL = "application/rsl+xml"  # of a licence: other licences are for people
 SPOKEN = frozenset(("tdm-reservation", "tdm-policy"))  # names of meta elements, beside `robots`
@@ -27,7 +27,7 @@ MOST_SAID, LONGEST_SAID = 32, 1000  # of a document; characters of each
 OF_ALL = frozenset(("style", "data"))  # kinds of links that any element may have
 ONCE = frozenset(("html", "base", "noframes", "title"))
 SOMETIMES = frozenset(("image", "use", "input"))  # elements whose addresses count under conditions
-LANGUAGE = 100
+LANGUAGE = 100  # characters of a `lang`
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
 
 

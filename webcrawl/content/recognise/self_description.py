@@ -71,7 +71,7 @@ TOKEN = re.compile(r"(?<![\w/.])#?(?:[A-Za-z]{1,4}[-_])?[0-9A-Za-z.:=_+-]{7,}")
 WRITTEN = re.compile(
     r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
 )
-MIN_REFERENCE_DIGITS = 3
+MIN_REFERENCE_DIGITS = 3  # of a token: long words that people write have fewer
 # "You are not blocked"
 SPARED = re.compile(
     r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b",

@@ -46,12 +46,9 @@ def _chunked(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
 
 
 def _gzip(_: Web, ask: Ask, answer: WebAnswer) -> WebAnswer:
-    if (
-        answer.script is None
-        and answer.body
-        and "gzip" in ask.accept
-        and "Content-Encoding" not in str(answer.headers)
-    ):
+    can_be_packed = answer.script is None and bool(answer.body)
+    is_packed = "Content-Encoding" in str(answer.headers)
+    if can_be_packed and not is_packed and "gzip" in ask.accept:
         answer.body = gzip(answer.body)
         answer.headers += ("Content-Encoding: gzip",)
     return answer

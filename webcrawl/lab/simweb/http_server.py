@@ -56,7 +56,7 @@ NOTED = {
     b"if-none-match": "etag",
     b"if-modified-since": "since",
 }
-CHUNK = 8192
+CHUNK = 8192  # bytes
 AT_ONCE = 1 << 16  # bytes that fit into a socket's empty buffer
 
 

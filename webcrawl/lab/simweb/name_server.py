@@ -17,8 +17,8 @@ from typing import Any
 
 from webcrawl.lab.simweb.web_answers import Web
 
-A, CNAME, AAAA = 1, 5, 28
-TTL = 3600
+A, CNAME, AAAA = 1, 5, 28  # types of records: RFC 1035 3.2.2, RFC 3596 2.1
+TTL = 3600  # seconds
 
 
 class Rcode(IntEnum):
@@ -192,10 +192,11 @@ STANDING: dict[str, HostStanding] = {
 
 
 _HEADER = struct.Struct(">6H")
+# Bits of the second word: RFC 1035 4.1.1
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _NOT_QUERY = 0xF800  # the bits of a response, and of another operation than a query
 _MAX_LABEL = 63  # bytes of a label: RFC 1035, 2.3.4
-_IN = 1
+_IN = 1  # the Internet, a class: RFC 1035 3.2.4
 # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
 MAX_UDP = 512
 
@@ -254,7 +255,7 @@ def _name(name: str) -> bytes:
     return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
 
 
-HEARD = 10_000
+HEARD = 10_000  # questions that are remembered
 
 
 class NameServer:

@@ -25,10 +25,10 @@ from webcrawl.lab.simweb.random_content import (
 )
 from webcrawl.lab.simweb.web_answers import Anchor, AnswerPlace, Web
 
-CHILDREN = 8
+CHILDREN = 8  # of a page
 LOCAL = 205  # of 256 random links: 80 %
 LOCAL_POPULAR = 243  # 95 %
-PICTURES = 16
+PICTURES = 16  # shades, of each host
 LEAST_TEXT = 600  # characters
 
 _TOP = """<!DOCTYPE html>

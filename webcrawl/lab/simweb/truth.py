@@ -18,7 +18,7 @@ from webcrawl.lab.simweb.web_answers import Anchor, Ask, WebAnswer
 from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
-ATTEMPTS = 3
+ATTEMPTS = 3  # the first one, and RETRY_TIMES
 # Of what may be the host's fault: that uses up none of these attempts. While the host is well it is
 # asked for STRIKES times; one that is not is asked again at intervals that are doubled, which come
 # to fewer in a crawl of minutes.

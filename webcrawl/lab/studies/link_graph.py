@@ -15,7 +15,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.lab.studies.traces import NoTrace, links_of
 from webcrawl.urls.host_names import RegisteredDomains
 
-CLOSE = 1e-12
+CLOSE = 1e-12  # of all PageRank, which is 1
 STEPS = 1000  # at most; with 0.85 some 170 are enough for any graph
 
 

@@ -15,7 +15,7 @@ from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 
-DAMPING = 0.85
+DAMPING = 0.85  # of PageRank: the part of a page that its links get
 ROOMY = 4  # cells of a table per page
 GROWN = 1.2  # times as many pages as at the last computation of PageRank: then it is computed anew
 ROUGH = 1e-3  # how well: what is left of the graph changes more

@@ -200,7 +200,10 @@ def _breadth_first(links: Iterable[Looked]) -> Iterator[Looked]:
 
 def _numbered(links: Iterable[Looked], owner: Callable[[str], int] | None) -> Trace:
     numbers: dict[str, int] = {}
-    lookups, pages, page_parts, parts = array("q"), array("q"), array("q"), array("q")
+    lookups = array("q")
+    pages = array("q")  # places of look-ups at which those of another page begin
+    page_parts = array("q")  # of each look-up, the drone of its page, and of its URL
+    parts = array("q")
     last: str | None = None
     for page, link in links:
         if page != last or not page:

@@ -190,7 +190,6 @@ class OpenedWalk:
             raise OtherTerms(
                 f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
             )
-        # Of its own, so that a walk is the same whatever else of the crawl draws numbers
         random = Random(f"walk {values['RANDOM_SEED']}")
         return partial(
             open_walk, Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock)
@@ -217,7 +216,8 @@ def open_walk(
     )
 
 
-MOST_WALKERS, MOST_STEPS = 10_000, 10**12
+MOST_WALKERS = 10_000
+MOST_STEPS = 10**12  # of all walkers together
 # A walk needs no archive, and the links of every page, each time. Nobody else is served while a
 # walker waits at a host that is away: so it waits for a second attempt only, which comes soon, and
 # then leaves the host alone for a day.

@@ -317,7 +317,10 @@ class Walkers(Part):
 
         When all have ended, they wait for more steps.
         """
-        return len(self._idle) + (len(self._done) if self.has_ended() else 0) if self.starts else 0
+        if not self.starts:  # they can be placed nowhere
+            return 0
+        ended = len(self._done) if self.has_ended() else 0
+        return len(self._idle) + ended
 
     @property
     def next_start(self) -> float | None:

@@ -29,7 +29,7 @@ from webcrawl.net.identity.key_directory import FAR, LONGEST, Published, fetch
 from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thumbprint
 from webcrawl.store.disk import regular
 
-MOST_KEYS = 100
+MOST_KEYS = 100  # of a directory that are checked
 NO_HOST = frozenset("/?#@\\")
 
 

@@ -119,7 +119,9 @@ def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> Sa
     body = saved[HEAD.size :]
     if packing == ZSTD:
         body = blocks.unpack(body, what)
-    if packing > ZSTD or len(body) < size * 8 or (place and not size):
+    lacks_ids = len(body) < size * 8
+    lacks_its_block = place > 0 and size == 0  # the place is one in the first block
+    if packing > ZSTD or lacks_ids or lacks_its_block:
         raise blocks.damaged(f"{what}: its sizes do not match its data")
     return SavedFifo(count, place, array("Q", body[: size * 8]), body[size * 8 :])
 

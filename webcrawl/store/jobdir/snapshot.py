@@ -74,7 +74,7 @@ class Descriptors:
 
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
-PAGE_SIZE = 8192
+PAGE_SIZE = 8192  # bytes of a page of crawl.db
 PREFIX = 64  # bytes of a value that are contiguous on its page
 # A crawl that is just opening its database recreates the log's index, or removes it with the log.
 # For some milliseconds a reader that must not write cannot read.

@@ -12,7 +12,7 @@ from typing import Any
 from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
 
-SLOTS = 720
+SLOTS = 720  # twelve minutes at first; a longer crawl has wider slots, and no more of them
 FIRST = 1000  # milliseconds of a slot at first
 
 

@@ -312,7 +312,8 @@ class Seeds:
         self.former = before.src if before.src != src and not in_turns else ""
         self.close()
         self._begin(Position(src) if others else before, expected=expected)
-        if in_turns and not expected and read and self.taken < read:
+        begins_anew = self.taken < read
+        if in_turns and not expected and begins_anew:
             unread = (
                 "the segment before was not read to its end: its URLs after the first %d are "
                 "not crawled; it was %s"

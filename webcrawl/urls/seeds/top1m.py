@@ -20,7 +20,7 @@ from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
-BLOCK = 1 << 16
+BLOCK = 1 << 16  # bytes read at a time
 MOST = 1 << 30  # bytes, packed or not; the list has 10 MB packed, 22 MB unpacked
 LONGEST = 1000  # bytes per line
 ROW = re.compile(rb"[0-9]+,[^,\s]+\.[^,\s]+")

@@ -27,6 +27,9 @@ def trap_entrance(url: str) -> str | None:
     None for any other URL.
     """
     parts = url.split("/", 6)
-    if len(parts) < 6 or parts[3] != "x" or parts[4] not in KINDS or not KINDS[parts[4]].trap:
+    if len(parts) < 6 or parts[3] != "x":
+        return None
+    kind = KINDS.get(parts[4])
+    if kind is None or not kind.trap:
         return None
     return "/".join(parts[:6]).partition("?")[0]
