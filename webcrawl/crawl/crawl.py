@@ -257,6 +257,8 @@ class Crawl:
         if parts.halfway:
             parts.halfway.finished(link.url)
         if exchange is not None and exchange.state.recognised and not link.request:
+            # What follows from a block page is in frontier/health.py. It is the spider's business
+            # if the spider asked.
             outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
         was_asked = outcome.ended > 0.0
         is_final = self._free_host(link, outcome, was_asked=was_asked)
