@@ -27,6 +27,7 @@ from weakref import WeakSet
 from webcrawl.base.errors import NothingFetched
 from webcrawl.base.outputs import READ_LINKS
 from webcrawl.base.settings import SETTINGS
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.checks import SettingError, check
@@ -126,7 +127,7 @@ class Crawling:
         seeds: Seeds,
         limit: int | None,
         given: Mapping[str, Any],
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         *,
         is_kept: bool,
     ) -> None:
@@ -385,7 +386,7 @@ class _Thread:
         seeds: Seeds,
         limit: int | None,
         given: Mapping[str, Any],
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         ended: Callable[[str, dict[str, Any]], None],
     ) -> None:
         self._seeds = seeds
@@ -583,14 +584,16 @@ def _given(
     return given
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(given: Mapping[str, Any]) -> CheckedSettings:
     """Return all settings as plain values. Raise SettingError."""
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
     outputs = values["OUTPUTS"]
     check_outputs(outputs, values, given.get("OUTPUTS"))
     check_contact(values)
-    return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+    return with_values(
+        values, {"LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+    )
 
 
 def _is_list(seeds: Seeds) -> bool:

@@ -17,6 +17,7 @@ from webcrawl.base.errors import NothingFetched, lack
 from webcrawl.base.model import Status
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.assembly import assemble
@@ -83,9 +84,7 @@ class Standalone:
     Every page that is news goes to `deliver`, and is finished when that returns.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver
-    ) -> None:
+    def __init__(self, values: CheckedSettings, given: Mapping[str, Any], deliver: Deliver) -> None:
         """`values`: the checked settings; `given`: the user's own, as they were written."""
         self._values = values
         self._deliver = deliver
@@ -139,7 +138,7 @@ class Standalone:
             slots=self.slots,
         )
 
-    async def _connect(self, values: Mapping[str, Any], seeds: str) -> None:
+    async def _connect(self, values: CheckedSettings, seeds: str) -> None:
         """Make the network, the crawl and the steps of its loop."""
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
@@ -209,7 +208,7 @@ class Standalone:
         elif isinstance(output, TakesPages):
             self._processors.append(output.process_item)
 
-    def _begin(self, values: Mapping[str, Any]) -> None:
+    def _begin(self, values: CheckedSettings) -> None:
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
         run.keeping.open(run.crawl, self.barrier, _never)
         in_force = run.crawl.parts.in_force
