@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Mapping
-from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.jobdir.stats_file import FINISHED
 
 logger = logging.getLogger(__name__)
@@ -15,7 +14,7 @@ logger = logging.getLogger(__name__)
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def wait_if_wanted(values: Mapping[str, Any]) -> None:
+def wait_if_wanted(values: CheckedSettings) -> None:
     """Keep the process of a finished drone until a signal ends it, if HIVE_WHEN_DONE says so."""
     if values["HIVE_DRONES"] and values["HIVE_WHEN_DONE"] == "wait":
         logger.info("finished: this drone waits for a signal to end (HIVE_WHEN_DONE)")

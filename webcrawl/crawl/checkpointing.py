@@ -14,6 +14,7 @@ import msgpack
 from webcrawl.base.errors import lack
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.barrier import Barrier, CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
@@ -169,7 +170,7 @@ class RegularCheckpoints:
         if self._task is not None:
             self._task.cancel()
 
-    def _change(self, values: Mapping[str, float]) -> None:
+    def _change(self, values: CheckedSettings) -> None:
         """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
         self._interval = values["CHECKPOINT_INTERVAL"]
         if self._task is not None:

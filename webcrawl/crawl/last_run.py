@@ -11,12 +11,13 @@ import logging
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened, text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -31,7 +32,9 @@ OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have
 # may be switched on, unless it is the seeds' hosts or domains that are within
 REQUISITES = "REQUISITES"
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
-SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
+SCOPE: Final = (
+    "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
+)
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much
 # it says. the last follows from others
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
@@ -46,12 +49,12 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
     """The crawl in JOBDIR cannot be resumed with this spider or these settings."""
 
 
-def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, Any]) -> Terms:
+def terms_of(spider: str, arguments: Mapping[str, object], values: CheckedSettings) -> Terms:
     """Return the terms by name, as text; each entry of a mapping is a term by itself."""
     terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
-            terms[name] = _host_rules(Path(value))
+            terms[name] = _host_rules(Path(str(value)))
         elif isinstance(value, Mapping):
             terms |= {f"{name} {_text(key)}": _text(one) for key, one in value.items()}
         elif not name.startswith(UNSAID):

@@ -17,6 +17,7 @@ from webcrawl.base.errors import NothingFetched, lack
 from webcrawl.base.model import Status
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.assembly import assemble
@@ -47,6 +48,7 @@ from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.stats_writing import StatsWriting
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.dns_answers import Lookup
+from webcrawl.net.environment_proxies import environment_proxies
 from webcrawl.net.network import Network
 from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -83,9 +85,7 @@ class Standalone:
     Every page that is news goes to `deliver`, and is finished when that returns.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver
-    ) -> None:
+    def __init__(self, values: CheckedSettings, given: Mapping[str, Any], deliver: Deliver) -> None:
         """`values`: the checked settings; `given`: the user's own, as they were written."""
         self._values = values
         self._deliver = deliver
@@ -139,7 +139,7 @@ class Standalone:
             slots=self.slots,
         )
 
-    async def _connect(self, values: Mapping[str, Any], seeds: str) -> None:
+    async def _connect(self, values: CheckedSettings, seeds: str) -> None:
         """Make the network, the crawl and the steps of its loop."""
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
@@ -157,11 +157,13 @@ class Standalone:
             network.bandwidth,
             run.fail,
         )
+        proxies = environment_proxies()
         outcomes = Outcomes(
             [fates.failed],
             [end.hide],
             network.clock,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", True),
+            ours=proxies.all if proxies is not None else (),
             retry_times=limits_of(values).attempts - 1,
         )
         outcomes.uplink = parts.uplink
@@ -186,6 +188,7 @@ class Standalone:
             parts.counters.update,
             run.fail,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
+            proxies=proxies,
         )
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
         self.finish = end.finished
@@ -210,7 +213,7 @@ class Standalone:
         if process is not None:
             self._processors.append(process)
 
-    def _begin(self, values: Mapping[str, Any]) -> None:
+    def _begin(self, values: CheckedSettings) -> None:
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
         run.keeping.open(run.crawl, self.barrier, _never)
         in_force = run.crawl.parts.in_force

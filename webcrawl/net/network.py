@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import Ports
 from webcrawl.net.connection_open import PROTOCOLS, Http2Offers
 from webcrawl.net.dns import CachingResolver
@@ -32,7 +33,7 @@ class Network:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         *,
         lookup: Callable[..., Lookup] = NameServers,
         keep_at_most: int = 256,
@@ -66,15 +67,15 @@ class Network:
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: CheckedSettings) -> None:
         """Apply changed limits to the following requests."""
         bounds = _bounds(values)
         for client in (self.http, self.ftp, self.gopher):
             client.use(bounds)
 
-    def _signing(self, values: Mapping[str, Any]) -> RequestSigner | None:
+    def _signing(self, values: CheckedSettings) -> RequestSigner | None:
         """The key's file is read once: another key is for the next run."""
-        if not values["BOT_KEY"]:
+        if not values["BOT_KEY"] or not values["BOT_AGENT"]:  # neither goes without the other
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
         return RequestSigner(
@@ -88,7 +89,7 @@ class Network:
         await self.resolver.close()
 
 
-def _bounds(values: Mapping[str, Any]) -> FetchLimits:
+def _bounds(values: CheckedSettings) -> FetchLimits:
     """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
     truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
@@ -100,7 +101,7 @@ def _bounds(values: Mapping[str, Any]) -> FetchLimits:
     )
 
 
-def _tls(values: Mapping[str, Any], **more: Any) -> ssl.SSLContext:
+def _tls(values: CheckedSettings, **more: Any) -> ssl.SSLContext:
     return tls_context(
         verify=values["DOWNLOAD_VERIFY_CERTIFICATES"],
         least=values.get("DOWNLOAD_TLS_MIN_VERSION"),

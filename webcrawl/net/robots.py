@@ -17,8 +17,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content import stated_preferences
 from webcrawl.content.purpose_bits import ROBOTS, PreferenceStatement, combined
 from webcrawl.content.stated_preferences import address
@@ -426,7 +426,7 @@ def product_token(user_agent: str) -> str:
     return match[0].decode() if match else ""
 
 
-def agent_of(values: Mapping[str, Any]) -> str:
+def agent_of(values: CheckedSettings) -> str:
     """Return the name by which owners speak to the crawler; `values` are its settings."""
     return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.base.own_code import checked, text
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_protocol import (
     Chain,
@@ -184,7 +185,7 @@ def _found_on(record: Packed) -> tuple[str, str]:
 
 
 def build_filters(
-    settings: Mapping[str, Any],
+    settings: CheckedSettings,
     *,
     key: bytes = bytes(16),
     clock: Clock = time.time,
@@ -197,7 +198,8 @@ def build_filters(
     """
     order = settings["URL_FILTERS"]
     for name, path in NARROWS.items():
-        narrows = settings[name] and settings[name] != "any"
+        value = value_of(settings, name)
+        narrows = value and value != "any"
         if narrows and path not in order:
             found = f'add "{path}", with null if it is meant to be left out'
             raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
@@ -207,20 +209,22 @@ def build_filters(
     return Chain([*(one for one in built if one is not None), *last])
 
 
-def build_folding(settings: Mapping[str, Any]) -> Folding | None:
+def build_folding(settings: CheckedSettings) -> Folding | None:
     """Return the comparison form: host rules first, then URL_FOLDINGS in their order.
 
     None means the URL itself.
     """
-    name, form = "URL_FOLDINGS", "a text: the URL's comparison form"
-    foldings: list[Folding] = [checked(name, load(path), text, form) for path in settings[name]]
+    form = "a text: the URL's comparison form"
+    foldings: list[Folding] = [
+        checked("URL_FOLDINGS", load(path), text, form) for path in settings["URL_FOLDINGS"]
+    ]
     if settings["URL_HOST_RULES"]:
         foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
     return compose(foldings)
 
 
 def build_pipeline(
-    settings: Mapping[str, Any],
+    settings: CheckedSettings,
     key: bytes,
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import PAGE, when_finished
@@ -37,7 +38,7 @@ class Output:
     dropped: ClassVar[type[Exception]] = Dropped  # Scrapy's DropItem where Scrapy runs it
     run: Run
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         """`values`: the checked settings."""
         self.values = values
 

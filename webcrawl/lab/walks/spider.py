@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
@@ -171,7 +172,7 @@ class OpenedWalk:
 
     def factory(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         db: CrawlDB,
         outputs: Outputs,
         clock: CrawlClock,

@@ -20,6 +20,7 @@ from typing import Any
 from webcrawl.base.loading import missing
 from webcrawl.base.model import Link, Packed, url_of
 from webcrawl.base.readable import readable
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.discovery import KNOWN
@@ -51,7 +52,7 @@ class EarlierCrawl:
     """One crawl. `values`: the settings by which it judges links."""
 
     jobdir: Path
-    values: Mapping[str, Any]
+    values: CheckedSettings
     key: bytes
     learned: Mapping[str, bytes]  # the states of its filters
     outputs: Mapping[str, int]  # lengths by path, of finished files that were taken away, too
@@ -144,15 +145,15 @@ def _nameable(paths: list[Path]) -> list[Path]:
 
 def _values(
     terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str]
-) -> dict[str, Any]:
-    values = values_of(terms, ordered, trusted, [])
+) -> CheckedSettings:
+    own: dict[str, Any] = {}
     for name in OF_LINKS:
         if name in terms:
             try:
-                values[name] = read(name, terms[name])
+                own[name] = read(name, terms[name])
             except SettingError:  # of another version: as it is by default
                 continue
-    return values
+    return with_values(values_of(terms, ordered, trusted, []), own)
 
 
 def crawled(lines: Sequence[bytes]) -> tuple[list[str], list[str]]:

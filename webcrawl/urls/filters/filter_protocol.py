@@ -19,6 +19,7 @@ import re2
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import OwnCodeError, answer, hint, is_users, name_of, raise_own
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.urls.host_names import RegisteredDomains
 
 Clock = Callable[[], float]
@@ -98,7 +99,7 @@ class Bounds(Protocol):
 class Setup:
     """The values from which filters are built: settings, clock, key and registered domains."""
 
-    settings: Mapping[str, Any]
+    settings: CheckedSettings
     clock: Clock
     key: bytes
     domains: RegisteredDomains
