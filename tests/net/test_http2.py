@@ -21,7 +21,7 @@ from tests.support.http2_servers import (
     headers,
     reset,
 )
-from tests.support.net_http import LOOPS, OK, Names, client, run, serving, tunnel
+from tests.support.net_http import LOOPS, OK, Names, client, limited, run, serving, tunnel
 from tests.support.net_proxy import Proxy
 from webcrawl.net.connection_open import NEEDED, PREFER, Http2Offers
 from webcrawl.net.errors import (
@@ -542,8 +542,8 @@ class TestRequests:
         async def go():
             async with serving(Http2Pages(lambda *_: (200, [], b"x" * 400_000)), tls=tls) as port:
                 slow = {"timeout": 0.5, "grace": 0.2, "rate": 100_000}
+                slow["bandwidth"] = limited(400_000)
                 async with client(NAMES, http2=Http2Offers(PREFER), **slow) as http:
-                    http._bandwidth.limit(400_000)
                     return await http.fetch(f"https://site.test:{port}/")
 
         got = run(go(), "uvloop")
@@ -560,9 +560,10 @@ class TestRequests:
         async def go():
             async with (
                 serving(Http2Pages(lambda *_: (200, fields, b"x" * 100_000)), tls=tls) as port,
-                client(NAMES, http2=Http2Offers(PREFER), timeout=2.0) as http,
+                client(
+                    NAMES, http2=Http2Offers(PREFER), timeout=2.0, bandwidth=limited(100_000)
+                ) as http,
             ):
-                http._bandwidth.limit(100_000)
                 got = [
                     await http.fetch(f"https://site.test:{port}/{at}", keep=9.0) for at in range(3)
                 ]
