@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import ONLY_FETCHED

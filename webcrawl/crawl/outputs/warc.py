@@ -8,9 +8,9 @@ booked.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from random import SystemRandom
-from collections.abc import Mapping
 from typing import Any
 
 from webcrawl import __version__
