@@ -22,6 +22,7 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.request import getproxies
 from weakref import WeakSet
 
 from webcrawl.base.errors import NothingFetched
@@ -32,6 +33,7 @@ from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_contact, check_outputs
+from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
@@ -588,6 +590,7 @@ def _checked(given: Mapping[str, Any]) -> CheckedSettings:
     """Return all settings as plain values. Raise SettingError."""
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
+    check_proxies(getproxies())
     outputs = values["OUTPUTS"]
     check_outputs(outputs, values, given.get("OUTPUTS"))
     check_contact(values)

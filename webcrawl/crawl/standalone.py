@@ -48,6 +48,7 @@ from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.stats_writing import StatsWriting
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.dns_answers import Lookup
+from webcrawl.net.environment_proxies import environment_proxies
 from webcrawl.net.network import Network
 from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -156,11 +157,13 @@ class Standalone:
             network.bandwidth,
             run.fail,
         )
+        proxies = environment_proxies()
         outcomes = Outcomes(
             [fates.failed],
             [end.hide],
             network.clock,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", True),
+            ours=proxies.all if proxies is not None else (),
             retry_times=limits_of(values).attempts - 1,
         )
         outcomes.uplink = parts.uplink
@@ -185,6 +188,7 @@ class Standalone:
             parts.counters.update,
             run.fail,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
+            proxies=proxies,
         )
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
         self.finish = end.finished
