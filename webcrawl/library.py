@@ -377,6 +377,9 @@ def _set(future: asyncio.Future[None]) -> None:
 _RUNNING: WeakSet[_Thread] = WeakSet()
 
 
+# A thread, so that `break` leaves a checkpoint behind: nobody awaits anything after it, and asyncio
+# closes an abandoned generator in a task that the end of the program may cancel. In the caller's
+# own loop a plain `for` would also stop the network between two pages.
 class _Thread:
     """The thread of a crawl, with an event loop of its own."""
 

@@ -38,7 +38,7 @@ from webcrawl.net.errors import (
     Upgraded,
 )
 from webcrawl.net.failure_words import in_words
-from webcrawl.net.http2 import Session
+from webcrawl.net.http2 import Http2Session
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import FetchLimits, Options
 from webcrawl.net.protocols import Proxy as ProxyAddress
@@ -810,7 +810,7 @@ class TestHostile:
         pieces, _, (_, body) = CASES[case]
         whole = b"".join([plain(4), *pieces])
         for cut in range(1, len(whole)):
-            session, answer, message = Session(lambda _: None), AnswerParser(1000), None
+            session, answer, message = Http2Session(lambda _: None), AnswerParser(1000), None
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             for piece in (whole[:cut], whole[cut:]):
                 message = message or session.feed(piece, answer)
@@ -825,7 +825,7 @@ class TestHostile:
 
         def ready():
             written = []
-            session, answer = Session(written.append), AnswerParser(1000)
+            session, answer = Http2Session(written.append), AnswerParser(1000)
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             message = session.feed(plain(4) + headers() + data(b"01", end=True), answer)
             assert session.reusable(message)

@@ -30,9 +30,17 @@ async def _wait(where: tuple[str, int] | None) -> None:
         await ended.wait()
         return
     from webcrawl.crawl.metrics import Listener  # noqa: PLC0415 - it needs an extra
-    from webcrawl.net.http_answerer import bound  # noqa: PLC0415 - as above
+    from webcrawl.net.http_answerer import CannotListen, bound  # noqa: PLC0415 - as above
 
-    listener = Listener(bound(*where, "METRICS_PORT"), bytes, lambda: FINISHED)
+    try:
+        port = bound(*where, "METRICS_PORT")
+    except CannotListen as error:
+        # An engine would start this drone again if it ended, and the crawl has lost nothing.
+        line = "%s: this drone waits without answering probes; free the port, and restart it"
+        logger.error(line, error)  # noqa: TRY400 - one line, no traceback
+        await ended.wait()
+        return
+    listener = Listener(port, bytes, lambda: FINISHED)
     await listener.start()
     await ended.wait()
     listener.close()

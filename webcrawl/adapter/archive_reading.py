@@ -41,7 +41,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
-from webcrawl.crawl.driver import Driver, Output
+from webcrawl.crawl.driver import Driver, PageOrError
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
@@ -269,7 +269,7 @@ class RereadingSteps(PagesThroughScrapy):
         await self._downloader.read_first(trip)
         return True
 
-    def hear(self, trip: Trip) -> Output:
+    def hear(self, trip: Trip) -> PageOrError:
         return self.visit([trip])[0]
 
     def request(self, link: Link, trip: Trip) -> Request:

@@ -360,7 +360,8 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
     if not is_cut:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()
-    if decoding.broken and not decoding.started:  # a wrong label: it may still be text
+    has_wrong_label = decoding.broken and not decoding.started
+    if has_wrong_label:  # it may still be text
         return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
     return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
 

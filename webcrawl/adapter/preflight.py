@@ -287,17 +287,22 @@ ARGUMENT_RULES = (
 )
 
 
+def _check_argument_names(spider: type[WebSpider], given: Mapping[str, str]) -> None:
+    known = spider.known_arguments()
+    for name in given:
+        if name not in known and name != JOB:
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+
+
 def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
     """Raise CannotStart if an argument is wrong or missing.
 
     `elsewhere`: whether a server supplies seeds.
     """
-    known = spider.known_arguments()
-    for name in given:
-        if name not in known and name != JOB:
-            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+    _check_argument_names(spider, given)
     has_seeds = given.get("seeds", "").strip() != ""
-    if not has_seeds and not elsewhere and spider.needs_seeds():
+    lacks_seeds = not (has_seeds or elsewhere) and spider.needs_seeds()
+    if lacks_seeds:
         raise CannotStart("no seeds: give -a seeds=FILE or a URL, several with commas between")
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import ONLY_FETCHED
@@ -176,22 +176,31 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    if isinstance(value, range):
-        return _ports(value)
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_item, value)) or NONE
-    if isinstance(value, type):
-        return path_of(value)
-    return NONE if value is None or value == "" else text_without_credentials(str(value))
+    """Return a value as the terms have it, and a changed term's line shows it."""
+    if value is None or value == "":
+        return NONE
+    for kinds, text_of in TEXTS:
+        if isinstance(value, kinds):
+            return text_of(value)
+    return text_without_credentials(str(value))
+
+
+def _switch(value: bool) -> str:  # noqa: FBT001 - it is the value
+    return ON if value else "off"
+
+
+def _number(value: float) -> str:
+    """Return a number without the digits that only its binary form has."""
+    return f"{value:.15g}"
 
 
 def _ports(ports: range) -> str:
     """Return ports as the user writes them."""
     return str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"
+
+
+def _items(values: Sequence[object]) -> str:
+    return ", ".join(map(_item, values)) or NONE
 
 
 def _item(value: object) -> str:
@@ -200,6 +209,16 @@ def _item(value: object) -> str:
     One that has parts itself, such as a server and its port, is written with colons.
     """
     return ":".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
+
+
+# By type, the first that fits; all other values are shown as they are written.
+TEXTS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (bool, _switch),
+    (float, _number),
+    (range, _ports),
+    ((list, tuple), _items),
+    (type, path_of),
+)
 
 
 def _host_rules(path: Path) -> str:

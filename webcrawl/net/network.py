@@ -24,7 +24,8 @@ from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
-# that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
+# Names that are cached at most, and for each MiB of FRONTIER_MEMORY. One takes 0.4 KB, so that is a
+# fifth of it
 NAMES, NAMES_PER_MIB = 2**16, 2**9
 
 
@@ -74,7 +75,10 @@ class Network:
             client.use(bounds)
 
     def _signing(self, values: CheckedSettings) -> RequestSigner | None:
-        """The key's file is read once: another key is for the next run."""
+        """Return what signs requests; None without a key.
+
+        Its file is read once: another key is for the next run.
+        """
         if not values["BOT_KEY"] or not values["BOT_AGENT"]:  # neither goes without the other
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
@@ -90,7 +94,10 @@ class Network:
 
 
 def _bounds(values: CheckedSettings) -> FetchLimits:
-    """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
+    """Return the limits of a fetch.
+
+    A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before.
+    """
     truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
     return FetchLimits(

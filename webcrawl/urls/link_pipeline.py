@@ -105,6 +105,7 @@ class LinkPipeline:
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = _distinct(found)
+        # Before any cache: a domain's reputation counts known links, too
         if heard is not None:
             heard(page_url, fresh)
         if self.on_dropped is not None:
@@ -114,6 +115,8 @@ class LinkPipeline:
                 page_url,
                 base,
             )
+        # Nine of ten links of a page were on other pages before. What a filter kept out is not in
+        # the cache: scope and depth may differ on another page, and drops are counted
         if lately is not None:
             fresh = lately.unknown(fresh)
         kept = fresh
@@ -137,6 +140,7 @@ class LinkPipeline:
     def _tell_invalid(
         self, dropped: Dropped, links: Sequence[str], page_url: str, base: str
     ) -> None:
+        # Each is parsed again for its reason: only a crawl that lists what it skips does so
         for link in links:
             try:
                 canonical(link, base or page_url, self._max_length)
@@ -198,12 +202,15 @@ def build_filters(
     """
     order = settings["URL_FILTERS"]
     for name, path in NARROWS.items():
+        # A list of one's own may lack a filter by mistake, and the crawl would leave its bounds
+        # without a word; with null it is left out on purpose
         value = value_of(settings, name)
         narrows = value and value != "any"
         if narrows and path not in order:
             found = f'add "{path}", with null if it is meant to be left out'
             raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
+    # As in ITEM_PIPELINES, None removes a filter
     numbers = {path: number for path, number in order.items() if number is not None}
     built = [named_filter(path, setup) for path in sorted(numbers, key=numbers.__getitem__)]
     return Chain([*(one for one in built if one is not None), *last])

@@ -30,8 +30,8 @@ class Dropped(Exception):  # noqa: N818 - reads as what it is
 class Output:
     """One of OUTPUTS. It is opened with the crawl, and closed before the last checkpoint.
 
-    Most have `process_item`, which gets each page, and returns it for the next output or raises
-    `dropped`. Those that name `content_types` get pages of these types alone.
+    What else it has to implement, and for what, is in output_protocol.py: `process_item` for
+    pages, `content_types` for some of them only, `checkpoint` and `restore` for a position.
     """
 
     output: ClassVar[str]  # its name in OUTPUTS

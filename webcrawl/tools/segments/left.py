@@ -237,17 +237,16 @@ class TableReader:
         new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
         for path in new:
-            rows = _rows(path, "from_url", "to_url", "kind", "followed")
-            for url, links in groupby(rows, key=itemgetter(0)):
+            for url, followed in _followed_links(path):
                 page = pages.link_of(url)
-                if page is None and not left.clean:  # its row may be in a file that is not finished
+                may_come_later = page is None and not left.clean
+                if may_come_later:  # its row may be in a file that is not finished
                     logger.warning(
                         "%s: the crawl runs, or was killed: %s is left for later",
                         left.jobdir,
                         path.name,
                     )
                     return
-                followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
                 yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         self._lose_gone(left)
@@ -278,6 +277,13 @@ class TableReader:
                 page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links])
             )
         return len(links) + 1
+
+
+def _followed_links(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each page of a file of links, with URL and kind of those that the crawl followed."""
+    rows = _rows(path, "from_url", "to_url", "kind", "followed")
+    for page, links in groupby(rows, key=itemgetter(0)):
+        yield page, [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
 
 
 class _Pages:
