@@ -81,11 +81,12 @@ def preflight(
     arguments: Mapping[str, str],
     *,
     again: bool = False,
+    agent_option: str = "-s USER_AGENT=",
 ) -> None:
     """Raise CannotStart if the crawl cannot start; create JOBDIR, or recover it after a crash.
 
     A missing seed list is downloaded if possible. `again`: what JOBDIR holds is kept beside it, and
-    the crawl begins anew.
+    the crawl begins anew. `agent_option`: the option of the command that says who crawls.
 
     The arguments of a spider that is no WebSpider are not checked, for they are not known; nor is
     anything of a spider with another scheduler.
@@ -108,6 +109,8 @@ def preflight(
         check_own_files(own, Path(values["JOBDIR"]))
         if issubclass(spider, WebSpider):
             _pages(spider, arguments, values)
+        if not _are_private(_beginnings(spider, arguments)):
+            check_contact(values, agent_option)
         start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
         # a refusal leaves no new folder, and the old one in its place
@@ -218,6 +221,7 @@ def preflight_crawler(
         check_own_files(settings, Path(values["JOBDIR"]))
         if seeds:
             _lists(seeds, values)
+        check_contact(values, "USER_AGENT = ")
         urls = start_urls_of(type(spider)) if complete and not seeds else None
         start = KnownBeginning(urls=urls, anew="") if urls is not None else None
         anew = anew and _may_begin_anew(settings, type(spider), values)
@@ -365,15 +369,19 @@ def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: Checke
     _seeds(spider, arguments, values)
     if arguments.get("since"):
         _check_since(arguments["since"], Path(values["JOBDIR"]))
-    if not _are_private(arguments.get("seeds", "")):
-        check_contact(values)
 
 
-def _are_private(seeds: str) -> bool:
-    """Return whether all seeds are URLs of private networks, where it is known who crawls."""
-    parts = list_paths(seeds)
-    return bool(parts) and all(
-        is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts
+def _beginnings(spider: type[Spider], arguments: Mapping[str, str]) -> list[str]:
+    """Return the seeds, or the URLs that the spider begins with; empty if only its run can tell."""
+    if issubclass(spider, WebSpider):
+        return list_paths(arguments.get("seeds", ""))
+    return start_urls_of(spider) or []
+
+
+def _are_private(beginnings: Sequence[str]) -> bool:
+    """Return whether all are URLs of private networks, where it is known who crawls."""
+    return bool(beginnings) and all(
+        is_url(one) and _is_private(urlsplit(one).hostname or "") for one in beginnings
     )
 
 
