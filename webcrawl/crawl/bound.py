@@ -253,7 +253,7 @@ HELPS = {
     Cause.DISK: "a local SSD for JOBDIR; fewer OUTPUTS; a longer CHECKPOINT_INTERVAL",
     Cause.PROCESSOR: (
         f"where cores are idle, {program()} hive with a process for each; fewer OUTPUTS; "
-        f"{program()} ctl JOBDIR profile 10 says what it does"
+        "py-spy says what it does"
     ),
     Cause.NAMES: (
         "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names are asked for at once"

@@ -131,9 +131,9 @@ class TestStart:
         )
 
     def test_pinned(self, hive):
-        """With --pin each drone may run on one core only."""
+        """With --pin-cpus each drone may run on one core only."""
         hive.script(0, "wait")
-        process = hive.start("-n", 1, "--pin")
+        process = hive.start("-n", 1, "--pin-cpus")
         hive.wait_for(1)
         cores = os.sched_getaffinity(hive.runs(0)[0])
         process.send_signal(signal.SIGTERM)

@@ -274,7 +274,7 @@ ROWS = [
     ("it is known, but neither a queue nor a log has it{}", {"known": "F"}, NEW),
     ("no trace", {"known": "F"}, NEW),
     (
-        ", as far as was looked (below): --deep looks through all",
+        ", as far as was looked (below): --all looks through all",
         {"known": "F", "looked": ["x"]},
         {"known": "F"},
     ),

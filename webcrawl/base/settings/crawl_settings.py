@@ -187,7 +187,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The cache of popular URLs in front of the seen store: CLOCK, LRU, RANDOM or STATIC."
         ),
         Setting("URL_TRACE", False, Switch()).means(
-            "Write the stream of discovered links to logs/url.trace, for `scrapy lab caches`."
+            "Write the stream of discovered links to logs/url.trace, for `webcrawl lab caches`."
         ),
     ),
     "The frontier": (
@@ -383,7 +383,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Stop the crawl after this many bytes of answers, over all its runs; a larger number goes on."
         ),
         Setting("CONTROL", True, Switch()).means(
-            "Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the "
+            "Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (webcrawl ctl, the "
             "dashboard)."
         ),
     ),

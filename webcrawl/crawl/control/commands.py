@@ -303,7 +303,7 @@ def robots(order: Commanded, word: str) -> Answer:
 
 
 def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
-    """Return facts about URLs that the last checkpoint lacks, by URL, for `scrapy why`."""
+    """Return facts about URLs that the last checkpoint lacks, by URL, for `webcrawl why`."""
     return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
 
 
@@ -355,75 +355,82 @@ def _count(word: str) -> int:
 
 _OF_HOST = "NAME [pause|resume|retry|drop|delay SECONDS]"
 _OF_HOSTS = "[--by queue|errors|bytes|delay] [-n 20]"
-_FOR = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
-_ABOUT = "what only the running process knows of URLs: see why"
-_EXCLUDED = "who is left alone, since when and why"
-_ERRORS = "the last unexpected errors, and outcomes by kind"
+_FOR = f"change a setting for one domain or host; the value {DEFAULT} undoes it"
+_ABOUT = "show what only the running process knows of URLs; see why"
+_EXCLUDED = "list what is excluded, since when and why"
+_ERRORS = "list the last unexpected errors, and count outcomes by kind"
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
-        Command("stop", stop, "", "end the run; the same command resumes the crawl"),
-        Command("pause", pause, "", "fetch nothing more for now", lasting=True),
-        Command("resume", resume, "", "go on after a pause", lasting=True),
+        Command("stop", stop, "", "end the run; the command that started it resumes the crawl"),
+        Command("pause", pause, "", "fetch nothing until resume", lasting=True),
+        Command("resume", resume, "", "continue after pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
         Command(
             "exclude",
             exclude,
             USAGE,
-            "fetch nothing of a domain or prefix any more",
+            "stop fetching from a domain or URL prefix",
             1,
             10,
             True,
             check_exclude,
         ),
-        Command("include", include, "RULE", "take an exclude back", 1, 1, True),
+        Command("include", include, "RULE", "undo exclude", 1, 1, True),
         Command("excluded", excluded, "[NAME|URL]", _EXCLUDED, 0, 1, False, check_excluded),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
+        Command("get", get, "[NAME]", "show settings, and where each value comes from", 0, 1),
         Command(
             "set",
             set_value,
             "NAME VALUE",
-            "change a setting that may change",
+            "change a setting",
             2,
             2,
             True,
             check_value,
         ),
-        Command("status", status, "", "how it is going"),
+        Command("status", status, "", "show progress"),
         Command(
             "host",
             host,
             _OF_HOST,
-            "what is known of a host; steer it",
+            "show or control one host",
             1,
             3,
             True,
             check_host,
             _looks,
         ),
-        Command("hosts", hosts, _OF_HOSTS, "the first hosts", 0, 4, False, _by_and_most),
+        Command("hosts", hosts, _OF_HOSTS, "list hosts", 0, 4, False, _by_and_most),
         Command(
-            "queue", queue, "NAME [-n 20]", "the next URLs of a host", 1, 3, False, _host_and_most
+            "queue",
+            queue,
+            "NAME [-n 20]",
+            "list the next URLs of a host",
+            1,
+            3,
+            False,
+            _host_and_most,
         ),
         Command(
             "robots",
             robots,
             "NAME|URL",
-            "the rules in force; what they say of a URL",
+            "show a host's robots.txt rules, or what they say of a URL",
             1,
             1,
             False,
             url_named,
         ),
         Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
-        Command("threads", threads, "", "what is being downloaded, and for how long"),
+        Command("threads", threads, "", "list the downloads under way"),
         Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
         Command(
             f"get {FOR}",
             get_for,
             "DOMAIN",
-            "what holds there, and who says so",
+            "show the settings of one domain or host",
             1,
             1,
             False,

@@ -191,7 +191,7 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
         end = _end(facts.host.retired)
         return UrlVerdict(DROPPED, f"status {facts.host.retired}: {end}", f"{end}: its URLs ended")
     if facts.is_known:
-        more = ", as far as was looked (below): --deep looks through all" if facts.looked else ""
+        more = ", as far as was looked (below): --all looks through all" if facts.looked else ""
         return UrlVerdict(
             SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}"
         )
