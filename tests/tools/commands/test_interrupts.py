@@ -66,6 +66,21 @@ def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
     assert (heard, armed) == (["end"], [])
 
 
+def test_a_second_signal_while_the_first_one_is_handled(heard, armed):
+    """It is the same, though Scrapy has just installed the handler that forces the end."""
+
+    def interrupted(*_):
+        signal.signal(signal.SIGTERM, lambda *_: heard.append("force"))
+        signal.raise_signal(signal.SIGTERM)
+        heard.append("end")
+
+    signal.signal(signal.SIGTERM, interrupted)
+    OneSignal(lambda: 10.0, armed.append).install()
+    signal.raise_signal(signal.SIGTERM)
+
+    assert (heard, armed) == (["end"], [])
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_later_one_forces_the_end(heard, send, armed, number):
     """A signal half a second after the first one forces the end, which the kernel sees to; later

@@ -99,18 +99,40 @@ class OneSignal:
         # shell and kernel send one each: the second is no sign of haste
         if number == signal.SIGHUP and self._last > float("-inf"):
             return
-        if now - self._last < SAME:
+        # noted first: the next signal may come while this one is handled
+        before, self._last = self._last, now
+        if now - before < SAME:
+            self._last = before
             return
         still = self._still()
-        if self._last > float("-inf"):
+        if before > float("-inf"):
             if still is not None and still.stands:
                 still.end(ExitStatus.INTERRUPTED)
             self._arm(LAST)
         elif still is not None:
             still.told()
-        self._last = now
-        self._behind[number](number, frame)
+        self._pass_on(number, frame)
         self.install()
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        """Call Scrapy's handler, and keep the one that it installs behind this one.
+
+        Slurm sends a signal to each process of a job, and the job's shell sends it on: the second
+        came right after Scrapy had installed the handler that forces the end, and forced it.
+        """
+        install = signal.signal
+
+        def keep(kind: int, handler: Handler | int) -> None:
+            if callable(handler):
+                self._behind[kind] = handler
+            else:
+                install(kind, handler)  # from then on all are ignored
+
+        signal.signal = keep  # type: ignore[assignment]  # no other thread may install handlers
+        try:
+            self._behind[number](number, frame)
+        finally:
+            signal.signal = install
 
 
 logger = logging.getLogger(__name__)

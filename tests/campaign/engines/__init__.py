@@ -1,0 +1,1 @@
+"""Hives that an engine runs, on loopback: `python -m tests.campaign.engines slurm|ray|local`."""
