@@ -92,6 +92,7 @@ class ArchivedPages:
             ):
                 self._counters.update(["archive/forgotten"])
                 continue
+            answer.found[1].state.was_begun = answer.next is None
             return self._trip(*answer.found, (answer.name, answer.at))
         return None
 
