@@ -89,6 +89,8 @@ def upload(
             f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
         )
     sums = FileChecksums()
+    # The store is asked not to replace a file (If-None-Match): by the look above alone, two crawls
+    # with one address have overwritten two archive files of four.
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
     # Not before: after a put that failed, the file there may be another crawl's
     begun.add(name)
@@ -100,6 +102,8 @@ def verify(place: StoreFolder, name: str, sums: FileChecksums, going: Going) -> 
     size = place.size(name)
     if size != sums.length:
         raise Differs(f"{name}: {size} bytes are in the store, {sums.length} were sent")
+    # S3 sums the parts that it has got. Where its sum is of something else, as with KMS, the copy
+    # is read back.
     if place.says(name) in sums.etags:
         return CHECKSUM
     if digest(place, name, going) != sums.sha256:
