@@ -39,6 +39,14 @@ class Changes(Lines):
         return page
 
 
+class Digests(Lines):
+    """One line per page with its digest."""
+
+    async def process_item(self, page):
+        self.output.write(f"{page.url} {page.digest.hex() if page.digest else '-'}\n".encode())
+        return page
+
+
 class CancelsAll:
     """Cancels each page."""
 

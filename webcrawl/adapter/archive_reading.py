@@ -18,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
@@ -42,12 +43,15 @@ from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.driver import Driver, PageOrError
+from webcrawl.crawl.ground import ALONE, Surroundings
+from webcrawl.crawl.last_run import share_of
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
 from webcrawl.net.thread_start import start_threads
+from webcrawl.record.shards import SHARD_KEY, Shard
 from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
@@ -97,7 +101,16 @@ class RereadingScheduler(FrontierScheduler):
         values = with_values(values, {"REVISIT_POLICY": NONE, "RENDER": "off"})
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
             values = with_values(values, whole_bodies(values))  # whatever the crawl has kept
-        self.run.open(*assemble(values, spider=spider.name, kind=Rereading))
+        shard: Shard | None = getattr(spider, "shard", None)
+        self.run.open(
+            *assemble(
+                values,
+                Surroundings(key=SHARD_KEY) if shard is not None else ALONE,
+                spider=spider.name,
+                arguments=share_of(shard),
+                kind=Rereading,
+            )
+        )
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._booking = PageEnd(
             self.crawl,
@@ -120,7 +133,13 @@ class RereadingScheduler(FrontierScheduler):
             getattr(spider, "forgotten", Forgotten()),
         )
         self.pages = ArchivedPages(
-            self.crawl, files, forgotten, values["DOWNLOAD_TRUNCATE"], downloader.barrier
+            self.crawl,
+            files,
+            forgotten,
+            values["DOWNLOAD_TRUNCATE"],
+            downloader.barrier,
+            shard,
+            self.visitor.visit,
         )
         self._has_begun = True
         self.run.behind.append(lambda: bool(self.pages.unfinished))
@@ -169,12 +188,20 @@ class RereadingScheduler(FrontierScheduler):
         return request_of(trip, self.crawler.spider) if trip is not None else None
 
     def next_trip(self) -> Trip | None:
-        """Return the next answer of the archives; None if there is none, or during a checkpoint."""
+        """Return the next answer of the archives; None if there is none, or during a checkpoint.
+
+        None as well where reading on takes long; it is asked again in the next turn.
+        """
+        if not self._barrier.is_open:
+            return None
         try:
-            return self.pages.next() if self._barrier.is_open else None
+            trip = self.pages.next()
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
-        return None
+            return None
+        if trip is None and not self.pages.is_over:
+            call_later(0, self.wake)
+        return trip
 
     @property
     def unfinished(self) -> int:
@@ -288,16 +315,21 @@ def request_of(trip: Trip, spider: Spider | None) -> Request:
 class RereadingSpider(WebSpider):
     """Makes the pages, as `web` does, and follows nothing. `files`: the archives, in their order.
 
-    Of what is `forgotten` no page is made.
+    Of what is `forgotten` no page is made, nor of files of other shards.
     """
 
     name = "process"
 
     def __init__(
-        self, files: Sequence[Path] = (), forgotten: Forgotten | None = None, **kwargs: Any
+        self,
+        files: Sequence[Path] = (),
+        forgotten: Forgotten | None = None,
+        shard: Shard | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.archive_files = files
+        self.shard = shard
         self.forgotten = forgotten or Forgotten()
 
     @classmethod

@@ -43,6 +43,7 @@ from webcrawl.crawl.finished_crawl import (
 from webcrawl.crawl.ground import OwnFrontier, Surroundings
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.job_folder import check_folder, make_folder
+from webcrawl.crawl.last_run import share_of
 from webcrawl.net.connection_open import PREFER
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -144,7 +145,9 @@ def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
     return False
 
 
-def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
+def preflight_rereading(
+    settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, object]
+) -> None:
     """Check a run over archives: no name server is asked, no seeds are read.
 
     Raise CannotStart if it cannot start.
@@ -159,7 +162,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
         check_outputs(values)
         check_feeds(own)
         check_own_files(own, Path(values["JOBDIR"]))
-        _folder(values, spider.name, on_command_line(own))
+        _folder(values, spider.name, on_command_line(own), arguments=arguments)
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
@@ -225,7 +228,14 @@ def preflight_crawler(
         urls = start_urls_of(type(spider)) if complete and not seeds else None
         start = KnownBeginning(urls=urls, anew="") if urls is not None else None
         anew = anew and _may_begin_anew(settings, type(spider), values)
-        _folder(values, name, on_command_line(settings), start=start, anew=anew)
+        _folder(
+            values,
+            name,
+            on_command_line(settings),
+            start=start,
+            anew=anew,
+            arguments=share_of(getattr(spider, "shard", None)),
+        )
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
@@ -461,10 +471,12 @@ def _folder(
     start: KnownBeginning | None = None,
     *,
     anew: bool = False,
+    arguments: Mapping[str, object] | None = None,
 ) -> None:
     """Open all of JOBDIR: it may be another process's or spider's, damaged, or of another version.
 
-    `anew`: if the crawl there is complete, it is kept beside, and another one begins.
+    `anew`: if the crawl there is complete, it is kept beside, and another one begins. `arguments`:
+    of the spider, if the folder may be refused because of them.
     """
     folder = Path(values["JOBDIR"])
     make_folder(folder, spider)
@@ -477,7 +489,7 @@ def _folder(
                 else None
             )
             around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
-            crawl, _ = assemble(values, around, spider=spider)
+            crawl, _ = assemble(values, around, spider=spider, arguments=arguments)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

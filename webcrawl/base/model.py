@@ -416,6 +416,7 @@ class PageState:
     scored: PageScores | None = None  # what a SCORER says of it
     withheld: WithheldBytes | None = None  # there was a body, and it is not kept
     again = False  # the URL is asked for again after this answer
+    was_begun = False  # of an archive: an earlier run began with this answer, and did not finish it
 
     def __init__(self, **found: Any) -> None:
         vars(self).update(found)

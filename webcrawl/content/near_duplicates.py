@@ -10,7 +10,7 @@ are sorted by these, and neighbours with equal blocks are compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, combinations, pairwise
 from math import comb
 from typing import NamedTuple
@@ -61,23 +61,33 @@ def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> Nea
     distinct, counts = np.unique(fingerprints, return_counts=True)
     equal = int(counts[counts > 1].sum())
     near = counts > 1
-    for blocks in combinations(_blocks(distance + 2), 2):
-        _mark(distinct, np.uint64(blocks[0] | blocks[1]), near, distance)
+    for one, other in combinations(_blocks(distance + 2), 2):
+        mask = np.uint64(one | other)
+        key_order = np.argsort(distinct & mask).astype(np.uint32)
+        for here, there in neighbours(distinct[key_order], mask, distance):
+            near[key_order[here]] = near[key_order[there]] = True
     return NearDuplicates(len(fingerprints), int(counts[near].sum()), equal)
 
 
 def _blocks(count: int) -> list[int]:
     """Return `count` masks that share the bits of a fingerprint between them."""
-    ends = [BITS * end // count for end in range(count + 1)]
+    ends = block_ends(count)
     return [((1 << high) - 1) ^ ((1 << low) - 1) for low, high in pairwise(ends)]
 
 
-def _mark(
-    distinct: Fingerprints, mask: np.uint64, near: npt.NDArray[np.bool_], distance: int
-) -> None:
-    """Mark the fingerprints that are near another one with the same bits under the mask."""
-    order = np.argsort(distinct & mask).astype(np.uint32)
-    keys = distinct[order]
+def block_ends(count: int) -> list[int]:
+    """Return the ends of `count` blocks of bits, the first of which begins at bit 0."""
+    return [BITS * end // count for end in range(count + 1)]
+
+
+def neighbours(
+    keys: Fingerprints, mask: np.uint64, distance: int
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+    """Yield the places of fingerprints that are within the distance, each pair once.
+
+    `keys` are sorted by their bits under the mask. Only those with the same bits are compared, each
+    with NEIGHBOURS that follow.
+    """
     # places whose neighbour at the present distance may be alike
     here = np.arange(len(keys) - 1, dtype=np.int32)
     for away in range(1, NEIGHBOURS + 1):
@@ -88,7 +98,7 @@ def _mark(
         if not len(here):
             return
         found = here[np.bitwise_count(differing) <= distance]
-        near[order[found]] = near[order[found + away]] = True
+        yield found, found + away
 
 
 PAIRS = 20  # distinct ones that a text must have: a shorter one is equal to another, or different

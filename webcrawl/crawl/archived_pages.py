@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 from webcrawl.record.archives import LOST, ORIGINALS, ArchivedAnswer, Archives, PayloadPlaces
+from webcrawl.record.shards import Shard
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -24,6 +26,8 @@ logger = logging.getLogger(__name__)
 PLACE = "archive."  # before a file's name, in the table meta: where to go on
 AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
 NONE_UNFINISHED = msgpack.packb([])
+# Seconds of a turn of the event loop in which a page is looked for: files of other shards have none
+TURN = 0.05
 Unfinished = tuple[str, RecordStart | None]  # the name of its file, and where in it a page begins
 
 
@@ -40,10 +44,13 @@ class ArchivedPages:
         forgotten: Forgotten,
         truncate: int,
         barrier: Barrier,
+        shard: Shard | None,
+        hear_robots: Callable[[Link, Exchange], object],
     ) -> None:
         """`truncate`: the bytes that are kept of a body.
 
-        Pages enter the `barrier` as they are handed out.
+        Pages enter the `barrier` as they are handed out. `shard`: if other runs have the other
+        files. `hear_robots` hears of each robots.txt in those, which makes no page here.
         """
         self._counters = crawl.parts.counters
         self._barrier = barrier
@@ -51,7 +58,8 @@ class ArchivedPages:
         self._places = ArchivePlaces(crawl.parts.db)
         self._trips: dict[Trip, Unfinished] = {}  # under way
         self._originals = _originals(crawl.parts.db)
-        self.archives = Archives(files, self._places.get, self._originals, truncate)
+        self._hear_robots = hear_robots
+        self.archives = Archives(files, self._places.get, self._originals, truncate, shard)
         again = starmap(self.archives.again, [*self._places.unfinished])
         self._answers: Iterator[ArchivedAnswer] = chain(again, self.archives)
         self.is_over = False  # all have been handed out
@@ -62,8 +70,9 @@ class ArchivedPages:
         return self._places.unfinished
 
     def next(self) -> Trip | None:
-        """Return the trip of the next page, or None if there is none."""
-        while not self.is_over:
+        """Return the trip of the next page, or None if there is none, or none within TURN."""
+        begun = time.perf_counter()
+        while not self.is_over and time.perf_counter() - begun < TURN:
             answer = next(self._answers, None)
             if answer is None:
                 self.is_over = True
@@ -75,11 +84,15 @@ class ArchivedPages:
             self._counters.update(answer.lost)
             if answer.found is None:
                 continue
+            if answer.is_elsewhere:
+                self._hear_robots(*answer.found)
+                continue
             if self._forgotten and self._forgotten.has(
                 answer.found[0].url, answer.found[1].started
             ):
                 self._counters.update(["archive/forgotten"])
                 continue
+            answer.found[1].state.was_begun = answer.next is None
             return self._trip(*answer.found, (answer.name, answer.at))
         return None
 

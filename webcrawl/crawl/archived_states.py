@@ -27,37 +27,36 @@ class ArchivedStates:
         self,
         bodies: ContentSeen,
         digests: Callable[[bytes], bytes],
-        comes_again: Callable[[str], bool],
         *,
         skips_seen: bool,
     ) -> None:
-        """`comes_again`: whether a former run did not finish the page with this URL.
+        """`skips_seen`: whether pages with known bodies are skipped.
 
         Unless known bodies are skipped, a capture that is as the one before counts as new, and is
         processed once more.
         """
         self._bodies = bodies
         self._digests = digests
-        self._comes_again = comes_again
         self._same = Change.UNCHANGED if skips_seen else Change.NEW
 
-    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
+    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:  # noqa: ARG002 - as of pages fetched again
         """Set `page.change` beside the capture before: new, unchanged, changed or gone."""
         if exchange.request and not exchange.request.startswith(READS):
             return
         if 200 <= exchange.status < 300:
             page.digest = page.digest or self._digests(exchange.body)
-            page.change = self._heard(page, link, page.digest)
+            page.change = self._heard(page, exchange, page.digest)
         elif exchange.status in GONE and self._last(page) != NONE:
-            page.change = self._heard(page, link, ABSENT)
+            page.change = self._heard(page, exchange, ABSENT)
 
-    def _heard(self, page: Page, link: Link, state: bytes) -> Change:
+    def _heard(self, page: Page, exchange: Exchange, state: bytes) -> Change:
         """Note the state that the page has now; return what that is beside its last one."""
         last = self._last(page)
         if last != NONE and self._bodies.holds(self._is_in(page, last, state)):
             if state == ABSENT:
                 return Change.GONE
-            if not self._comes_again(link.url):
+            # Another capture of the URL may have ended since, so its URL would not tell
+            if not exchange.state.was_begun:
                 return self._same
             last -= 1  # it is this very capture that is known
         else:

@@ -64,6 +64,7 @@ class Surroundings:
     takes: Takes = lambda *_: False
     fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do
     member: Membership | None = None  # if the crawl is one drone of a hive
+    key: bytes | None = None  # of all hashes, if other crawls have to have the same
     frontier: OwnFrontier | None = None  # the spider's own, instead of the one that FRONTIER names
 
 
@@ -129,8 +130,9 @@ def open_ground(
     outputs = opened.enter_context(closing(Outputs(db, Path(in_force.values["JOBDIR"]))))
     moments, clock = Moments(), CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"), moments.on_ended)
-    if around.member is not None:
-        db.set("key", around.member.key)
+    shared_key = around.member.key if around.member is not None else around.key
+    if shared_key is not None:
+        db.set("key", shared_key)
     return Ground(db, around, in_force, outputs, moments, clock, log, key_of(db))
 
 

@@ -18,6 +18,7 @@ from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened, text_without_credentials
 from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.record.shards import Shard
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -40,6 +41,7 @@ SCOPE: Final = (
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
 SPIDER = "spider"
 PROCESS = "process"  # the spider of `webcrawl process`
+SHARD = "shard"  # its argument: which share of the archives is processed
 NONE = "none"
 ON = "on"
 Terms = dict[str, str]
@@ -88,6 +90,11 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
         raise OtherTerms(
             f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR"
         )
+    old, new = _share(before), _share(now)
+    if old != new:
+        raise OtherTerms(
+            f"{jobdir}: has processed {old}, not {new}, and passes over files that it knows: use another JOBDIR"
+        )
     for name in FIXED:
         old, new = before.get(name, NONE), now.get(name, NONE)
         if _essence(name, old) != _essence(name, new):
@@ -119,6 +126,17 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
             f"{REQUISITES} is on with {SCOPE} = {wanted}: the seeds' {wanted}s were not noted, so links would be "
             f"dropped; change it back, or use another JOBDIR than {jobdir}"
         )
+
+
+def share_of(shard: object) -> dict[str, object]:
+    """Return the argument to which a JOBDIR is kept; none if its spider has no share of archives."""
+    return {SHARD: str(shard)} if isinstance(shard, Shard) else {}
+
+
+def _share(terms: Terms) -> str:
+    """Return which files of the archives are processed, in words."""
+    shard = terms.get(f"-a {SHARD}")
+    return "all files" if shard is None else f"--shard {shard}"
 
 
 def _noted(terms: Terms) -> str:

@@ -104,9 +104,7 @@ def _states(
     if rereads:
         from webcrawl.crawl.archived_states import ArchivedStates  # noqa: PLC0415 - of other crawls no page comes again
 
-        return ArchivedStates(
-            parts.content, digests, parts.halfway.comes_again, skips_seen=skips_seen
-        )
+        return ArchivedStates(parts.content, digests, skips_seen=skips_seen)
     if parts.revisiting is None:
         return None
     from webcrawl.crawl.page_states import States  # noqa: PLC0415 - likewise

@@ -272,7 +272,7 @@ class Visitor:
 
     def _is_body_of(self, page: Page, link: Link, exchange: Exchange) -> bool:
         """Return whether a known body was first seen as that of this very page."""
-        if self._parts.halfway.comes_again(link.url):
+        if exchange.state.was_begun or self._parts.halfway.comes_again(link.url):
             return True
         return self._states is not None and self._states.returns(page, link, exchange)
 

@@ -158,6 +158,10 @@ class NoPage(Unusable):
     """A record that no crawl makes a page of: a name server's answer, say."""
 
 
+class NoOriginal(Unusable):
+    """A revisit record whose payload no file has."""
+
+
 def most(truncate: int) -> int:
     """Return the bytes of a block that are needed for a body of at most `truncate` bytes."""
     return LONGEST_HEAD + most_coded(truncate)

@@ -10,16 +10,20 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
+from typing import Self
 
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
 from webcrawl.record.archived_answers import (
+    ROBOTS,
     Answers,
+    NoOriginal,
     NoPage,
     RecordedCapture,
     Unusable,
@@ -31,12 +35,16 @@ from webcrawl.record.archived_answers import (
     refers,
     unmodified,
 )
-from webcrawl.record.warc.archive_files import name_of, size_of
+from webcrawl.record.shards import Shard
+from webcrawl.record.warc.archive_files import name_of, package_of, size_of
 from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange, ignore
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import Part
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir import index_line
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import length_of, lengths
 from webcrawl.store.output import OPEN
@@ -71,23 +79,37 @@ def tell_left(path: Path, size: int) -> None:
         logger.warning("%s: its last %d bytes are left out: %s", path, size, why)
 
 
+def tell_unfinished(path: Path, size: int) -> None:
+    """Log that so many bytes may be the beginning of a record that is still to come."""
+    if size > 0:
+        logger.info("%s: not finished: its last %d bytes are left for later", path, size)
+
+
 LOST = "archive/lost/"  # how the counters of what could not be read begin
 TOLD = 10  # lines about damage, and about each reason why a record is left out, in each file
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedAnswer:
-    """A download of an archive and the place of the next one, or a file's end without a download."""
+    """A download of an archive and the place of the next one, or a place without a download."""
 
     name: str  # of its file, as it is once the file is finished
-    next: RecordStart | None  # None: it is read again, and nothing follows it
+    next: RecordStart | None  # None: the place from which to go on stays as it is
     lost: tuple[str, ...]  # what could not be read before that place, one name for each
     found: tuple[Link, Exchange] | None = None
     at: RecordStart | None = None  # where it begins
+    is_elsewhere: bool = False  # a robots.txt in a file of another shard, which makes the page
+
+
+TakeCapture = Callable[[Path, RecordedCapture], tuple[Link, Exchange] | None]
 
 
 class Archives:
-    """All answers of these files. `place_of`: where to begin in a file, by its name."""
+    """All answers of these files, or of a shard of them.
+
+    Of the files of other shards it notes where payloads are, because revisit records may refer to
+    them, and gives the robots.txt, because what that says holds for pages of any file.
+    """
 
     def __init__(
         self,
@@ -95,45 +117,58 @@ class Archives:
         place_of: Callable[[str], RecordStart | None],
         originals: PayloadPlaces,
         truncate: int,
+        shard: Shard | None = None,
     ) -> None:
-        self._files = files
+        """`place_of`: where to begin in a file, by its name."""
+        self._files = [(path, shard is None or shard.has(path)) for path in files]
         self._place_of = place_of
         self._originals = originals
         self._answers = Answers(truncate)
         self._most = most(truncate)
         self._told: Counter[str] = Counter()
         self._lost: list[str] = []
-        self._sizes = [_size(path, counted_bytes(path)) for path in files]
+        self._sizes = [_size(path, counted_bytes(path)) for path, is_own in self._files if is_own]
         self.size = sum(self._sizes)
         self.done = 0  # bytes of all files
         self.number = 0  # of the file that is being read
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._sizes)
 
     def __iter__(self) -> Iterator[ArchivedAnswer]:
         """StoreError: a file cannot be read, through no fault of its own."""
-        for number, path in enumerate(self._files, 1):
-            self.number, before = number, sum(self._sizes[: number - 1])
-            self.done = before
-            self._told.clear()
+        for path, is_own in self._files:
             try:
-                for answer in self._file(path):
-                    read = sum(answer.next or ())
-                    # There may be more unpacked bytes
-                    self.done = before + min(read, self._sizes[number - 1])
-                    yield answer
+                yield from self._own(path) if is_own else self._of_another_shard(path)
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
-            if self._told:
-                kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
-                logger.warning(
-                    "%s: %s that cannot be read: %s",
-                    path,
-                    count(self._told.total(), "place"),
-                    kinds,
-                )
         self.done = self.size
+
+    def _own(self, path: Path) -> Iterator[ArchivedAnswer]:
+        """Yield the answers of a file, and count how much of it is read."""
+        size, before = self._sizes[self.number], sum(self._sizes[: self.number])
+        self.number += 1
+        self.done = before
+        self._told.clear()
+        counted = counted_bytes(path)
+        if counted is not None and (behind := size_of(_present(path)) - counted) > 0:
+            tell_left(path, behind)
+        try:
+            for answer in self._file(path, self._found, is_own=True):
+                read = sum(answer.next or ())
+                # There may be more unpacked bytes
+                self.done = before + min(read, size)
+                yield answer
+        except NotWarc as error:
+            self._lost.clear()  # it has no records that could be damaged
+            self._lose("files", str(error))
+            self._told.clear()  # that line says it all
+            yield ArchivedAnswer(name_of(path), RecordStart(size, 0), self._losses())
+        if self._told:
+            kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
+            logger.warning(
+                "%s: %s that cannot be read: %s", path, count(self._told.total(), "place"), kinds
+            )
 
     def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
         """Return the download at this place of a file that a former run has read, at least so far."""
@@ -151,7 +186,33 @@ class Archives:
             )
         return ArchivedAnswer(name, None, self._losses(), found, place)
 
-    def _file(self, path: Path) -> Iterator[ArchivedAnswer]:
+    def _of_another_shard(self, path: Path) -> Iterator[ArchivedAnswer]:
+        """Note the payloads of a file, by its index if it has one, and yield its robots.txt.
+
+        Answers without anything found are occasions for the caller to do other work. What cannot be
+        read is the loss of the shard that has the file.
+        """
+        lines = index_lines(path)
+        if lines is None:
+            with suppress(NotWarc):
+                yield from self._file(path, self._robots, is_own=False)
+            return
+        name, size = name_of(path), size_of(path)
+        if self._place_of(name) == RecordStart(size, 0):
+            return
+        for line in lines:
+            place = RecordStart(line.offset, 0)
+            if not line.is_revisit:
+                self._originals.add_indexed(line, place, name)
+            found = self._robots_at(path, place) if line.url.endswith(ROBOTS) else None
+            yield ArchivedAnswer(name, None, (), found, is_elsewhere=True)
+        yield ArchivedAnswer(name, RecordStart(size, 0), ())
+
+    def _file(self, path: Path, take: TakeCapture, *, is_own: bool) -> Iterator[ArchivedAnswer]:
+        """Yield what `take` finds in captures, from where the last run ended.
+
+        Raise NotWarc if the file has no record.
+        """
         name, counted = name_of(path), counted_bytes(path)
         place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
@@ -159,88 +220,110 @@ class Archives:
                 f"{path}: shorter than it was when {place.offset} bytes of it were processed"
             )
         path = _present(path)
-        if counted is not None and (behind := size_of(path) - counted) > 0:
-            tell_left(path, behind)
         if (place is not None and place.offset == size) or counted == 0:
             return
-        try:
-            with RecordReader(
-                path, self._most, partial(self._damaged, path), place, counted
-            ) as records:
-                end = None
-                for capture in captures(records, partial(self._refused, path, "unusable")):
-                    # The rest of it may still be written
-                    if records.is_open and records.ended and not capture.notes:
-                        end = capture.place
-                        break
-                    if capture.first.kind != "revisit":
-                        self._originals.add(capture.first, name)
-                    found = self._found(path, capture)
-                    if found is not None:
-                        yield ArchivedAnswer(
-                            name,
-                            capture.next or capture.place,
-                            self._losses(),
-                            found,
-                            capture.place,
-                        )
-                end = end or records.place
-                if records.is_open and end.offset < size:
-                    logger.info(
-                        "%s: not finished: its last %d bytes are left for later",
-                        path,
-                        size - end.offset,
+        damaged, refused = self._hearers(path) if is_own else (ignore, ignore)
+        with RecordReader(path, self._most, damaged, place, counted) as records:
+            end = None
+            for capture in captures(records, refused):
+                # The rest of it may still be written
+                if records.is_open and records.ended and not capture.notes:
+                    end = capture.place
+                    break
+                if capture.first.kind != "revisit":
+                    self._originals.add(capture.first, name)
+                found = take(path, capture)
+                if found is not None or not is_own:
+                    yield ArchivedAnswer(
+                        name,
+                        capture.next or capture.place,
+                        self._losses(),
+                        found,
+                        capture.place,
+                        is_elsewhere=not is_own,
                     )
-                yield ArchivedAnswer(name, end, self._losses())
-        except NotWarc as error:
-            self._lost.clear()  # it has no records that could be damaged
-            self._lose("files", str(error))
-            self._told.clear()  # that line says it all
-            yield ArchivedAnswer(name, RecordStart(size, 0), self._losses())
+            end = end or records.place
+            if is_own and records.is_open:
+                tell_unfinished(path, size - end.offset)
+            yield ArchivedAnswer(name, end, self._losses())
+
+    def _robots_at(self, path: Path, place: RecordStart) -> tuple[Link, Exchange] | None:
+        """Return what `_robots` does of the capture at this place; None if it is damaged."""
+        try:
+            with RecordReader(path, self._most, ignore, place) as records:
+                capture = next(captures(records, ignore), None)
+        except NotWarc:
+            return None
+        return self._robots(path, capture) if capture is not None else None
+
+    def _robots(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
+        """Return the answer of a capture if it is a robots.txt that the crawl fetched for itself."""
+        if not capture.first.url.endswith(ROBOTS) or is_repeat(capture):
+            return None
+        try:
+            link, answer = self._answer(path, capture)
+        except Unusable:
+            return None
+        return (link, answer) if link.is_prerequisite else None
 
     def _found(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
+        """Return the answer of a capture, or None if there is none, which is counted."""
         if is_repeat(capture):
             self._lost.append("archive/repeats")
             return None
+        try:
+            return self._answer(path, capture)
+        except NoPage:
+            self._lost.append("archive/others")
+        except NoOriginal as error:
+            self._refused(path, "revisits", capture.first, str(error))
+        except Unusable as error:
+            self._refused(path, "unusable", capture.first, str(error))
+        return None
+
+    def _answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange]:
+        """Return the answer of a capture. Raise Unusable if it cannot be read."""
         original, same = None, is_unmodified(capture.first)
         if refers(capture):
             original = self._original(capture.first)
             if original is None:
-                self._refused(
-                    path,
-                    "revisits",
-                    capture.first,
-                    "none of the files read so far can give its payload",
-                )
-                return None
-        try:
-            own = None if same and has_head(capture.first) else original
-            link, answer = self._answers.read(capture, own, path.name.removesuffix(OPEN))
-        except NoPage:
-            self._lost.append("archive/others")
-        except Unusable as error:
-            self._refused(path, "unusable", capture.first, str(error))
-        else:
-            return link, unmodified(original, answer) if same and original is not None else answer
-        return None
+                raise NoOriginal("none of the files read so far can give its payload")
+        own = None if same and has_head(capture.first) else original
+        link, answer = self._answers.read(capture, own, path.name.removesuffix(OPEN))
+        return link, unmodified(original, answer) if same and original is not None else answer
 
     def _original(self, revisit: ReadRecord) -> Exchange | None:
+        """Return the answer that a revisit record refers to, or None if no file has it.
+
+        The record with the identifier that it names goes before any other with the same payload: an
+        index has no identifiers, and a browser may have made other documents of the same payload.
+        """
+        found: Exchange | None = None
         for name, place in self._originals.find(revisit):
             for path in (Path(name), Path(name + OPEN)):
                 try:
                     with RecordReader(path, self._most, ignore, place) as records:
                         capture = next(captures(records, ignore), None)
-                    if capture is not None and capture.first.kind != "revisit":
+                    if capture is None or capture.first.kind == "revisit":
+                        continue
+                    if revisit.names(capture.first.id, "warc-refers-to"):
                         return self._answers.read(capture)[1]
+                    found = found or self._answers.read(capture)[1]
                 except (FileNotFoundError, NotWarc, Unusable):
                     continue
-        return None
+        return found
 
     # -- what is lost
 
     def _losses(self) -> tuple[str, ...]:
         lost, self._lost = tuple(self._lost), []
         return lost
+
+    def _hearers(
+        self, path: Path
+    ) -> tuple[Callable[[SkippedRange], None], Callable[[ReadRecord, str], None]]:
+        """Return what hears of damage in a file, and of records that cannot be used."""
+        return partial(self._damaged, path), partial(self._refused, path, "unusable")
 
     def _damaged(self, path: Path, lost: SkippedRange) -> None:
         self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
@@ -261,6 +344,24 @@ class Archives:
 def _present(path: Path) -> Path:
     """Return the path of a file that its crawl may have finished since it was named."""
     return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
+
+
+def index_lines(path: Path) -> list[IndexLine] | None:
+    """Return the index beside an archive file, in the order of the records.
+
+    Return None if there is none, or it is not wholly an index of this file: the file itself is read
+    then.
+    """
+    if not path.name.endswith(index_line.ARCHIVE) or package_of(path) is not None:
+        return None
+    try:
+        with regular(path.with_name(index_line.index_of(path.name))) as file:
+            lines = [index_line.read(data) for data in file if not data.startswith(b"!")]
+    except (OSError, index_line.BadLine):
+        return None
+    if any(line.file != path.name for line in lines):
+        return None
+    return sorted(lines, key=lambda line: line.offset)
 
 
 def _size(path: Path, counted: int | None) -> int:
@@ -311,21 +412,16 @@ class PayloadPlaces(Part):
 
     def add(self, record: ReadRecord, name: str) -> None:
         """Add a record with a payload; `name` is that of its file, once the file is finished."""
-        number = self._files.get(name)
-        if number is None:
-            number = self._files[name] = len(self._files) + 1
-            self._names[number] = name
-            self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
-        where = (number, record.place.offset, record.place.skip)
-        names = _Names(record, "warc-record-id", "warc-target-uri", "warc-date")
-        for key in (*names.sure, *names.digest, *names.second):
-            self._new.setdefault(key, where)
-        if len(self._new) >= AT_ONCE:
-            self.write()
+        names = _Names.of(record, "warc-record-id", "warc-target-uri", "warc-date")
+        self._add(names, record.place, name)
+
+    def add_indexed(self, line: IndexLine, place: RecordStart, name: str) -> None:
+        """Add the record of a line of an index, which has no identifier, and whole seconds only."""
+        self._add(_Names.indexed(line), place, name)
 
     def find(self, revisit: ReadRecord) -> Iterator[tuple[str, RecordStart]]:
         """Return files and places where the original may be, the surest first (docs/extending.md)."""
-        names = _Names(
+        names = _Names.of(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
         )
         # The page that a 304 stands for has a head as well: the same payload may have come with
@@ -342,6 +438,18 @@ class PayloadPlaces(Part):
                 where = rows[0] if rows else None
             if where is not None:
                 yield self._names[where[0]], RecordStart(where[1], where[2])
+
+    def _add(self, names: _Names, place: RecordStart, name: str) -> None:
+        number = self._files.get(name)
+        if number is None:
+            number = self._files[name] = len(self._files) + 1
+            self._names[number] = name
+            self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
+        where = (number, place.offset, place.skip)
+        for key in (*names.sure, *names.digest, *names.second):
+            self._new.setdefault(key, where)
+        if len(self._new) >= AT_ONCE:
+            self.write()
 
     def write(self) -> None:
         """Write what is in memory; safe on disk when it returns."""
@@ -375,19 +483,33 @@ class PayloadPlaces(Part):
         return StoreError(f"{self._path}: {error}")
 
 
+@dataclass(frozen=True, slots=True)
 class _Names:
-    """The keys of a record's payload, one of each kind at most, by the names of their fields."""
+    """The keys of a record's payload, one of each kind at most."""
 
-    def __init__(self, record: ReadRecord, identifier: str, address: str, date: str) -> None:
+    sure: list[int]
+    digest: list[int]
+    second: list[int]  # of URL and whole second
+
+    @classmethod
+    def of(cls, record: ReadRecord, identifier: str, address: str, date: str) -> Self:
+        """Return the keys that these fields of a record give, beside its payload digest."""
         fields = record.fields
         digest, url, when = (
             fields.get(name, "") for name in ("warc-payload-digest", address, date)
         )
-        self.sure = [_key(fields[identifier])] if fields.get(identifier) else []
-        self.digest = [_key(digest)] if digest else []
-        self.second = [_key(f"{url.strip('<>')} {when[:19]}")] if url and when else []
-        if self.second and "." in when:
-            self.sure.append(_key(f"{url.strip('<>')} {when}"))
+        url = url.strip("<>")
+        sure = [_key(fields[identifier])] if fields.get(identifier) else []
+        second = [_key(f"{url} {when[:19]}")] if url and when else []
+        if second and "." in when:
+            sure.append(_key(f"{url} {when}"))
+        return cls(sure, [_key(digest)] if digest else [], second)
+
+    @classmethod
+    def indexed(cls, line: IndexLine) -> Self:
+        """Return the keys that a line of an index gives."""
+        digest = [_key(line.digest)] if line.digest not in ("", "-") else []
+        return cls([], digest, [_key(f"{line.url} {line.date[:19]}")])
 
 
 def _key(text: str) -> int:

@@ -62,10 +62,11 @@ def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa
         with pq.ParquetFile(path) as table:
             for group in range(table.num_row_groups):
                 for batch in table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE):
-                    yield batch.filter(_remembered(batch, forgotten)) if forgotten else batch
+                    yield batch.filter(remembered(batch, forgotten)) if forgotten else batch
 
 
-def _remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
+def remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
+    """Return for each document whether its site does not want to be forgotten."""
     urls, times = (batch.column(name).to_pylist() for name in ("url", "fetch_time"))
     return pa.array(
         [not forgotten.has(url, at.timestamp()) for url, at in zip(urls, times, strict=True)]

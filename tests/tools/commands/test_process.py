@@ -345,6 +345,18 @@ class TestRecaptures:
         assert job.run(*archive, pipelines=("Changes",)) == 0
         assert job.lines() == ["a new"]
 
+    def test_a_recapture_that_ends_after_what_a_run_did_not_finish(self, job, tmp_path):
+        """The page is not taken for a recapture of itself, though a later capture of its URL ended.
+
+        It was known by its URL, which the end of the later capture took from the note: the next run
+        ended with 0, without the page.
+        """
+        archive = self.made(tmp_path, {"a": b"<p>one"}, {"a": b"<p>one"})
+
+        assert job.run(*archive, pipelines=("CancelsAll", "Changes"), CONCURRENT_REQUESTS=1) == 1
+        assert job.run(*archive, pipelines=("Changes",)) == 0
+        assert job.lines() == ["a new"]
+
     def test_others_robots_txt_is_no_page(self, job, tmp_path):
         """Programs that do not write how they came to a URL have robots.txt like any answer: it
         becomes no page.

@@ -49,7 +49,9 @@ class RereadingSummary(Summary):
 
     def beginning(self) -> str:
         resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
-        return f"{resumed}, {count(len(archives_of(self._crawler)), 'file')} of archives"
+        shard = getattr(self._crawler.spider, "shard", None)
+        share = f", shard {shard}" if shard is not None else ""
+        return f"{resumed}{share}, {count(len(archives_of(self._crawler)), 'file')} of archives"
 
     def afterwards(self) -> list[str]:
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])

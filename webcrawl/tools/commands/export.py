@@ -95,7 +95,12 @@ class DocumentsCommand(ToolCommand):
         own_folder(scratch)
         if tables:
             forgotten = _forgotten([crawl for its in crawls.values() for crawl in its])
-            self._tell_left_out(made)
+            for source, its in made.items():
+                if not (its.files or its.left_out):
+                    complain(
+                        f"{source}: has made no documents, as the others have: left out; export it by itself"
+                    )
+            self.exitcode = self.exitcode or _tell_left_out(made.values())
         else:
             self._make(sources, scratch)
             tables, how = _made_by([scratch]).files, "of the archive, "
@@ -105,17 +110,6 @@ class DocumentsCommand(ToolCommand):
         rows = write(tables, target, scratch / target.name, forgotten)
         shutil.rmtree(scratch)
         say(f"{target}: {how}{count(rows, 'document')}")
-
-    def _tell_left_out(self, made: Mapping[str, CrawlTable]) -> None:
-        """Print a line for each file left out; exit status 1 if no run will finish it."""
-        for source, its in made.items():
-            if not (its.files or its.left_out):
-                complain(
-                    f"{source}: has made no documents, as the others have: left out; export it by itself"
-                )
-            for line in its.left_out:
-                complain(line)
-            self.exitcode = self.exitcode or int(its.is_cut)
 
     def _make(self, sources: list[str], scratch: Path) -> None:
         """Make documents of archives in this folder. ValueError if not all are read."""
@@ -136,6 +130,111 @@ class DocumentsCommand(ToolCommand):
             raise ValueError(
                 f"{', '.join(sources)}: not read to the end: run the same command to resume"
             )
+
+
+def _tell_left_out(made: Iterable[CrawlTable]) -> int:
+    """Print a line for each file left out; return exit status 1 if no run will finish it."""
+    is_cut = False
+    for its in made:
+        for line in its.left_out:
+            complain(line)
+        is_cut = is_cut or its.is_cut
+    return int(is_cut)
+
+
+class ClustersExport(ToolCommand):
+    """Exit status 0 and a summary, or 1 and one line. So if a source has made no documents.
+
+    As of documents, the status is 1 as well if a crawl that does not run has some in no finished
+    file.
+    """
+
+    says = "Join the near-duplicate clusters of documents of crawls, hives and shards"
+    usage = "JOBDIR|FILE.parquet... [-o FILE]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o",
+            metavar="FILE",
+            help="ends in .parquet; by default JOBDIR/NAME.clusters.parquet, of the first JOBDIR",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not args or not all(args):
+            raise usage_error(
+                f"which documents? {program()} export clusters JOBDIR, or Parquet files"
+            )
+        source = Path(args[0])
+        place = source if source.is_dir() else source.parent
+        target = Path(opts.o) if opts.o else place / f"{place.resolve().name}.clusters.parquet"
+        try:
+            self._export([*dict.fromkeys(args)], target)
+        except (StoreError, ValueError, OSError) as error:  # of pyarrow, too
+            self.fail(error)
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted: nothing is written\n")
+            self.exitcode = INTERRUPTED
+
+    def _export(self, sources: list[str], target: Path) -> None:
+        if find_spec("pyarrow") is None:
+            raise ValueError(missing("pyarrow"))
+        from webcrawl.store.disk import own_folder  # noqa: PLC0415 - as above
+        from webcrawl.tools.clusters_export import write_clusters  # noqa: PLC0415 - as above
+
+        if target.suffix != ".parquet":
+            raise ValueError(f"{target}: the name must end in .parquet")
+        if target.exists():
+            raise FileExistsError(f"{target} exists")
+        made = [_documents_in(Path(source)) for source in sources]
+        self.exitcode = _tell_left_out(made)
+        tables = {path.resolve(): path for its in made for path in its.files}
+        if not tables:
+            raise ValueError(f"{', '.join(sources)}: no documents in a finished file")
+        forgotten = _forgotten([*dict.fromkeys(path.parent.parent for path in tables)])
+        scratch = target.with_name(target.name + PART)
+        own_folder(scratch)
+        try:
+            found = write_clusters([*tables.values()], target, scratch, forgotten)
+        finally:
+            shutil.rmtree(scratch)
+        near = found.compared - found.clusters
+        are_near = "is a near-duplicate" if near == 1 else "are near-duplicates"
+        say(
+            f"{target}: {count(found.documents, 'document')}, "
+            f"{found.documents - found.compared} too short to compare; "
+            f"{count(found.clusters, 'cluster')}: {near} {are_near} of another"
+        )
+
+
+def _documents_in(source: Path) -> CrawlTable:
+    """Return the documents of a crawl or hive, or the file itself.
+
+    A shard may have none. Raise ValueError if the crawl was not told to write any.
+    """
+    if source.is_dir():
+        made = _made_by(_crawls(source))
+        if not (made.files or made.left_out or _writes_documents(source)):
+            raise ValueError(
+                f"{source}: no documents: {program()} process {source} -s OUTPUTS=documents "
+                "makes them of an archive"
+            )
+        return made
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such file")
+    from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
+
+    return CrawlTable("documents", [source])
+
+
+def _writes_documents(source: Path) -> bool:
+    """Return whether the crawls in this folder write documents."""
+    from webcrawl.store.jobdir import meta_row  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.crawls import is_crawl  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
+
+    terms = [JobDir(crawl).read(meta_row.terms) for crawl in _crawls(source) if is_crawl(crawl)]
+    return bool(terms) and all("documents" in one.get("OUTPUTS", "").split(", ") for one in terms)
 
 
 def missing_library() -> str:
@@ -350,10 +449,14 @@ class Command(CommandGroup):
     """`webcrawl export`: one command per kind of export."""
 
     name = "export"
-    says = "Make a WACZ file, a file of documents or a host graph; copy files to a store"
+    says = (
+        "Make a WACZ file, a file of documents, clusters of near-duplicates or a host graph; "
+        "copy files to a store"
+    )
     members = {  # noqa: RUF012 - a constant of the class
         "wacz": WaczExport,
         "store": StoreExport,
         "documents": DocumentsCommand,
         "graph": GraphExport,
+        "clusters": ClustersExport,
     }

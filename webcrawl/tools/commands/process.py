@@ -21,10 +21,13 @@ from scrapy.utils.misc import load_object
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import ExitStatus, name_program, program
+from webcrawl.base.readable import count
+from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 from webcrawl.tools.tool_command import add_loudness
 
 if TYPE_CHECKING:
+    from webcrawl.record.shards import Shard
     from webcrawl.urls.exclusion_rules import Forgotten
 
 ADDON = "webcrawl.WebcrawlAddon"
@@ -38,6 +41,7 @@ class Command(CrawlCommand):
 
     begins_from_urls = False
     requires_project = False
+    _shard: Shard | None = None
 
     def syntax(self) -> str:
         return "[options] WARC ..."
@@ -49,17 +53,31 @@ class Command(CrawlCommand):
         BaseRunSpiderCommand.add_options(self, parser)
         name_program(parser, self)
         add_loudness(parser)
+        parser.add_argument(
+            "--shard",
+            metavar="K/N",
+            help="process the K-th of N shares of the files, K from 1 to N; the other shares are "
+            "processed by other runs, on this machine or others; JOBDIR: crawls/process-K-of-N",
+        )
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
-        del opts, settings
         if not args:
             raise UsageError(
                 f"which archives? {program()} process FILE ..., or a folder of WARC files",
                 print_help=False,
             )
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.record.shards import Shard  # noqa: PLC0415
         from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415
 
+        if opts.shard is not None:
+            try:
+                self._shard = Shard.read(opts.shard)
+            except ValueError as error:
+                raise UsageError(f"--shard {error}", print_help=False) from error
+            if not settings["JOBDIR"]:
+                name = f"process-{self._shard.number}-of-{self._shard.count}"
+                settings.set("JOBDIR", default_jobdir(name), "cmdline")
         lines = [line for argument in args for line in _in_store(argument)]
         try:
             files, again = archive_files(args)
@@ -75,6 +93,7 @@ class Command(CrawlCommand):
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
         from webcrawl.adapter.preflight import preflight_rereading  # noqa: PLC0415
         from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
+        from webcrawl.crawl.last_run import share_of  # noqa: PLC0415
 
         if opts.spargs:
             raise CannotStart(
@@ -87,10 +106,16 @@ class Command(CrawlCommand):
                     f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n"
                 )
         if issubclass(load_object(settings["SCHEDULER"]), FrontierScheduler):
-            preflight_rereading(settings, self._spider)
+            preflight_rereading(settings, self._spider, share_of(self._shard))
         else:  # the add-on makes the crawl, and checks it
             settings.set("ADDONS", {ADDON: 300, **settings.getdict("ADDONS")}, "cmdline")
         opts.spargs["files"] = self._files
+        if self._shard is not None:
+            opts.spargs["shard"] = self._shard
+            if not any(map(self._shard.has, self._files)):
+                sys.stderr.write(
+                    f"--shard {self._shard}: has none of the {count(len(self._files), 'file')}\n"
+                )
         opts.spargs["forgotten"] = self._forgotten()
 
     def _forgotten(self) -> Forgotten:
