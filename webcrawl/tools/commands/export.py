@@ -174,7 +174,7 @@ class ClustersExport(ToolCommand):
             self.fail(error)
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: nothing is written\n")
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
         if find_spec("pyarrow") is None:
