@@ -16,7 +16,7 @@ from webcrawl.base.program import INTERRUPTED, NAME, open_missing
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
     "Look at a crawl": ("ctl", "dashboard", "why", "report", "search", "verify"),
-    "Take out what it found": ("export", "process"),
+    "Use what it found": ("export", "process"),
     "Face the sites' owners": ("identity", "account"),
     "Study": ("lab",),
 }
@@ -47,7 +47,7 @@ def _run() -> None:
             say_all(f"{line}\n")
         return
     if "://" in sys.argv[1]:
-        sys.exit(f"{sys.argv[1]}: a command comes first: webcrawl crawl {sys.argv[1]}")
+        sys.exit(f"{sys.argv[1]}: the first word must be a command: webcrawl crawl {sys.argv[1]}")
     gc.set_threshold(MANY)
     atexit.register(gc.freeze)  # nor is a last search of any use
     os.environ[NAME] = "webcrawl"

@@ -103,7 +103,7 @@ def test_status(ctl):
 def test_a_refusal_is_one_line_and_status_1(ctl):
     """What is refused is one line and 1; as JSON the line is the error."""
     assert ctl("jump") == (1, ctl("jump")[1])
-    assert ctl("jump")[1].startswith("'jump' is no command; there are: stop, ")
+    assert ctl("jump")[1].startswith("'jump' is not a command; the commands are stop, ")
     assert ctl.json("set", "X", "1")[1]["error"].startswith("X is no setting of the crawl")
     assert ctl("exclude")[1].startswith("usage: exclude RULE [--by WHO]")
     assert ctl()[0] == 1
@@ -182,9 +182,9 @@ def test_set(ctl):
         ("scope", "seeds", "URL_SCOPE was any, now seeds: the seeds' domains were not noted"),
         ("URL_EXCLUDE", "a(", "URL_EXCLUDE = 'a\\('"),
         ("URL_EXCLUDE_FILE", "rules.txt", "there is no such file"),
-        ("URL_FOLDINGS", "none", "decides which URLs count as one"),
+        ("URL_FOLDINGS", "none", "decides which URLs count as the same"),
         ("CONCURRENT_REQUESTS", "-1", "must be a whole number from 0"),
-        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not given"),
+        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not set"),
     ],
 )
 def test_set_refused(ctl, name, value, why):
@@ -265,7 +265,7 @@ def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
     """Where no crawl runs the exit status is 2, whatever the command."""
     for words in (["status"], ["seeds", "add", "-"], ["jump"]):
         assert scrapy(["ctl", str(tmp_path), *words, "--json"], ROOT, tmp_path / "out") == 2
-    assert "no crawl is running there" in (tmp_path / "out").read_text()
+    assert "no running crawl accepts commands there" in (tmp_path / "out").read_text()
 
 
 @pytest.mark.campaign

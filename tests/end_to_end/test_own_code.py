@@ -224,7 +224,7 @@ def _crawl(tmp_path):
         ),
         ("FRONTIER", "Takes", "a frontier has "),
         ("DNS_LOOKUP", "Asks", "a name lookup has a method ask(host); it has asks: is ask meant?"),
-        ("POLITENESS_POLICY", "Broken", "cannot be made: KeyError('token')"),
+        ("POLITENESS_POLICY", "Broken", "cannot be created: KeyError('token')"),
     ],
 )
 def test_what_is_not_of_its_kind_does_not_start(crawl, setting, name, line):
@@ -318,8 +318,8 @@ def test_a_misspelt_hook_of_a_pipeline_is_named(crawl):
     """
     _, said = crawl(ITEM_PIPELINES={"spiders.Pages": 300, "spiders.Careful": 301})
 
-    assert "spiders.Pages.proces_item is used by nobody: is process_item meant?" in said
-    assert "spiders.Pages.content_type is used by nobody: is content_types meant?" in said
+    assert "spiders.Pages.proces_item is never called; did you mean process_item meant?" in said
+    assert "spiders.Pages.content_type is never called; did you mean content_types meant?" in said
     assert "spiders.Careful" not in said.partition("Enabled item pipelines")[0]
     assert "processed_item" not in said
 
@@ -328,7 +328,10 @@ def test_a_misspelt_hook_of_a_spider_is_named(crawl):
     """A subclass of `web` with a name that is nearly a hook's gets a warning."""
     _, said = crawl("misspelt")
 
-    assert "spiders.Misspelt.link_to_follow is used by nobody: is links_to_follow meant?" in said
+    assert (
+        "spiders.Misspelt.link_to_follow is never called; did you mean links_to_follow meant?"
+        in said
+    )
 
 
 def test_a_name_that_is_used_is_no_misspelling(crawl):

@@ -56,7 +56,7 @@ def test_scrapys_crawl_outside_of_a_project_names_what_works_there(tmp_path, mon
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(UsageError, match="in any folder: webcrawl crawl web -a seeds=SRC"):
+    with pytest.raises(UsageError, match="in any folder use: webcrawl crawl web -a seeds=SRC"):
         loaded(COMMANDS["crawl"])().run([], None)
 
 

@@ -200,6 +200,8 @@ class TestLog:
             db._log.wait()
 
         (line,) = caplog.messages
-        assert line.startswith(f"{tmp_path}/crawl.db: the log was not copied back: ")
+        assert line.startswith(
+            f"{tmp_path}/crawl.db: its write-ahead log could not be copied back: "
+        )
         with closing(CrawlDB(tmp_path)) as db:
             assert db.query("SELECT count(*) FROM block") == [(ROUND,)]

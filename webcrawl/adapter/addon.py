@@ -144,7 +144,7 @@ def refuse(settings: BaseSettings) -> None:
     for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
         if not issubclass(load_object(settings[name]), ours):
             raise CannotStart(
-                f"{name} = {settings[name]!r}: webcrawl needs its own; remove the setting, or the add-on"
+                f"{name} = {settings[name]!r}: webcrawl needs its own; remove this setting, or the add-on"
             )
     if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
         name = (

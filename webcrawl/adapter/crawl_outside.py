@@ -12,7 +12,9 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import ENVVAR
 
-REFUSAL = "scrapy crawl works inside a project only; in any folder: webcrawl crawl web -a seeds=SRC"
+REFUSAL = (
+    "`scrapy crawl` works only inside a project; in any folder use: webcrawl crawl web -a seeds=SRC"
+)
 
 
 class OutsideCommand(BaseRunSpiderCommand):
@@ -25,7 +27,7 @@ class OutsideCommand(BaseRunSpiderCommand):
         return ScrapysCommand() if in_project else super().__new__(cls)
 
     def short_desc(self) -> str:
-        return "Run a spider, inside a project; in any folder: webcrawl crawl"
+        return "Run a spider inside a project; in any folder use webcrawl crawl"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         raise UsageError(REFUSAL, print_help=False)

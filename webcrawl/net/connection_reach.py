@@ -67,7 +67,7 @@ class Reach(Generic[C]):
     async def open(self, host: str, port: int, timings: Timings, bind: Bind | None = None) -> C:
         """Connect to the first address that accepts; raises FetchError."""
         if not self._ports.allow(self._scheme, port):
-            raise PortRefused(f"port {port} is not for {self._scheme}")
+            raise PortRefused(f"port {port} is not allowed for {self._scheme}")
         start = self._clock()
         try:
             addresses = await self._access.resolver.resolve(host)
@@ -95,7 +95,7 @@ class Reach(Generic[C]):
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
         if not self._ports.allow_data(port):
-            raise PortRefused(f"port {port} is not for a transfer")
+            raise PortRefused(f"port {port} is not allowed for an FTP transfer")
         self._access.guard.check(address, port)
         return await self._connect(address, port, None)
 
@@ -124,7 +124,7 @@ class Reach(Generic[C]):
             return ordered
 
         if not addresses:
-            raise ConnectFailed("no address")
+            raise ConnectFailed("the name has no address")
         try:
             ordered = families.order(addresses, host)
         except NoFamily:
@@ -153,7 +153,10 @@ class Reach(Generic[C]):
         _check_literal(address)
         bind = bind or self._access.bind
         if bind is not None and (":" in bind[0]) != (":" in address):
-            raise ConnectFailed(f"{address}: of another family than the local address {bind[0]}")
+            raise ConnectFailed(
+                f"{address} cannot be reached from the local address {bind[0]}: "
+                "one is IPv4, the other IPv6"
+            )
         loop = asyncio.get_running_loop()
         connection = self._make(self._opened, self.lost)
         try:
@@ -200,4 +203,4 @@ def _check_literal(address: str) -> None:
     try:
         socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
     except OSError as error:
-        raise ConnectFailed(f"not an address: {address[:100]!r}") from error
+        raise ConnectFailed(f"not an IP address: {address[:100]!r}") from error

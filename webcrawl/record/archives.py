@@ -62,13 +62,14 @@ def tell_left(path: Path, size: int) -> None:
     """Log what becomes of so many bytes that do not count."""
     if is_locked(path.resolve().parent.parent):
         logger.info(
-            "%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet",
+            "%s: its crawl is still running, so the last %d bytes, which no checkpoint includes "
+            "yet, are left for later",
             path,
             size,
         )
     else:
-        why = "its crawl was killed, or failed, and does those pages again when it is resumed"
-        logger.warning("%s: its last %d bytes are left out: %s", path, size, why)
+        why = "its crawl was killed or failed, and will fetch those pages again when it is resumed"
+        logger.warning("%s: its last %d bytes are ignored: %s", path, size, why)
 
 
 LOST = "archive/lost/"  # how the counters of what could not be read begin
@@ -128,7 +129,7 @@ class Archives:
             if self._told:
                 kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
                 logger.warning(
-                    "%s: %s that cannot be read: %s",
+                    "%s: %s could not be read: %s",
                     path,
                     count(self._told.total(), "place"),
                     kinds,
@@ -147,7 +148,8 @@ class Archives:
             logger.warning("%s: %s", path, error)
         if found is None:
             self._lose(
-                "again", f"{path}: byte {place}: what an earlier run did not finish is not there"
+                "again",
+                f"{path}: byte {place}: the record that an earlier run did not finish is missing",
             )
         return ArchivedAnswer(name, None, self._losses(), found, place)
 
@@ -156,7 +158,7 @@ class Archives:
         place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
             raise StoreError(
-                f"{path}: shorter than it was when {place.offset} bytes of it were processed"
+                f"{path}: {place.offset} bytes were processed earlier, but the file is now shorter"
             )
         path = _present(path)
         if counted is not None and (behind := size_of(path) - counted) > 0:
@@ -187,7 +189,7 @@ class Archives:
                 end = end or records.place
                 if records.is_open and end.offset < size:
                     logger.info(
-                        "%s: not finished: its last %d bytes are left for later",
+                        "%s: is still being written, so its last %d bytes are left for later",
                         path,
                         size - end.offset,
                     )
@@ -210,7 +212,7 @@ class Archives:
                     path,
                     "revisits",
                     capture.first,
-                    "none of the files read so far can give its payload",
+                    "its payload is in none of the files read so far",
                 )
                 return None
         try:
@@ -253,7 +255,9 @@ class Archives:
         self._told[kind] += 1
         if self._told[kind] <= TOLD:
             more = (
-                "; others like it in this file are only counted" if self._told[kind] == TOLD else ""
+                "; further ones in this file are counted, but not logged"
+                if self._told[kind] == TOLD
+                else ""
             )
             logger.warning("%s%s", line, more)
 

@@ -83,7 +83,7 @@ def refusal(words: Sequence[str]) -> str:
     """Return a line if no command, ours or Scrapy's, has the name; empty if one has."""
     name = next((word for word in words if not word.startswith("-")), "")
     if not name:
-        return f"a command comes first: {program()} -h lists them"
+        return f"the first word must be a command: `{program()} -h` lists them"
     if _module(name) is not None:
         return ""
     from scrapy import commands  # noqa: PLC0415 - half a second that other commands need not wait
@@ -99,7 +99,7 @@ def refusal(words: Sequence[str]) -> str:
         return ""
     close = get_close_matches(name, known, 1, LIKE)
     return f"{program()} has no command {name}: " + (
-        f"is {close[0]} meant?" if close else "-h lists all"
+        f"did you mean {close[0]}?" if close else "-h lists all"
     )
 
 
@@ -221,7 +221,7 @@ def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
     except OSError as error:
         raise CannotStart(str(error)) from error
     if not found:
-        raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+        raise CannotStart(f"{jobdir}: contains no crawl and no hive")
 
 
 class CommandGroup(ToolCommand):

@@ -59,7 +59,7 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """
     state = jobdir / "state"
     if not is_crawl(jobdir) and (state / "crawl.db-wal").exists():
-        yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db does not")
+        yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db is missing")
         return
     JobDir.open(jobdir)
     for left in reversed(range(TRIES)):
@@ -153,7 +153,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
             return
         should_be_stored = store and copy is None and goes(name)
         if should_be_stored:
-            why = f"neither here nor in {store}"
+            why = f"it is neither here nor in {store}"
         elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
             why = "its archive is here"
         else:
@@ -208,7 +208,7 @@ class _Check:
             self.indexes[archive_of(name)] = index
         # else the places were reported
         if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:
-            yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
+            yield DamagedFile(path, 0, f"wrong checksum of the first {length} bytes")
 
     def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> IndexLines | None:
         if not name.removesuffix(OPEN).endswith(INDEX):
@@ -246,5 +246,5 @@ def check_statistics(
         return
     if not since and lines != found[LOG]:
         yield snapshot.damaged(
-            f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines"
+            f"table meta, {STATISTICS}: they count {lines} URLs, but {LOG} has {found[LOG]} lines"
         )

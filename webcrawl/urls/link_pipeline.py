@@ -199,8 +199,8 @@ def build_filters(
     for name, path in NARROWS.items():
         narrows = settings[name] and settings[name] != "any"
         if narrows and path not in order:
-            found = f'add "{path}", with null if it is meant to be left out'
-            raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
+            found = f'add "{path}" to URL_FILTERS, with null to leave it out on purpose'
+            raise RulesError(f"{name} needs a filter that URL_FILTERS lacks: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     numbers = {path: number for path, number in order.items() if number is not None}
     built = [named_filter(path, setup) for path in sorted(numbers, key=numbers.__getitem__)]
@@ -212,7 +212,7 @@ def build_folding(settings: Mapping[str, Any]) -> Folding | None:
 
     None means the URL itself.
     """
-    name, form = "URL_FOLDINGS", "a text: the URL's comparison form"
+    name, form = "URL_FOLDINGS", "a str: the URL's comparison form"
     foldings: list[Folding] = [checked(name, load(path), text, form) for path in settings[name]]
     if settings["URL_HOST_RULES"]:
         foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))

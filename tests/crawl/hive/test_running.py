@@ -140,7 +140,7 @@ def test_a_command_with_a_mistake_in_it(caplog):
     at its next start.
     """
     scheduler = crawling()
-    scheduler.crawl.pause.side_effect = ZeroDivisionError("a mistake")
+    scheduler.crawl.pause.side_effect = ZeroDivisionError("a bug")
     drone = SimpleNamespace(slots=SlotMap.fair((0,)))
     running = Running(
         SimpleNamespace(obeyed=Order(), drone=drone),
@@ -157,10 +157,10 @@ def test_a_command_with_a_mistake_in_it(caplog):
     running._obey(Command(1, "pause", ()))
 
     assert [*running._refusals] == [
-        (1, "the crawl made a mistake, see its log: ZeroDivisionError('a mistake')")
+        (1, "the command failed because of a bug; see the crawl's log: ZeroDivisionError('a bug')")
     ]
     (line,) = caplog.messages
-    assert line.startswith("by command: pause: ZeroDivisionError('a mistake') in ")
+    assert line.startswith("by command: pause: ZeroDivisionError('a bug') in ")
 
 
 class Order:

@@ -42,7 +42,7 @@ def test_before(web):
     state, said = reason(web)
 
     assert state == "fetched"
-    assert said.endswith("; it is fetched again when its turn comes")
+    assert said.endswith("; it will be fetched again when it is due")
 
 
 def test_after(web):
@@ -65,7 +65,7 @@ def test_a_failure(web):
 
     assert state == "fetched"
     assert "answered 200" in said
-    assert "; to fetch it again failed at" in said
+    assert "; fetching it again failed at" in said
     assert "with status -2" in said
 
 
@@ -77,7 +77,7 @@ def test_its_turn_has_come(web):
     state, said = reason(web)
 
     assert state == "fetched"
-    assert "its turn to be fetched again has come" in said
+    assert "it is due to be fetched again" in said
 
 
 def test_no_revisits():

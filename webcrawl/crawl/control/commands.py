@@ -75,20 +75,18 @@ class Commanded(Protocol):
 
 def stop(order: Commanded) -> Answer:
     order.stop()
-    return "stopping: downloads under way have a few seconds, the rest stays for the next run"
+    return "stopping: downloads in progress have a few seconds to finish; the rest is kept for the next run"
 
 
 def pause(order: Commanded) -> Answer:
     if not order.crawl.pause():
-        return "it is paused already"
-    return (
-        "paused, after a restart too, until you resume it; downloads under way go on to their ends"
-    )
+        return "the crawl is already paused"
+    return "paused until you resume it, even after a restart; downloads in progress will finish"
 
 
 def resume(order: Commanded) -> Answer:
     crawl = order.crawl
-    said = "resumed" if crawl.resume() else "it is not paused"
+    said = "resumed" if crawl.resume() else "the crawl is not paused"
     order.wake()
     stopped_by = crawl.outlook.stopped_by
     return f"{said}; but nothing is fetched ({stopped_by})" if stopped_by else said
@@ -175,10 +173,10 @@ def get_for(order: Commanded, domain: str) -> Answer:
 def _domain(word: str) -> str:
     """Return a name without port or path: sheets are for hosts and what is below them."""
     if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
-        raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
+        raise CommandError(f"{word[:LONGEST]}: give a domain or host without scheme and port")
     name = host_named(word)
     if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
-        raise CommandError(f"{word[:LONGEST]}: a domain or host does not begin with {ALONE}")
+        raise CommandError(f"{word[:LONGEST]}: a domain or host cannot begin with {ALONE}")
     return name
 
 
@@ -189,10 +187,10 @@ def exclude(order: Commanded, *words: str) -> Answer:
     now = time.time()
     wish = wish_of(words, now)
     if not order.crawl.parts.in_force.exclude(wish):
-        return f"{wish.rule} is excluded already"
+        return f"{wish.rule} is already excluded"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
     holds = "is" if wish.holds(now) else "was"
-    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
+    return f"{wish.rule} {holds} excluded{until}{'; outputs made from now on leave it out' if wish.forget else ''}"
 
 
 def check_exclude(*words: str) -> None:
@@ -207,8 +205,8 @@ def check_exclude(*words: str) -> None:
 def include(order: Commanded, rule: str) -> Answer:
     order.crawl.parts.in_force.include(rule)
     others = rules_of(_records(order), time.time()).excludes(_first_url(rule))
-    still = f"; another record still names it: excluded {rule}" if others else ""
-    return f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back{still}"
+    still = f"; another rule still excludes it: `excluded {rule}` shows which" if others else ""
+    return f"{rule} is no longer excluded; URLs that were dropped meanwhile do not come back{still}"
 
 
 def _first_url(rule: str) -> str:
@@ -257,7 +255,9 @@ def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer
 def check_host(word: str, verb: str = "", value: str = "") -> None:
     host_named(word)
     if verb and verb not in VERBS:
-        raise CommandError(f"{verb[:40]}: a host can be told to {', '.join(VERBS)}")
+        raise CommandError(
+            f"{verb[:40]}: not a command for a host; the commands are {', '.join(VERBS)}"
+        )
     if bool(value) is not (verb == "delay"):
         raise CommandError(
             f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}"
@@ -314,7 +314,7 @@ def _canonical(*urls: str) -> list[str]:
             found.append(canonical(url, max_length=LONGEST_URL))
         except InvalidUrl as error:
             raise CommandError(
-                f"{url[:80]}: not a URL that a crawl could fetch ({error.reason})"
+                f"{url[:80]}: not a URL that a crawl can fetch ({error.reason})"
             ) from error
     return found
 
@@ -323,7 +323,7 @@ def _hosts(order: Commanded) -> HostOrders:
     found = order.crawl.parts.hosts
     order.wake()
     if found is None:
-        raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
+        raise CommandError("the FRONTIER of this crawl has no commands for hosts")
     return found
 
 
@@ -339,7 +339,7 @@ def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
         name, equals, value = left.pop(0).partition("=")
         if name not in defaults or not (equals or left):
             raise CommandError(
-                f"{name[:40]}: there are {', '.join(f'{one} VALUE' for one in defaults)}"
+                f"{name[:40]}: unknown option; the options are {', '.join(f'{one} VALUE' for one in defaults)}"
             )
         found[name] = value if equals else left.pop(0)
     return [found[name] for name in defaults]
@@ -355,75 +355,86 @@ def _count(word: str) -> int:
 
 _OF_HOST = "NAME [pause|resume|retry|drop|delay SECONDS]"
 _OF_HOSTS = "[--by queue|errors|bytes|delay] [-n 20]"
-_FOR = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
-_ABOUT = "what only the running process knows of URLs: see why"
-_EXCLUDED = "who is left alone, since when and why"
-_ERRORS = "the last unexpected errors, and outcomes by kind"
+_FOR = f"change a setting for one domain or host; the value {DEFAULT} undoes that"
+_ABOUT = "what only the running process knows about URLs (used by why)"
+_EXCLUDED = "list exclusions: since when and why"
+_ERRORS = "show the latest unexpected errors, and outcomes by kind"
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
-        Command("stop", stop, "", "end the run; the same command resumes the crawl"),
-        Command("pause", pause, "", "fetch nothing more for now", lasting=True),
-        Command("resume", resume, "", "go on after a pause", lasting=True),
+        Command(
+            "stop", stop, "", "end the run; start the crawl with the same command to resume it"
+        ),
+        Command("pause", pause, "", "stop fetching until resumed", lasting=True),
+        Command("resume", resume, "", "continue after a pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
         Command(
             "exclude",
             exclude,
             USAGE,
-            "fetch nothing of a domain or prefix any more",
+            "stop fetching from a domain or URL prefix",
             1,
             10,
             True,
             check_exclude,
         ),
-        Command("include", include, "RULE", "take an exclude back", 1, 1, True),
+        Command("include", include, "RULE", "undo an exclusion", 1, 1, True),
         Command("excluded", excluded, "[NAME|URL]", _EXCLUDED, 0, 1, False, check_excluded),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
+        Command(
+            "get", get, "[NAME]", "show one setting or all, and where each value comes from", 0, 1
+        ),
         Command(
             "set",
             set_value,
             "NAME VALUE",
-            "change a setting that may change",
+            "change a setting while the crawl runs",
             2,
             2,
             True,
             check_value,
         ),
-        Command("status", status, "", "how it is going"),
+        Command("status", status, "", "show the progress"),
         Command(
             "host",
             host,
             _OF_HOST,
-            "what is known of a host; steer it",
+            "show or control one host",
             1,
             3,
             True,
             check_host,
             _looks,
         ),
-        Command("hosts", hosts, _OF_HOSTS, "the first hosts", 0, 4, False, _by_and_most),
+        Command("hosts", hosts, _OF_HOSTS, "list hosts", 0, 4, False, _by_and_most),
         Command(
-            "queue", queue, "NAME [-n 20]", "the next URLs of a host", 1, 3, False, _host_and_most
+            "queue",
+            queue,
+            "NAME [-n 20]",
+            "list the next URLs of a host",
+            1,
+            3,
+            False,
+            _host_and_most,
         ),
         Command(
             "robots",
             robots,
             "NAME|URL",
-            "the rules in force; what they say of a URL",
+            "show the rules in force, and what they say about a URL",
             1,
             1,
             False,
             url_named,
         ),
         Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
-        Command("threads", threads, "", "what is being downloaded, and for how long"),
+        Command("threads", threads, "", "list the downloads in progress, and for how long"),
         Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
         Command(
             f"get {FOR}",
             get_for,
             "DOMAIN",
-            "what holds there, and who says so",
+            "show the settings for one domain or host, and where they come from",
             1,
             1,
             False,
@@ -441,11 +452,13 @@ def checked(name: str, *words: str) -> Command:
     """
     command, words = _row(name, words)
     if command is None:
-        raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
+        raise CommandError(
+            f"{_short(name)!r} is not a command; the commands are {', '.join(COMMANDS)}"
+        )
     if len(words) < command.least or (command.most is not None and len(words) > command.most):
         raise CommandError(f"usage: {command.usage}")
     if any(not word.strip() or not word.isprintable() for word in words):
-        raise CommandError(f"usage: {command.usage}; a word is empty, or not one line of text")
+        raise CommandError(f"usage: {command.usage}; no word may be empty or contain a line break")
     if command.check is not None:
         command.check(*words)
     return command

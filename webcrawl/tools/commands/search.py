@@ -51,7 +51,7 @@ class Command(ToolCommand):
             args.remove("--")
         query = " ".join(args[1:])
         if not query.strip():
-            raise usage_error(f"a folder and words: {program()} search JOBDIR WORDS...")
+            raise usage_error(f"give a folder and words: {program()} search JOBDIR WORDS...")
         most = whole("-n", opts.most, 1, MOST)
         fail = partial(self._fail, as_json=opts.json)
         try:
@@ -68,7 +68,7 @@ class Command(ToolCommand):
             total, answers = search.find(query, most)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
-                self._fail(1, f"{error}; its pages are not among these")
+                self._fail(1, f"{error}; its pages are not in this list")
         except BrokenPipeError:
             read_enough()
         except BadQuery as error:

@@ -130,7 +130,7 @@ class HiveTarget:
         found = self.server()
         if found is None:
             raise CannotStart(
-                f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name"
+                f"{self.text}: the hive is not running, or -s REDIS_URL=… must name its server"
             )
         return found
 
